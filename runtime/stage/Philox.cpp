@@ -22,8 +22,8 @@ constexpr uint64_t kLanes = 64;
 /// The minimum number of elements per thread.
 constexpr int64_t kGrain = 1 << 15;
 
-/// N counters, stored word by word. philoxOf replaces them by their random
-/// numbers.
+/// N counters, stored word by word. philoxOf replaces the counters by their
+/// random numbers.
 template <uint64_t N> struct Counters { uint32_t words[4][N]; };
 
 template <uint64_t N>

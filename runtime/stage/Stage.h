@@ -90,12 +90,12 @@ public:
           ConstBytes weights, Bytes output,
           ForwardMode mode = ForwardMode::Both) = 0;
 
-  /// Adds the gradient of the loss with respect to the weights to
-  /// `weightGradient`, or overwrites `weightGradient` with it if `mode` is
-  /// `Overwrite`. For a part of a micro-batch, this is the gradient of the
-  /// part's share of the loss. Writes `inputGradient`, which is empty on the
-  /// first stage. On the last stage, `outputGradient` holds the loss of the
-  /// whole micro-batch instead of a gradient: the gradient of the loss is one.
+  /// Computes the gradient of the loss with respect to the weights. Adds this
+  /// gradient to `weightGradient` or, if `mode` is `Overwrite`, overwrites
+  /// `weightGradient`. For a part of a micro-batch, the loss is the part's
+  /// share of the loss. Writes `inputGradient`, which is empty on the first
+  /// stage. On the last stage, `outputGradient` holds the loss of the whole
+  /// micro-batch instead of a gradient: the gradient of the loss is one.
   /// Consumes the stash.
   virtual void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                         ConstBytes outputGradient, ConstBytes weights,

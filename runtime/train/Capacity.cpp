@@ -28,7 +28,8 @@ uint64_t chimera::runtime::hostMemory(const std::string &root) {
     if (bytes < static_cast<double>(least))
       least = static_cast<uint64_t>(bytes);
   };
-  // There is no limit if the file contains "max" or does not exist.
+  // A control group has no limit if the limit's file contains "max" or does not
+  // exist.
   for (const ControlGroup &group : findControlGroups("memory", root)) {
     bool isOne = group.version == ControlGroup::Version::One;
     std::optional<double> memory = readNumber(

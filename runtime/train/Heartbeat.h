@@ -43,7 +43,7 @@ public:
   /// Calls `work` on another thread and sends heartbeats until it returns. If
   /// no thread can be created, calls `work` on this thread, without heartbeats.
   /// Throws what `work` throws. If the work hangs, calls `onHang` once with the
-  /// reason. If `onHang` returns, waits for the work again.
+  /// reason. If `onHang` returns, continues to wait for the work.
   void during(const std::function<void()> &work,
               const std::function<void(const std::string &)> &onHang);
 

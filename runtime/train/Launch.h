@@ -55,7 +55,8 @@ void backOff(uint32_t first = 0);
 /// The time for which a rank waits until another rank has reported the same
 /// failure: 4 times `loading`, but at least 2 s and at most 1 min. `loading` is
 /// the time from the start of this process to its main function. On a busy
-/// machine it is long, and the other rank may be late by a similar time.
+/// machine, `loading` is long, and the other rank may be late by a similar
+/// time.
 std::chrono::milliseconds backOffTime(std::chrono::milliseconds loading);
 
 enum class ProgressMode { Off, Auto, On };

@@ -92,8 +92,8 @@ void LogFile::number(const std::string &file) const {
       return;
     if (errno == EEXIST)
       continue;
-    // Some file systems do not support RENAME_NOREPLACE. In these, check first
-    // that the name is free.
+    // Some file systems do not support RENAME_NOREPLACE. On such a file system,
+    // check first that the name is free.
     struct stat found;
     if (errno != EINVAL && errno != ENOSYS)
       fail();

@@ -44,8 +44,8 @@ private:
   bool grows() const { return part != target; }
   bool isStillNamed() const;
   bool isEmpty() const;
-  /// If a file with the name `file` exists, renames it to TARGET.N, where N is
-  /// the first free number.
+  /// If a file with the name `file` exists, renames it to TARGET.N, where
+  /// TARGET is the final name of the log and N the first free number.
   void number(const std::string &file) const;
   /// Throws an error with errno's message.
   [[noreturn]] void fail() const;

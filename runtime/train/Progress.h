@@ -30,7 +30,7 @@ public:
     uint64_t steps = 0;
     uint64_t tokensPerStep = 0; ///< 0 if the program has no model
     bool quiet = false;
-    std::string logFile; ///< empty for none
+    std::string logFile; ///< empty if there is no log
   };
 
   /// All functions throw std::runtime_error if the log cannot be written. After

@@ -203,7 +203,8 @@ void checkData(const TrainingRun &run, Control &control,
                   run.timeout);
 }
 
-/// Reports, at the lowest of `hostRanks`, which of them are not watched.
+/// If `self` is the lowest of `hostRanks`, reports those of them that are not
+/// in `watched`.
 void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
                         const std::vector<uint32_t> &watched) {
   std::string names;

@@ -34,7 +34,7 @@ struct RankUse {
   uint64_t arenaBytes;
   uint64_t stashBytes; ///< maximum
   uint64_t peakBytes;  ///< maximum of arena values and stashes together
-  /// How often the host waited for its device within a step.
+  /// The number of times that the host waited for its device within steps.
   uint64_t hostBlocks;
   /// The rank's memory on its device; 0 if unknown.
   uint64_t deviceBytes;
@@ -120,9 +120,9 @@ struct TrainingRun {
   bool transportAllReduce = false;
   /// The first function that is called on each rank's thread.
   std::function<void()> onThread = {};
-  /// Returns what is wrong with part `part` of `parts` equal parts of the data,
-  /// or an empty string. In a job, the ranks of a host check one part each
-  /// before the first step. If ranks are threads, this is not called: the
+  /// Checks part `part` of `parts` equal parts of the data. Returns an error
+  /// message, or an empty string. In a job, the ranks of a host check one part
+  /// each before the first step. If ranks are threads, this is not called: the
   /// caller must have checked the data.
   std::function<std::string(uint32_t part, uint32_t parts)> dataError = {};
   /// onStep, onResult and onEnd are called only at the root. If one of them

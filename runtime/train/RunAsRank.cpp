@@ -139,8 +139,8 @@ void chimera::runtime::runAsRank(TrainingRun run,
   };
   // Ends the process. Rank `first` reports at once. If `first` is kNobody,
   // another rank has failed and should report, so this rank waits a moment
-  // before it reports. It does not wait for messages from other ranks, since
-  // they may not know of the failure.
+  // before it reports. It does not wait for the other ranks to end, since they
+  // may be healthy.
   auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("reporting a failure", [&] {
       const bool isTold =

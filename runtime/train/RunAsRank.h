@@ -9,8 +9,8 @@
 // runAsRank connects the processes, divides the cores and the memory of each
 // host among the ranks that are really on it, and runs this process's rank.
 //
-// It is a separate library, chimera_train_job, since it links LibTorch's
-// TCPStore and, if found, MPI.
+// runAsRank is in a separate library, chimera_train_job, because it needs
+// LibTorch's TCPStore and, if found, MPI.
 //
 //===----------------------------------------------------------------------===//
 

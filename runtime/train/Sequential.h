@@ -23,8 +23,8 @@ struct SequentialResult {
 
 /// Trains the model of `program` on one device. Each step takes the
 /// micro-batches of all copies in ascending order, runs forward and backward of
-/// all `stages` in the parts that the program's backwards use, and then updates
-/// each stage.
+/// all `stages`, and then updates each stage. If the backwards of the program
+/// work on parts of a micro-batch, forward and backward work on the same parts.
 ///
 /// `stages` are the program's stages in order, or one stage for the whole
 /// model, which stores tied parameters once. With several stages, the gradients

@@ -74,7 +74,7 @@ public:
     /// The micro-batch whose dropout masks are applied. If there is none,
     /// nothing is dropped.
     std::optional<MicroBatch> dropped;
-    StageKernels *kernels = nullptr; ///< set on a GPU
+    StageKernels *kernels = nullptr; ///< null on the host
     /// The gradient sum of each parameter, by parameter number.
     std::vector<GradientSum *> sums;
   };

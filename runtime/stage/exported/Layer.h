@@ -30,9 +30,10 @@ at::Tensor tensorOf(const program::ConstantT &constant, at::Device device);
 
 class Layer {
 public:
-  /// `kind` and `graphs` must be of a package that checkPackage accepts. They
-  /// and `native` must outlive this object. If `native` is null, all graphs are
-  /// interpreted. Throws like Executable and NativeFunction.
+  /// `kind` and `graphs` must belong to a package that checkPackage accepts.
+  /// They and `native` must outlive this object. If `native` is null, all
+  /// graphs are interpreted. Throws like the constructors of Executable and
+  /// NativeFunction.
   Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
         const DevicePlacement &placement, const NativeCode *native = nullptr);
 

@@ -206,7 +206,9 @@ private:
   std::vector<std::byte> labels;
   /// The weight of each term, by step and micro-batch.
   std::map<uint64_t, std::map<uint64_t, std::vector<double>>> weighed;
-  std::map<uint64_t, std::vector<double>> known; ///< scales, by first step
+  /// The scales that scalesOf has computed, by the first of their `windowSteps`
+  /// steps.
+  std::map<uint64_t, std::vector<double>> known;
 };
 
 } // namespace

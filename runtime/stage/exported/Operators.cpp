@@ -81,8 +81,8 @@ static c10::Scalar scalarOf(const ArgumentT &argument) {
 static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   using c10::TypeKind;
   const ArgumentKind kind = argument.kind;
-  // A package may have an empty list of any type as an empty list of integers.
-  // So accept the latter for every element type.
+  // A package may store an empty list of another type as an empty list of
+  // integers. So accept an empty list of integers for every element type.
   const bool isEmpty =
       kind == ArgumentKind::Integers && argument.integers.empty();
   switch (type.kind()) {

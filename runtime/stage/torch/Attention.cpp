@@ -79,8 +79,9 @@ bool drawsAsWeDo(const at::TensorOptions &options) {
 
 bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   const int64_t probabilities = q.size(0) * q.size(1) * q.size(2) * q.size(2);
-  // The fused kernels cannot be used in these cases: the generator's offset
-  // must be a multiple of 4, and the kernels count in 32 bits.
+  // Do not use a fused kernel if the offset is not a multiple of 4, as the
+  // generator requires, or if there are more probabilities than a 32-bit number
+  // can count.
   if (draw.first % 4 != 0 ||
       probabilities > std::numeric_limits<int32_t>::max())
     return false;

@@ -86,7 +86,8 @@ std::string readText(const Opened &file, const std::string &path,
   return text;
 }
 
-// The tensor's byte range in its file.
+// The tensor's byte range in its file, whose data begins at `begin`. None if
+// `offsets` is invalid or the range is not inside the file.
 std::optional<std::pair<uint64_t, uint64_t>>
 rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
   if (!offsets.is_array() || offsets.size() != 2 ||

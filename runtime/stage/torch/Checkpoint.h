@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A checkpoint in safetensors format. A checkpoint in safetensors format. A
-// file consists of
+// A checkpoint in safetensors format. A file consists of
 // - a little-endian uint64: the length of the header in bytes,
 // - the header: a JSON object {"name": {"dtype", "shape", "data_offsets":
 //   [begin, end]}, ...}, padded with spaces so that the data is aligned,

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Gpt2Layers.cpp counts the bytes that autograd saves here and in
-// ParameterNodes.cpp, term by term, and a test measures them. Change all three
-// together.
+// Gpt2Layers.cpp counts the bytes that autograd saves in this file and in
+// ParameterNodes.cpp, term by term, and a test measures them. If you change the
+// saved tensors, change Gpt2Layers.cpp too.
 //
 //===----------------------------------------------------------------------===//
 

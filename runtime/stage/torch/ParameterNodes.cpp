@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Gpt2Layers.cpp counts the bytes that these nodes save, term by term, and a
-// test measures them. Change both together.
+// test measures them. If you change the saved tensors, change Gpt2Layers.cpp
+// too.
 //
 //===----------------------------------------------------------------------===//
 

@@ -61,13 +61,13 @@ void addLinear(const ParameterUse &use, GradientSum *sums) {
 // The norm's output is y = s * w + b, where s is its standardised input, w its
 // weight and b its bias. The linear layer's output is z = y W' + c, where W is
 // its weight and c its bias. The gradient of z is g. A prime means transposed,
-// and * is elementwise. Let P = g' s, and let G be the sum of the rows of g.
-// Then
+// and * is elementwise. Let P = g' s, let Σ be the sum of the rows of a matrix,
+// and let G = Σ g. Then
 //
 //   dW = g' y       = P * w + G b'     element i of w scales column i of P
 //   dc              = G
-//   dw = Σ (gW) * s = Σ W * P          the sums of all rows
-//   db = Σ gW       = W' G             the sum of all rows
+//   dw = Σ (gW) * s = Σ W * P
+//   db = Σ gW       = W' G
 //
 // So neither y nor its gradient gW must be saved. P is computed in blocks of
 // rows, since W may have a row for each word of the vocabulary. Everything

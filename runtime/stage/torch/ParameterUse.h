@@ -7,7 +7,7 @@
 //
 // In a split backward, the input gradient runs first. It saves a ParameterUse
 // for each operation with parameters. The weight gradient runs later and reads
-// it. A ParameterUse has the tensors that the gradients of the operation's
+// them. A ParameterUse has the tensors that the gradients of the operation's
 // parameters need:
 //
 //   kind           parameters                    input
@@ -44,10 +44,10 @@ struct ParameterUse {
 
   Kind kind = Kind::Embedding;
   /// Indices of parameters of the stage. `parameter` is the operation's first
-  /// parameter, and its second one follows directly. `weight` is the weight of
-  /// the linear layer, and its bias follows directly. The weight of a tied head
-  /// is the token embedding, so its index may be far from that of the head's
-  /// norm.
+  /// parameter; its second parameter has the next index. `weight` is the weight
+  /// of the linear layer; its bias has the next index. The weight of a tied
+  /// head is the token embedding, so its index may be far from that of the
+  /// head's norm.
   size_t parameter = 0, weight = 0;
   bool hasBias = false; ///< whether the linear layer has one
 

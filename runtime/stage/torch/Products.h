@@ -47,8 +47,8 @@ void addProduct(at::Tensor &sum, bool adds, const at::Tensor &a,
                 const at::Tensor &b);
 
 /// Whether oneDNN computes large float32 products on the host. The default
-/// depends on the processor; benchmarks and tests set it with
-/// useOneDnn. False if this LibTorch has no oneDNN.
+/// depends on the processor. Benchmarks and tests change it with useOneDnn.
+/// False if this LibTorch has no oneDNN.
 bool usesOneDnn();
 void useOneDnn(bool does);
 

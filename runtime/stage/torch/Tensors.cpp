@@ -42,9 +42,9 @@ Counter &counterOfThisThread() {
 
 thread_local uint64_t mostBytesOfTensor = UINT64_MAX;
 
-// A header in front of the bytes of a tensor. It has the counter to which their
-// number was added. The header is as large as the alignment that LibTorch's
-// kernels expect, so the bytes are aligned too.
+// A header in front of the bytes of a tensor. It has the counter to which the
+// number of bytes was added. The header is as large as the alignment that
+// LibTorch's kernels expect, so the bytes are aligned too.
 struct alignas(64) TensorHeader {
   Counter *counter;
   size_t bytes;

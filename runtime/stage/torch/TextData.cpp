@@ -55,7 +55,8 @@ void putAs(std::span<const int64_t> values, std::byte *target) {
 
 using Put = void (*)(std::span<const int64_t>, std::byte *);
 
-/// The function that writes numbers as this type; null if not supported.
+/// The function that writes numbers as this type; null if the type is not
+/// supported.
 Put putterOf(program::TensorType type) {
   switch (type) {
   case program::TensorType::Boolean:

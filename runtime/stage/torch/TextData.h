@@ -78,10 +78,11 @@ public:
 
   /// A data source of `windows` held-out windows. Sample `row` of micro-batch
   /// `index` of step `pass` is window number (pass · M + index) · samples +
-  /// row, where M is the number of micro-batches in a step of all copies.
-  /// Samples after the last window repeat it. This object must outlive the
-  /// result. Throws std::runtime_error if the held-out part is shorter than one
-  /// window of context + 1 tokens.
+  /// row, where M is the number of micro-batches in a step of all copies, and
+  /// `samples` is the number of samples in a micro-batch. Samples after the
+  /// last window repeat it. This object must outlive the result. Throws
+  /// std::runtime_error if the held-out part is shorter than one window of
+  /// context + 1 tokens.
   std::unique_ptr<DataSource> heldOut(uint64_t windows) const;
 
   /// Whether tokens are the only labels. In that case a unigram model can

@@ -67,8 +67,8 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   const size_t ofFirst = 1 + draw(2) % (length - 1);
 
   std::vector<int64_t> text(context);
-  // At most `count` tokens of one document, from index `from` of `text` on.
-  // According to the files, this document ends at index `known` of `text`.
+  // Returns at most `count` tokens of one document, from index `from` of `text`
+  // on. According to the files, this document ends at index `known` of `text`.
   const auto sentence = [&](size_t from, size_t count, size_t known) {
     const size_t last = std::max(from, std::min(from + count, known));
     const auto begin = text.begin() + static_cast<ptrdiff_t>(from);

@@ -174,8 +174,9 @@ private:
     return sums;
   }
 
-  // Executes the graph of `stash`: computes or saves the gradients of
-  // parameters and writes the input gradient.
+  // Executes the graph of `stash` and writes the input gradient. The nodes of
+  // the graph add the gradients of parameters to their sums or, if there are no
+  // sums, save a ParameterUse.
   void differentiate(ForwardStash &stash, MicroBatch microBatch,
                      ConstBytes outputGradient, Bytes inputGradient) const {
     // Clone the gradient: a ParameterUse may keep it, and autograd may compute

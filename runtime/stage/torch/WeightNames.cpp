@@ -65,8 +65,8 @@ std::optional<Match> match(std::string_view pattern, std::string_view name) {
   return number ? std::optional(Match{number}) : std::nullopt;
 }
 
-/// Replaces {n}, {n+1} and so on in `name` by numbers. Returns an error
-/// message, or an empty string if there is no error.
+/// Replaces {n} in `name` by the number `n`, {n+1} by `n` + 1 and so on.
+/// Returns an error message, or an empty string if there is no error.
 std::string fillNumbers(std::string &name, const std::optional<int64_t> &n) {
   std::string filled;
   for (size_t at = 0; at < name.size();) {

@@ -22,7 +22,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-// Not `using namespace`: LibTorch has a Device too.
+// No `using namespace chimera::runtime`, since LibTorch also has a class
+// Device.
 namespace chimera::runtime {
 
 namespace {

@@ -17,7 +17,8 @@
 #include <mutex>
 #include <vector>
 
-// Not `using namespace`: LibTorch has a Device too.
+// No `using namespace chimera::runtime`, since LibTorch also has a class
+// Device.
 namespace chimera::runtime {
 
 namespace {
