@@ -94,7 +94,7 @@ private:
   std::mutex mutex;
   std::condition_variable ended;
   bool hasEnded = false;    // guarded by mutex
-  std::exception_ptr error; // set before the end
+  std::exception_ptr error; // set before hasEnded
   std::atomic<int32_t> number{0};
   timespec computed{};
   std::thread thread; // last, since it uses the other members

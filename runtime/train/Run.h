@@ -32,7 +32,7 @@ struct StepEvent {
 struct RankUse {
   uint64_t instructions;
   uint64_t arenaBytes;
-  uint64_t stashBytes; ///< maximum
+  uint64_t stashBytes; ///< maximum of all stashes together
   uint64_t peakBytes;  ///< maximum of arena values and stashes together
   /// The number of times that the host waited for its device within steps.
   uint64_t hostBlocks;

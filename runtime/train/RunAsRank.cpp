@@ -126,7 +126,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
       std::in_place, joinOptions(jobOptions, share.threads.progress));
   checkRanks(run.program, joined->ranks());
   constexpr uint32_t kNobody = UINT32_MAX;
-  uint32_t firstToTell = 0; // reports failures until ranks can send messages
+  uint32_t firstToTell = 0; // the rank that reports until canTell
   std::atomic<bool> canTell{false};
   auto say = [&](const std::string &reason) {
     jobOptions.onFailure ? jobOptions.onFailure(reason)
@@ -160,7 +160,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
     endProcess(1);
   };
   auto fail = [&](const std::string &reason, uint32_t first) {
-    limit.reset(); // its message could come first, but says less
+    limit.reset(); // or its message could come first, which says less
     end(reason, first);
   };
   // After a success, device and channels are destroyed before the process ends.

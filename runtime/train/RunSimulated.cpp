@@ -50,7 +50,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
 
 void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   uint32_t count = program::rankCount(run.program);
-  checkThreadCount(count); // runOnThreads makes one for each rank
+  checkThreadCount(count); // runOnThreads makes a thread for each rank
   if (run.profile || run.traceSteps > 0)
     throw std::invalid_argument("simulated devices have no times to profile or "
                                 "trace");

@@ -124,7 +124,7 @@ private:
   at::Device device;
   std::vector<Operation> operations;
   std::vector<int32_t> maker; ///< by value: the call that computes it, or -1
-  std::vector<uint32_t> uses; ///< by value: uses as argument or output
+  std::vector<uint32_t> uses; ///< by value: number of its uses
   /// By value: the parameters that have this value as their gradient.
   std::vector<std::vector<uint32_t>> gradientOf;
   std::vector<std::optional<FusedSum>> fused; ///< by call

@@ -51,7 +51,7 @@ public:
   const char *type() const; ///< of a token, such as "int32"
   uint32_t width() const;   ///< bytes of a token: 1, 2 or 4
   bool isSigned() const;    ///< whether tokens have a signed type
-  uint64_t tokens() const;  ///< in all sequences
+  uint64_t tokens() const;  ///< number of tokens in all sequences
 
   /// The number of tokens before the end of the document that contains `token`.
   /// Requires token < tokens(). Throws std::runtime_error if the index

@@ -75,7 +75,7 @@ inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 32;
 struct TokenOptions {
   TokenFormat format = TokenFormat::Auto;
   uint64_t vocabulary = 0;            ///< of the model; 0 if not stated
-  uint64_t mostBytes = kMaxTextBytes; ///< of a text
+  uint64_t mostBytes = kMaxTextBytes; ///< maximum size of a text
   /// If true, plain numbers are accepted as `format` without plausibility
   /// checks.
   bool trustPlainNumbers = false;

@@ -73,7 +73,7 @@ public:
 private:
   struct Range {
     size_t file;
-    uint64_t begin; ///< in the file
+    uint64_t begin; ///< offset in the file
     uint64_t elements;
     const FileType *type;
     bool isTransposed;

@@ -23,8 +23,8 @@ namespace {
 struct RankGpu {
   std::array<char, 256> host;
   std::array<char, 32> gpu; ///< PCI bus address
-  uint64_t process;         ///< unique per process
-  uint64_t run;             ///< unique in its process
+  uint64_t process;         ///< number of the process (ownProcess)
+  uint64_t run;             ///< number of the run, unique in its process
   int ordinal;
 
   bool hasHostOf(const RankGpu &other) const {
