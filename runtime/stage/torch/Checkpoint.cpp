@@ -30,8 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The format's own limit. It prevents a large allocation if the first bytes of
-// some other file are read as a length.
+// The format's own limit. Without a limit, the first bytes of a file of another
+// kind could be read as a huge length, and that much memory would be allocated.
 constexpr uint64_t kLargestHeader = 100'000'000;
 
 [[noreturn]] void failToLoad(const std::string &path,
@@ -45,11 +45,11 @@ std::string dumped(const nlohmann::json &value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Closes the file unless take() has been called.
+// An open file. The destructor closes it unless take() has been called.
 class Opened {
 public:
   explicit Opened(const std::string &path)
-      // O_NONBLOCK, because opening a pipe would wait for a writer.
+      // Without O_NONBLOCK, opening a pipe would wait for a writer.
       : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status;
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
@@ -86,7 +86,8 @@ std::string readText(const Opened &file, const std::string &path,
   return text;
 }
 
-// The tensor's byte range in its file.
+// The tensor's byte range in its file, whose data begins at `begin`. None if
+// `offsets` is invalid or the range is not inside the file.
 std::optional<std::pair<uint64_t, uint64_t>>
 rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
   if (!offsets.is_array() || offsets.size() != 2 ||
