@@ -37,7 +37,7 @@ protected:
   }
 };
 
-/// Communication between all ranks, each with each, and a sum over all.
+/// All pairs of ranks exchange messages, and one group sums over all ranks.
 Communication amongAll(uint32_t ranks, MessageModel model) {
   Communication all;
   all.model = model;
@@ -54,8 +54,8 @@ Communication amongAll(uint32_t ranks, MessageModel model) {
 
 using Body = std::function<void(Rank &)>;
 
-/// Prepares and runs `body` on a thread for each rank. Returns what each one
-/// threw.
+/// On a thread for each rank, prepares the channels and runs `body`. Returns
+/// the messages of the exceptions, by rank.
 std::vector<std::string> onRanks(const Communication &communication,
                                  uint32_t ranks, const NcclOptions &options,
                                  const Body &body,
@@ -86,7 +86,8 @@ const std::vector<std::string> kNoErrors(2);
 
 NcclOptions patient() { return {.timeout = kTimeout, .scratchBytes = 1000}; }
 
-// Without the group, each send would wait for the other's receive.
+// Without the group, the send of each rank would wait for the receive of the
+// other rank, which comes later on the same stream.
 TEST_F(Nccl, AGroupIsOneOperation) {
   EXPECT_EQ(onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, patient(),
                     [](Rank &rank) {
@@ -164,8 +165,8 @@ TEST_F(Nccl, AllocatesNothingAfterPreparing) {
     }
     if (self == 0)
       recordCalls(false);
-    // The recorded calls end before this all-reduce, so the other rank was
-    // still here.
+    // Recording ends before this all-reduce. The other rank cannot have ended
+    // before, so the records contain no calls of its end.
     rank.wait(rank.channels.startAllReduce({0, {0, 1}}, ElementType::UInt64,
                                            {token.bytes()}, token.bytes(),
                                            rank.queue.record()),
@@ -217,15 +218,15 @@ TEST_F(Nccl, ATimeoutNamesTheMissingRank) {
 
 TEST_F(Nccl, ReportsNcclErrors) {
   failCall("ncclSend", ncclSystemError, 3); // after those that connect
-  // If one rank fails, the other has no partner any more, so both report
-  // errors.
+  // If one rank fails, the operations of the other rank have no partner any
+  // more. So both ranks report errors.
   std::vector<std::string> errors =
       onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, {.timeout = 500ms},
               [](Rank &rank) {
                 Values<uint8_t> token(rank, {1});
                 if (rank.rank() == 0) {
-                  // The first of these fails, and no rank waits for the other
-                  // end.
+                  // The first of these sends fails, so no rank waits for their
+                  // receives.
                   for (int k = 0; k < 4; ++k)
                     rank.channels.postSend(1, token.bytes(), token.after());
                 }
@@ -253,7 +254,8 @@ TEST_F(Nccl, RanksOnOneGpuAreRefused) {
   EXPECT_TRUE(holds(errors[0], "Duplicate GPU")) << errors[0];
 }
 
-// If a rank fails, the waits of the others end only when they hear of it.
+// If a rank fails, the waits of the other ranks end only when these ranks hear
+// of the failure.
 TEST_F(Nccl, AnAbortEndsOperationsInProgress) {
   std::vector<std::string> errors = onRanks(
       amongAll(2, MessageModel::StreamPerDevice), 2, patient(), [](Rank &rank) {

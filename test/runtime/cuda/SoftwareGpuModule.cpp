@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The module that chimera-run loads, with the software GPU, for stages that
-// compute on the host and ranks that are threads. CHIMERA_STAND_IN_GPUS in the
-// environment is the number of GPUs.
+// The CUDA module that chimera-run loads, on the software GPU. The stages
+// compute on the host, and the ranks are threads. The environment variable
+// CHIMERA_STAND_IN_GPUS is the number of GPUs.
 //
 //===----------------------------------------------------------------------===//
 

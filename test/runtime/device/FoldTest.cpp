@@ -36,7 +36,7 @@ TEST(Fold, AddsFromTheLeft) {
 }
 
 TEST(Fold, StartsWithTheFirstContribution) {
-  // Starting with zero, 0 + -0 would lose the sign.
+  // If the sum began with zero, 0 + -0 would lose the sign.
   EXPECT_TRUE(std::signbit(foldOf<float>(ElementType::Float32, {{-0.0f}})[0]));
 }
 

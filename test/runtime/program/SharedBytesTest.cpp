@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Files that no writer of chimera makes: their FlatBuffers are built by hand.
+// Files that chimera never writes: the tests build the FlatBuffers by hand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,8 @@ struct Shared {
 
 class AliasedFile : public testing::TestWithParam<Shared> {};
 
-// Without this check, the last entry of a text would need 100 GB.
+// A reader without this check would copy the text once for each entry. The last
+// of these files would then need 100 GB.
 TEST_P(AliasedFile, IsRefused) {
   std::string error;
   EXPECT_FALSE(deserialize(GetParam().make(GetParam().times), error));
