@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each file with each ordering of the interpreter left out in turn, and
-// compares the reports of the simulation with a graph. The last line counts.
+// Runs each program file once without each ordering that the interpreter makes
+// (Orderings.h). Compares the reports of the simulated devices with a graph.
+// The last line of the output has the numbers of orderings and of needed
+// orderings.
 //
 //===----------------------------------------------------------------------===//
 

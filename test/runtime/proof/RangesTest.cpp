@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Refused programs with forwards over two micro-batches and backwards over half
-// of one. All but the first backward of each forward have a recompute.
+// Each case breaks a program in which a forward covers two micro-batches and a
+// backward covers half of a micro-batch. All backwards except the first one
+// after each forward have a recompute.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,8 @@ namespace chimera::program {
 namespace {
 
 // Micro-batches 0 to 3 belong to pipeline 0. Worker 0 has stage 0 of pipeline 0
-// and stage 3 of pipeline 1; worker 3 has the opposite.
+// and stage 3 of pipeline 1. Worker 3 has stage 3 of pipeline 0 and stage 0 of
+// pipeline 1.
 ProgramT sample(bool splitBackward) {
   return samplePipeline({.workers = 4,
                          .microBatches = 8,
@@ -31,13 +33,14 @@ ProgramT sample(bool splitBackward) {
                          .recompute = SampleOptions::Recompute::AllButFirst});
 }
 
-/// The first forward of a last stage on worker 0. It covers micro-batches 4 and
-/// 5.
+/// The first forward of the last stage, on worker 0. It covers micro-batches 4
+/// and 5.
 Instruction &lastForward(ProgramT &program) {
   return find(program, 0, Opcode::Forward, 1);
 }
 
-/// The first action of this kind on worker `w` for a pipeline's micro-batch.
+/// The first action with this opcode for a micro-batch of a pipeline on worker
+/// `w`.
 Instruction &action(ProgramT &program, uint32_t w, Opcode opcode,
                     uint32_t pipeline, uint32_t microBatch) {
   for (Instruction &each : worker(program, w).instructions)
@@ -48,7 +51,8 @@ Instruction &action(ProgramT &program, uint32_t w, Opcode opcode,
   return worker(program, w).instructions.front();
 }
 
-/// The first post of a gradient on worker `w` after `skip` others.
+/// A send of an activation's gradient on worker `w`: the first one if `skip` is
+/// 0, the second one if it is 1, and so on.
 Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
   for (Instruction &each : worker(program, w).instructions)
     if (each.opcode() == Opcode::PostSend &&
@@ -58,7 +62,8 @@ Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
   return worker(program, w).instructions.front();
 }
 
-/// Replaces an instruction by one without effect: another zero_gradient.
+/// Replaces an instruction by a copy of the worker's first instruction, a
+/// zero_gradient, which has no effect.
 void erase(ProgramT &program, uint32_t w, Instruction &instruction) {
   instruction = worker(program, w).instructions.front();
 }
