@@ -128,8 +128,9 @@ TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
         if (!found.hostLinks)
           return "no links within a host";
         EXPECT_GE(found.links.send.base, 0.9 * kSlow);
-        // Times for an all-reduce, from the time for one of its messages: 4
-        // messages if there are 4 ranks, and 2 if there are 2.
+        // An all-reduce of 4 ranks has 4 messages one after another, and an
+        // all-reduce of 2 ranks has 2 messages. `message` has the time of one
+        // of them.
         EXPECT_GE(found.links.sum.message.base * 4, 0.9 * kSlow);
         if (found.hostLinks->send.base <= 0.5 * kSlow &&
             found.hostLinks->sum.message.base * 2 <= 0.5 * kSlow)

@@ -1,4 +1,4 @@
-//===- AllReduceTest.cpp - MPI's own all-reduce against the ordered one ---===//
+//===- AllReduceTest.cpp - Compares MPI's all-reduce with the ordered one -===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

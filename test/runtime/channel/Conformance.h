@@ -24,7 +24,7 @@ namespace chimera::runtime::test {
 constexpr std::chrono::seconds kTimeout(30);
 
 class Conformance : public testing::TestWithParam<World> {};
-/// For guarantees that only channels for host memory give.
+/// Tests of guarantees that only channels for host memory give.
 class HostConformance : public testing::TestWithParam<World> {};
 
 template <typename T> ConstBytes bytesOf(const std::vector<T> &values) {

@@ -1,4 +1,4 @@
-//===- LocalPeerTables.h - Ranks of one process that use TCP ----*- C++ -*-===//
+//===- LocalPeerTables.h - Peer tables for ranks in one process -*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -313,7 +313,7 @@ TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
     for (int i = 0; i < 100; ++i)
       strangers.push_back(knock(1));
   } catch (const std::runtime_error &) {
-    // No file number is left.
+    // No file descriptor is left, so no more strangers can connect.
   }
   EXPECT_GT(strangers.size(), 10u);
   expectToTalk();

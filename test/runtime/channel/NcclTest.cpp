@@ -117,7 +117,7 @@ TEST_F(Nccl, UnderOneOrderThereIsOneStreamAndNothingElse) {
             kNoErrors);
   EXPECT_EQ(callsOf("ncclCommInitRankConfig"), 2u);
   EXPECT_EQ(callsOf("ncclCommSplit"), 0u);
-  // Each rank has one stream to compute on, in addition to those of the
+  // Each rank has one stream to compute on, in addition to the streams of the
   // channels.
   EXPECT_EQ(callsOf("cudaStreamCreate"), 4u);
 }
@@ -127,7 +127,8 @@ TEST_F(Nccl, CommunicatorsAreSplitInOneOrder) {
   auto errors = onRanks(amongAll(3, MessageModel::StreamPerPair), 3, patient(),
                         [](Rank &) {});
   EXPECT_EQ(errors, std::vector<std::string>(3));
-  // Three pairs and a group, at three ranks.
+  // Each of the three ranks calls ncclCommSplit once for each of the three
+  // pairs and once for the group.
   EXPECT_EQ(callsOf("ncclCommSplit"), 12u);
   EXPECT_EQ(callsOf("ncclCommInitRankConfig"), 3u);
   clearCalls();
@@ -217,7 +218,8 @@ TEST_F(Nccl, ATimeoutNamesTheMissingRank) {
 }
 
 TEST_F(Nccl, ReportsNcclErrors) {
-  failCall("ncclSend", ncclSystemError, 3); // after those that connect
+  // Let a send fail that comes after the sends that connect the ranks.
+  failCall("ncclSend", ncclSystemError, 3);
   // If one rank fails, the operations of the other rank have no partner any
   // more. So both ranks report errors.
   std::vector<std::string> errors =
@@ -225,8 +227,8 @@ TEST_F(Nccl, ReportsNcclErrors) {
               [](Rank &rank) {
                 Values<uint8_t> token(rank, {1});
                 if (rank.rank() == 0) {
-                  // The first of these sends fails, so no rank waits for their
-                  // receives.
+                  // One of these sends fails. Rank 1 posts no receives for
+                  // them.
                   for (int k = 0; k < 4; ++k)
                     rank.channels.postSend(1, token.bytes(), token.after());
                 }

@@ -60,7 +60,8 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
       for (uint32_t to = 0; to < GetParam().ranks; ++to) {
         std::vector<std::byte> word(16, static_cast<std::byte>(k));
         control.send(to, word, 0ms);
-        std::ranges::fill(word, std::byte(99)); // the sender may reuse it
+        // The sender may reuse the memory.
+        std::ranges::fill(word, std::byte(99));
       }
     for (uint32_t from = 0; from < GetParam().ranks; ++from)
       for (uint32_t k = 0; k < kMessages; ++k) {

@@ -1,4 +1,4 @@
-//===- CudaCall.h - The common parts of all runtime calls -------*- C++ -*-===//
+//===- CudaCall.h - Common code of the CUDA functions -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

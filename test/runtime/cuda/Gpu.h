@@ -49,7 +49,7 @@ struct Event {
 constexpr int kHost = -1;
 struct Allocation {
   size_t bytes;
-  int device; ///< or kHost
+  int device; ///< its number, or kHost
 };
 
 // Defaults. setDevices (SoftwareGpu.h) changes these values.

@@ -1,4 +1,4 @@
-//===- Signal.h - A count that threads wait for -----------------*- C++ -*-===//
+//===- Signal.h - A counter for which threads can wait ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

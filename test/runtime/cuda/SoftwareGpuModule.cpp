@@ -1,4 +1,4 @@
-//===- SoftwareGpuModule.cpp - The module for CUDA without a GPU ----------===//
+//===- SoftwareGpuModule.cpp - A CUDA module without a GPU ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FoldTest.cpp - The sum that every channels computes ---------------===//
+//===- FoldTest.cpp - The sum that all channels compute -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

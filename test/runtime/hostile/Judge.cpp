@@ -1,4 +1,4 @@
-//===- Judge.cpp - Refused, or equal integers -----------------------------===//
+//===- Judge.cpp - Decides whether a mutant passes ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

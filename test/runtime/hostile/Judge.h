@@ -1,4 +1,4 @@
-//===- Judge.h - Refused, or equal integers ---------------------*- C++ -*-===//
+//===- Judge.h - Decides whether a mutant passes ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,7 +40,7 @@ struct Counts {
 
 class Judge {
 public:
-  /// Requires valid programs.
+  /// `programs` are the originals of all mutants. Requires that they are valid.
   explicit Judge(std::vector<program::ProgramT> programs);
 
   /// Makes mutant `number`, judges it, and counts the outcome. The mutant is

@@ -136,10 +136,10 @@ bool exchangeIndependent(ProgramT &program, Random &random) {
   return any;
 }
 
-/// Moves a random instruction that `moves` selects towards the begin of the
-/// stream if `earlier`, otherwise towards the end. Exchanges it with its
-/// neighbour as long as the two are independent, in half of the cases at most 5
-/// times. Returns whether it moved.
+/// Moves a random instruction that `moves` selects. Moves it towards the
+/// beginning of the stream if `earlier`, otherwise towards the end. Exchanges
+/// it with its neighbour as long as the two are independent; in half of the
+/// cases, at most 5 times. Returns whether it moved.
 bool shift(ProgramT &program, Random &random,
            bool (*moves)(const WorkerT &, uint32_t), bool earlier) {
   WorkerT &worker = anyWorker(program, random);

@@ -1,4 +1,4 @@
-//===- Orderings.cpp - The effect of a missing wait -----------------------===//
+//===- Orderings.cpp - Runs without one wait or event ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,9 +35,9 @@ struct LeftOut {
 };
 
 /// A graph of the orderings in a run of a program. Its nodes are the operations
-/// that queues execute, and the begins and ends of messages and all-reduces, of
-/// all ranks and steps. A path from one node to another means that the first
-/// one happens before.
+/// that queues execute, and the beginnings and ends of messages and
+/// all-reduces, of all ranks and steps. A path from one node to another means
+/// that the first one happens before.
 class UseGraph {
 public:
   explicit UseGraph(const program::ProgramT &program)
@@ -352,8 +352,8 @@ private:
   const program::BackwardPieces pieces;
   std::vector<std::vector<Edge>> edges; // by node
   std::vector<Use> uses;
-  // The begins of operations: by sender and receiver, or by communicator and
-  // member.
+  // The beginnings of operations: by sender and receiver, or by communicator
+  // and member.
   using Key = std::pair<uint32_t, uint32_t>;
   std::map<Key, std::vector<uint32_t>> sent, received, started;
 };

@@ -1,4 +1,4 @@
-//===- Orderings.h - The effect of a missing wait ---------------*- C++ -*-===//
+//===- Orderings.h - Runs without one wait or event -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

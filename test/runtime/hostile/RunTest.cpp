@@ -128,8 +128,9 @@ TEST(HostileRun, TheSameSeedGivesTheSameRun) {
 ProgramT bothSendFirst() {
   ProgramT program = program::samplePipeline(
       {.workers = 2, .microBatches = 2, .bidirectional = true});
-  // In the sample, worker 0 already does so. Move worker 1's instructions from
-  // its second load to its first send to the front.
+  // In the sample, worker 0 already does so. Worker 1 must do it, too. So move
+  // its instructions, from the last load before its first send to the wait for
+  // this send, to the front.
   uint32_t send = indexOf(program, 1, Opcode::PostSend);
   uint32_t load = send;
   while (worker(program, 1).instructions[load].opcode() != Opcode::Load)

@@ -1,4 +1,4 @@
-//===- hostile-orderings.cpp - Programs without a wait --------------------===//
+//===- hostile-orderings.cpp - Runs program files without one wait --------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ZeroCopyTest.cpp - Messages that can take their memory along -------===//
+//===- ZeroCopyTest.cpp - Messages that pass on their memory --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

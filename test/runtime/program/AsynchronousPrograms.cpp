@@ -61,7 +61,7 @@ private:
   enum Sections { Prologue, Body, Epilogue };
   struct Action {
     bool isForward;
-    uint32_t microBatch; ///< counted from this section's step
+    uint32_t microBatch; ///< counted from the start of the section's step
   };
   struct Message {
     uint32_t buffer, receivePost, sendPost;
@@ -78,7 +78,8 @@ private:
     std::optional<uint32_t> activation; ///< at the start of a section, received
     Buffers versions; ///< buffers of the weights now, oldest first
     std::map<uint32_t, InFlight> inFlight;
-    std::map<uint32_t, Message> activations, gradients; ///< received
+    /// Messages to this stage, by micro-batch.
+    std::map<uint32_t, Message> activations, gradients;
     std::vector<Action> actions;
     Buffers losses;
     size_t next = 0;
@@ -342,7 +343,7 @@ private:
       stage.hasSum = false;
     if (each && !options.beginsSums)
       zero(s);
-    Buffers before; // the gradient is added to these
+    Buffers before; // the gradient buffer, if it has a sum
     if (std::exchange(stage.hasSum, true))
       before.push_back(stage.gradient);
     Buffers outgoing;

@@ -1,4 +1,4 @@
-//===- Framed.h - Content with a right header -------------------*- C++ -*-===//
+//===- Framed.h - Adds the header of a program file -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LargePrograms.cpp - Programs with large numbers --------------------===//
+//===- LargePrograms.cpp - Programs with two large counts -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LargePrograms.h - Programs with large numbers ------------*- C++ -*-===//
+//===- LargePrograms.h - Programs with two large counts ---------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

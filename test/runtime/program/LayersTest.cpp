@@ -182,7 +182,8 @@ TEST(LayersTest, costsFollowTheModel) {
   EXPECT_LT(embedding.forwardFlops, head.forwardFlops);
   EXPECT_EQ(block.inputGradientFlops, block.forwardFlops);
   EXPECT_EQ(block.weightGradientFlops, block.forwardFlops);
-  // All blocks are equal, and twice the rows cost twice as much.
+  // All blocks cost the same. Twice as many samples, or elements of twice the
+  // size, need twice as many bytes.
   EXPECT_EQ(layerCost(model, kFloat32, 8, 4).stashBytes, block.stashBytes);
   EXPECT_EQ(layerCost(model, kFloat32, 16, 1).stashBytes, 2 * block.stashBytes);
   EXPECT_EQ(layerCost(model, kFloat64, 8, 1).stashBytes, 2 * block.stashBytes);

@@ -267,7 +267,7 @@ private:
                                       : consume(ValueKind::Gradient, place);
     uint32_t weights = weightsOf[replica];
     uint32_t sum = gradientOf[replica];
-    Buffers before; // the gradient is added to these
+    Buffers before; // the gradient buffer, if it has a sum
     if (notBegun.erase(replica) == 0)
       before.push_back(sum);
     if (auto inputs = inputsOf.find(place); inputs != inputsOf.end()) {

@@ -1,4 +1,4 @@
-//===- SharedBytesTest.cpp - Files whose content exceeds their size -------===//
+//===- SharedBytesTest.cpp - Files in which objects share bytes -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,8 +39,8 @@ struct Shared {
 
 class AliasedFile : public testing::TestWithParam<Shared> {};
 
-// A reader without this check would copy the text once for each entry. The last
-// of these files would then need 100 GB.
+// A reader without this check would copy the text once for each entry. 100000
+// copies of a text of 1 MiB would need 100 GB.
 TEST_P(AliasedFile, IsRefused) {
   std::string error;
   EXPECT_FALSE(deserialize(GetParam().make(GetParam().times), error));

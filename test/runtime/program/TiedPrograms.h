@@ -22,9 +22,8 @@ namespace chimera::program {
 /// of the first stage to the first bytes of the last stage. A worker may have
 /// replicas of these two stages. It runs, for their gradients:
 ///
-///   1. for each such replica, a split of its gradient into the tied piece and
-///   the
-///      rest;
+///   1. for each such replica, a split of its gradient into the tied piece
+///      and the rest;
 ///   2. for each, an all-reduce of the rest, in place of the all-reduce of the
 ///      whole gradient;
 ///   3. one all-reduce of all tied pieces; its result is a piece of the first

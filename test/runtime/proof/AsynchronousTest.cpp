@@ -152,7 +152,7 @@ void PrintTo(const AsynchronousCase &each, std::ostream *stream) {
 }
 
 const AsynchronousCase kAsynchronousCases[] = {
-    // Tables.
+    // Faults in the tables of the program.
     {"NoEpilogue", k2BW, Rule::Structure,
      "worker 3: expected a body and an epilogue in a program without a flush, "
      "got 81 and 0 instructions",
@@ -171,7 +171,7 @@ const AsynchronousCase kAsynchronousCases[] = {
        p.pipelines[1]->micro_batches.clear();
      }},
 
-    // Instructions.
+    // Faults in single instructions.
     {"LabelBehindTheNextStep", k2BW, Rule::Structure,
      "expected micro-batches inside [0, 10), got [10, 11)",
      [](ProgramT &p) {
@@ -269,7 +269,7 @@ const AsynchronousCase kAsynchronousCases[] = {
            addBuffer(p, 0, ValueKind::Stash, 512);
      }},
 
-    // Actions.
+    // Faults in the set of actions.
     {"EndsWithoutActions", k2BW, Rule::Structure,
      "expected a forward of pipeline 0 stage 1 micro-batch 3, got none",
      [](ProgramT &p) {
@@ -286,7 +286,7 @@ const AsynchronousCase kAsynchronousCases[] = {
          }
      }},
 
-    // Messages.
+    // Faults in waits and messages.
     {"WaitInAnotherSection", k2BW, Rule::Waits,
      "expected a post or start before it in its section",
      [](ProgramT &p) {
@@ -313,7 +313,7 @@ const AsynchronousCase kAsynchronousCases[] = {
        put(p, 0, begin + 1, waited);
      }},
 
-    // Buffers.
+    // Faults in the use of buffers.
     {"RenameOfSharedBytes", k2BW, Rule::Buffers,
      "worker 0: expected the bytes of a rename's buffer to be its own, got "
      "buffer 1 (weights, bytes 128 to 255) and buffer",
@@ -346,7 +346,7 @@ const AsynchronousCase kAsynchronousCases[] = {
               {ring[1], ring[2], ring[0]});
      }},
 
-    // Weights.
+    // Faults in the values and weights that instructions read.
     {"ActivationNotLoopCarried", k2BW, Rule::Values,
      "expected the activation of stage 2 micro-batch 0, got an unknown value "
      "(of another kind or step)",
@@ -458,7 +458,7 @@ const AsynchronousCase kAsynchronousCases[] = {
        put(p, 0, copy, likeAt(p, 0, copy, {0, buffer}));
      }},
 
-    // Memory.
+    // A fault in the stated memory.
     {"PeakNotAsStated", k2BW, Rule::Memory, "bytes as stated, got",
      [](ProgramT &p) { worker(p, 1).peak_bytes -= 8; }},
 };

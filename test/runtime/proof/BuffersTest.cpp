@@ -109,7 +109,7 @@ const Refusal kBufferCases[] = {
            w.buffers[w.states[0].weights()].offset() + 64);
      }},
 
-    // Memory.
+    // Faults in the stated memory.
     {"PeakHigherThanStated", Rule::Memory, "bytes as stated, got",
      [](ProgramT &p) { worker(p, 2).peak_bytes -= 8; }},
     {"PeakLowerThanStated", Rule::Memory, "bytes as stated, got",

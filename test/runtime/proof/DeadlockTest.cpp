@@ -1,4 +1,4 @@
-//===- DeadlockTest.cpp - The deadlock verdict against the event graph ----===//
+//===- DeadlockTest.cpp - Compares found deadlocks with a graph -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -242,7 +242,8 @@ private:
   void addOperations() {
     for (uint32_t w = 0; isStreamed() && w < program.workers.size(); ++w) {
       const auto &stream = program.workers[w]->instructions;
-      std::map<std::string, uint32_t> last; // the end of the operation
+      // By stream, the end of its last operation.
+      std::map<std::string, uint32_t> last;
       for (uint32_t i = 0; i < stream.size(); ++i) {
         uint32_t begin = i, end = i + 1;
         if (stream[i].opcode() == Opcode::Group) {
@@ -339,7 +340,7 @@ private:
   const ProgramT &program;
   std::vector<Event> events;
   std::vector<std::vector<uint32_t>> edges;
-  std::vector<uint32_t> base;          ///< by worker
+  std::vector<uint32_t> base;          ///< the first event of each worker
   std::vector<std::vector<Ends>> ends; ///< by worker, then instruction
   std::vector<bool> happened;
 };

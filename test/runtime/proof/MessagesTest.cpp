@@ -11,7 +11,7 @@ namespace chimera::program {
 namespace {
 
 const Refusal kMessageCases[] = {
-    // Waits.
+    // Faults in waits.
     {"PostWithoutWait", Rule::Waits, "no wait after it in its section",
      [](ProgramT &p) {
        find(p, 0, Opcode::Wait) =
@@ -32,7 +32,7 @@ const Refusal kMessageCases[] = {
        find(p, 0, Opcode::Wait).mutate_target(indexOf(p, 0, Opcode::Wait));
      }},
 
-    // Matching.
+    // Sends and receives, or starts of all-reduces, that do not match.
     {"LabelsOfDifferentKind", Rule::Matching,
      "channel from worker 0 to worker 1: expected send 0 and receive 0 to "
      "agree",

@@ -78,7 +78,7 @@ struct RangeCase : Refusal {
 };
 
 const RangeCase kRangeCases[] = {
-    // Tables.
+    // Faults in the tables of the program.
     {"TooFewInForwards", Rule::Structure,
      "pipeline 0: expected forwards that cover its 4 micro-batches, got 3",
      [](ProgramT &p) {
@@ -120,7 +120,7 @@ const RangeCase kRangeCases[] = {
                  s.stash_bytes(), s.weight_stash_bytes(), 63, s.copy_bytes());
      }},
 
-    // Labels.
+    // Faults in the labels of instructions: their micro-batches and parts.
     {"ForwardOfHalfItsRange", Rule::Structure,
      "expected the micro-batches of one forward of its pipeline, 2 from "
      "micro-batch 0, got 1 from 0",
@@ -163,7 +163,7 @@ const RangeCase kRangeCases[] = {
      "part 1 of 2 to worker 0) at sample.mlir:2:3 with 32 bytes",
      [](ProgramT &p) { gradientPost(p, 1).mutate_part(1); }},
 
-    // Sizes.
+    // Faults in the sizes of buffers.
     {"TokensThatPartsDoNotDivide", Rule::Structure,
      "expected bytes of tokens that its 2 micro-batches divide, and the 2 "
      "parts of one, got 34",
@@ -199,7 +199,7 @@ const RangeCase kRangeCases[] = {
        operand(p, 0, lastForward(p), 4) = operand(p, 0, lastForward(p), 3);
      }},
 
-    // Actions.
+    // Faults in the set of actions.
     {"ForwardMissing", Rule::Structure,
      "expected a forward of pipeline 0 stage 0 micro-batch 0, got none",
      [](ProgramT &p) { erase(p, 0, find(p, 0, Opcode::Forward)); }},
@@ -232,7 +232,7 @@ const RangeCase kRangeCases[] = {
      "stashes, one for each backward without a recompute, got 0",
      [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_results(1); }},
 
-    // Values.
+    // Faults in the values that instructions read.
     {"StashOfAnotherPart", Rule::Values,
      "expected the stash of stage 0 micro-batch 0 part 0, got the stash of "
      "stage 0 micro-batch 0 part 1",
@@ -312,7 +312,7 @@ const RangeCase kRangeCases[] = {
            operand(p, 0, find(p, 0, Opcode::Backward), 1);
      }},
 
-    // Weights.
+    // Faults in the weights that instructions read.
     {"RecomputeOfOtherWeights", Rule::Weights,
      "expected the weights of pipeline 0 stage 0, got those of pipeline 1 "
      "stage 3",

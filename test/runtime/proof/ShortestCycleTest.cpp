@@ -34,7 +34,8 @@ TEST(ShortestCycle, IsTheOnlyOne) {
 }
 
 TEST(ShortestCycle, IsTheShortestOfSeveral) {
-  // 0 → 1 → 2 → 0, and 3 ⇄ 4, which all nodes reach.
+  // There are two cycles: 0 → 1 → 2 → 0, and 3 ⇄ 4. All nodes lead to the
+  // second one.
   EXPECT_EQ(shortestCycle(graphOf({{1, 3}, {2, 3}, {0, 3}, {4}, {3}})),
             (Path{3, 4}));
 }

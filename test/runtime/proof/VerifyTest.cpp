@@ -121,13 +121,13 @@ constexpr auto kWait = Opcode::Wait;
 
 struct Step {
   Opcode opcode;
-  uint32_t target; ///< of a wait
+  uint32_t target; ///< of a wait: the index of its post
 };
 
-/// A program of two workers that begin with the instructions `first` and
-/// `second`. Each worker has one buffer to send, which a load has written, and
-/// one to receive. Worker 0 sends tokens of pipeline 0, and worker 1 tokens of
-/// pipeline 1.
+/// A program of two workers. They begin with a load and then the instructions
+/// `first` and `second`. Each worker has one buffer to send, which the load
+/// writes, and one to receive. Worker 0 sends tokens of pipeline 0, and worker
+/// 1 tokens of pipeline 1.
 ProgramT exchange(const std::vector<Step> &first,
                   const std::vector<Step> &second, MessageModel model) {
   SampleOptions options{.workers = 2, .microBatches = 2, .bidirectional = true};

@@ -214,9 +214,9 @@ TEST(ExactStage, BuffersMayEndInAnIncompleteWord) {
             std::vector<std::byte>(5));
 }
 
-/// Four stages with 13 tied bytes. The tied bytes are at the begin or the end
-/// of the first stage's 24 bytes, and at the begin or the end of the last
-/// stage's 31 bytes.
+/// Four stages with 13 tied bytes. The tied bytes are at the beginning or the
+/// end of the first stage's 24 bytes, and at the beginning or the end of the
+/// last stage's 31 bytes.
 struct TiedEnds {
   explicit TiedEnds(bool firstAtEnd = false, bool lastAtEnd = true)
       : program(program::samplePipeline()) {

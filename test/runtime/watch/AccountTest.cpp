@@ -1,4 +1,4 @@
-//===- AccountTest.cpp - What a host reports of its ranks -----------------===//
+//===- AccountTest.cpp - A host's report on its ranks ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -83,7 +83,7 @@ struct Member {
   bool isFinal = false;
 };
 
-/// All communicators.
+/// All communicators of this process.
 struct Registry {
   std::mutex mutex; ///< guards the members below
   std::map<ncclComm_t, std::shared_ptr<Member>> members;

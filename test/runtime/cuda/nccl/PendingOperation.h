@@ -59,7 +59,7 @@ size_t bytesOf(ncclDataType_t type);
 inline size_t bytesOf(const Part &part) {
   return part.count * bytesOf(part.type);
 }
-/// nullopt for a type that cannot be summed.
+/// The element type that an NCCL type names. nullopt if it cannot be summed.
 std::optional<ElementType> elementType(ncclDataType_t type);
 
 /// An operation of several ranks: a message or a collective. The first part of

@@ -162,7 +162,7 @@ void changeText(std::string &header, Random &random) {
   case 1:
     if (number != std::string::npos) {
       const size_t depth = size_t{1} << below(random, 10);
-      // Rarely, because it takes long.
+      // Nest deeply only rarely, because reading it takes long.
       const size_t levels = below(random, 100) ? depth : depth * 512;
       std::string nested(levels, '[');
       if (below(random, 2))
