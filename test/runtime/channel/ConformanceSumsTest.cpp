@@ -174,8 +174,8 @@ TEST_P(HostConformance, AllReducesAdvanceWhileARankComputes) {
                                      bytesOf(sum));
     };
     auto a = start(first), b = start(second);
-    // All ranks but rank 0 get the last chunk of the sum in the second phase of
-    // the all-reduce.
+    // All ranks but rank 0 get the last chunk of the sum only in the second
+    // exchange of messages.
     if (channels.rank() != 0) {
       EXPECT_TRUE(
           isWritten(channels, reinterpret_cast<uint8_t &>(second.back())));

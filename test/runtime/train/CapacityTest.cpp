@@ -77,7 +77,8 @@ TEST(Capacity, OfTheWholeModelIsChecked) {
   EXPECT_NE(faultOfSequentialCapacity(program, 2, 500 * kGiB), "");
 }
 
-/// A folder that imitates files of the system, such as /proc/meminfo.
+/// A folder that imitates files of the system: control groups, and files of
+/// /proc.
 struct System {
   ~System() { std::filesystem::remove_all(root); }
   void write(const std::string &path, const std::string &text) const {

@@ -76,7 +76,8 @@ TEST(TransportOf, FitsTheLauncher) {
 
 /// Trains three steps as one of two ranks. Each step takes `pause` longer. The
 /// process of the root ends with status 3 if its weights equal the weights of a
-/// run in threads, and if all reports were made.
+/// run in threads, and if onReady and onStep were called as expected. Otherwise
+/// it ends with status 1.
 void trainAsRank(uint32_t rank, uint16_t port,
                  std::chrono::milliseconds pause = 0ms) {
   program::ProgramT program = program::samplePipeline({.workers = 2});

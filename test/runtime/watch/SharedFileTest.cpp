@@ -19,8 +19,8 @@ namespace {
 constexpr uint64_t kBytes = 8192;
 using Location = SharedFile::Location;
 
-/// A file of another program, of the same size as a status page. The destructor
-/// checks that nothing has changed the file.
+/// A file of another program, of the same size as the shared files of these
+/// tests. The destructor checks that nothing has changed the file.
 class Victim {
 public:
   explicit Victim(unsigned flags)

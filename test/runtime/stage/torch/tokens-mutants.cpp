@@ -301,8 +301,7 @@ program::ProgramT programOf(Random &random) {
   return program;
 }
 
-/// Makes training samples from the tokens, and compares them with the expected
-/// tokens.
+/// Makes training and held-out samples from the tokens, and checks them.
 void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
            Random &random) {
   const program::ProgramT program = programOf(random);
