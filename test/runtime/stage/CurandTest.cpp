@@ -30,7 +30,7 @@ TEST(Curand, DropsWhatWeDrop) {
   constexpr uint64_t kCount = 8000;
   for (uint64_t first : {uint64_t(0), uint64_t(4), (uint64_t(1) << 34) + 8})
     for (double dropped : {0., 0.1, 0.25, 0.9})
-      // The lengths of rows. 50 and 201 are no multiples of 4, so some rows
+      // The lengths of rows. 50 and 201 are not multiples of 4, so some rows
       // start in the middle of the four numbers of a counter.
       for (uint64_t row : {36, 50, 201}) {
         std::unique_ptr<bool[]> kept(new bool[kCount]);
