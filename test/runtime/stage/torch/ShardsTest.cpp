@@ -17,7 +17,8 @@ namespace {
 using namespace test;
 namespace fs = std::filesystem;
 
-// Several files, and an index that lists the file of each tensor.
+// Weights in three files (shards), and an index that lists the file of each
+// tensor.
 class ShardsTest : public WeightsTest {
 protected:
   // Layer n is in shard n % 3.
