@@ -220,6 +220,12 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   if (failed(unit))
     return nullptr;
   out->time_unit = (*unit)->name;
+  if (const int64_t perUnit = ticksPerUnit(pipeline); perUnit > 1) {
+    pipeline.emitOpError("expected whole times, because a program has no "
+                         "fractions: multiply all times of the pipeline by ")
+        << perUnit;
+    return nullptr;
+  }
   emitTraining(pipeline, *out);
   emitLayout(*layout, *out);
   SmallVector<WorkerOp> workers = workersOf(pipeline);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Chimera.h"
+#include "dialect/Decimal.h"
 #include "dialect/Spelling.h"
 
 #include <limits>
@@ -14,6 +15,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -44,15 +46,18 @@ void printNumbers(AsmPrinter &printer, ArrayRef<NamedNumber> numbers,
   printer << (separator == "<" ? "<>" : ">");
 }
 
-/// "3.1 ms" or "5 ns"; "5" if the attribute has no units.
-std::string timeText(int64_t time, bool hasUnits) {
-  std::string text =
-      hasUnits ? quantityText(Dimension::Time, time) : std::to_string(time);
-  return hasUnits && time != 0 && llvm::isDigit(text.back()) ? text + " ns"
-                                                             : text;
+/// "3.1 ms" or "5 ns"; "5" or "0.5" if the attribute has no units.
+template <typename Attribute>
+std::string timeText(const Attribute &of, int64_t time) {
+  std::string text = of.getHasUnits() ? quantityText(Dimension::Time, time)
+                                      : textOf(Decimal(time, of.getPlaces()));
+  return of.getHasUnits() && time != 0 && llvm::isDigit(text.back())
+             ? text + " ns"
+             : text;
 }
 
-/// Parses the times of an attribute. Either all times have units or none has.
+/// Parses the times of an attribute. Either all times have units or none has. If
+/// they have no units, they may have fractions.
 class TimeFields {
 public:
   explicit TimeFields(AsmParser &parser)
@@ -68,6 +73,9 @@ public:
 
   ParseResult parse() {
     SmallVector<bool> units(times.size() + rates.size(), false);
+    SmallVector<uint32_t> placesOf(times.size(), 0);
+    for (auto [field, its] : llvm::zip_equal(times, placesOf))
+      field.places = &its;
     SmallVector<NumberField> all = times;
     all.append(rates);
     for (auto [field, hasUnit] : llvm::zip_equal(all, units))
@@ -79,13 +87,36 @@ public:
       if (*times[i].value != 0 && !units[i])
         return parser.emitError(at, "expected units on all times or on none, "
                                     "got ")
-               << times[i].name << " = " << *times[i].value;
+               << times[i].name << " = "
+               << textOf(Decimal(*times[i].value, placesOf[i]));
+    places = *llvm::max_element(placesOf);
+    for (auto [field, its] : llvm::zip_equal(times, placesOf)) {
+      int64_t finer = 0;
+      if (places > kMostPlaces ||
+          llvm::MulOverflow(*field.value, powerOfTen(places - its), finer))
+        return parser.emitError(at, "expected times of fewer digits, and at "
+                                    "most ")
+               << kMostPlaces << " of them after the point, got " << field.name
+               << " = " << textOf(Decimal(*field.value, its));
+      *field.value = finer;
+    }
     return success();
   }
 
+  /// Divides the ticks in which the times are counted into ten smaller ones.
+  void refine() {
+    for (NumberField &field : times)
+      *field.value *= 10;
+    ++places;
+  }
+
   bool haveUnits = false;
+  /// The values are multiples of 10^-places.
+  uint32_t places = 0;
 
 private:
+  static constexpr uint32_t kMostPlaces = 9;
+
   AsmParser &parser;
   SMLoc at;
   SmallVector<NumberField> times, rates;
@@ -106,9 +137,12 @@ Attribute CostAttr::parse(AsmParser &parser, Type) {
   fields.add("update", update);
   if (fields.parse())
     return {};
+  // Make the halves of a backward with a fraction equal.
+  if (fields.places > 0 && backward % 2 != 0 && backward < INT64_MAX / 100)
+    fields.refine();
   return parser.getChecked<CostAttr>(at, parser.getContext(), forward, backward,
                                      inputGradient, weightGradient, recompute,
-                                     update, fields.haveUnits);
+                                     update, fields.haveUnits, fields.places);
 }
 
 void CostAttr::print(AsmPrinter &printer) const {
@@ -120,7 +154,7 @@ void CostAttr::print(AsmPrinter &printer) const {
                 {"recompute", getRecompute()},
                 {"update", getUpdate()}},
                /*required=*/2,
-               [&](int64_t time) { return timeText(time, getHasUnits()); });
+               [&](int64_t time) { return timeText(*this, time); });
 }
 
 Attribute BytesAttr::parse(AsmParser &parser, Type) {
@@ -241,10 +275,16 @@ Attribute LinkAttr::parse(AsmParser &parser, Type) {
     }
     time = timeOfMebibyte(rates[i]);
   }
+  const bool hasRate =
+      llvm::any_of(rates, [](int64_t rate) { return rate != kAbsent; });
+  if (hasRate && fields.places > 0) {
+    parser.emitError(at, "expected times with units beside a bandwidth, such "
+                         "as 0.5 us, got a fraction without a unit");
+    return {};
+  }
   return parser.getChecked<LinkAttr>(
       at, parser.getContext(), v[0], v[1], v[2], v[3], v[4], v[5],
-      fields.haveUnits ||
-          llvm::any_of(rates, [](int64_t rate) { return rate != kAbsent; }));
+      fields.haveUnits || hasRate, fields.places);
 }
 
 void LinkAttr::print(AsmPrinter &printer) const {
@@ -256,26 +296,28 @@ void LinkAttr::print(AsmPrinter &printer) const {
                 {"receive", getReceive()},
                 {"receive_per_mib", getReceivePerMib()}},
                /*required=*/0,
-               [&](int64_t time) { return timeText(time, getHasUnits()); });
+               [&](int64_t time) { return timeText(*this, time); });
 }
 
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t forward, int64_t backward,
                                int64_t inputGradient, int64_t weightGradient,
-                               int64_t recompute, int64_t update, bool) {
+                               int64_t recompute, int64_t update, bool,
+                               uint32_t places) {
+  auto text = [&](int64_t time) { return textOf(Decimal(time, places)); };
   if (forward < 1 || backward < 1)
-    return emitError() << "expected positive costs, got forward " << forward
-                       << " and backward " << backward;
+    return emitError() << "expected positive costs, got forward "
+                       << text(forward) << " and backward " << text(backward);
   if (inputGradient < 0 || weightGradient < 0)
     return emitError() << "expected costs of at least 0, got input_gradient "
-                       << inputGradient << " and weight_gradient "
-                       << weightGradient;
+                       << text(inputGradient) << " and weight_gradient "
+                       << text(weightGradient);
   if (recompute < 0)
     return emitError() << "expected a cost of at least 0, got recompute "
-                       << recompute;
+                       << text(recompute);
   if (update < 0)
     return emitError() << "expected a cost of at least 0, got update "
-                       << update;
+                       << text(update);
   return success();
 }
 
@@ -315,7 +357,7 @@ LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t latency, int64_t perMib, int64_t send,
                                int64_t sendPerMib, int64_t receive,
-                               int64_t receivePerMib, bool) {
+                               int64_t receivePerMib, bool, uint32_t places) {
   const NamedNumber times[] = {
       {"latency", latency}, {"per_mib", perMib},
       {"send", send},       {"send_per_mib", sendPerMib},
@@ -323,7 +365,7 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (auto [name, time] : times)
     if (time < 0)
       return emitError() << "expected times of at least 0, got " << name << " "
-                         << time;
+                         << textOf(Decimal(time, places));
   return success();
 }
 

@@ -17,7 +17,9 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
   let summary = "time of each action of a stage for one micro-batch";
   let description = [{
     Times in the `time_unit` of the pipeline, or in nanoseconds if the times
-    have units. All are positive, except that `update` may be 0.
+    have units. All are positive, except that `update` may be 0. Times without
+    units may have fractions, if `time_unit` is no duration and the pipeline is
+    not compiled to a program.
 
     `forward` and `backward` are required. A split backward takes
     `input_gradient` and then `weight_gradient`; by default each is half of
@@ -25,8 +27,10 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     as long as `forward`. `update` is the time in which the optimizer updates
     one replica, by default 0.
 
-    Example: `<forward = 1, backward = 2, update = 3>`,
+    Example: `<forward = 1, backward = 1.5, update = 3>`,
     `<forward = 3.1 ms, backward = 6 ms>`
+
+    The parameters are multiples of 10^-`places` of the unit.
   }];
   let parameters = (ins
     "int64_t":$forward,
@@ -35,7 +39,8 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     DefaultValuedParameter<"int64_t", "0">:$weight_gradient,
     DefaultValuedParameter<"int64_t", "0">:$recompute,
     DefaultValuedParameter<"int64_t", "0">:$update,
-    DefaultValuedParameter<"bool", "false">:$has_units);
+    DefaultValuedParameter<"bool", "false">:$has_units,
+    DefaultValuedParameter<"uint32_t", "0">:$places);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -117,12 +122,15 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     Times with units, and times that follow from a bandwidth, are kept in
     nanoseconds. Times without units are in the `time_unit` of the pipeline, or
     in nanoseconds if the link belongs to a machine. Either all times have units
-    or none has.
+    or none has. Times without units may have fractions under the same
+    conditions as those of a stage's cost.
 
     Invalid if a time is negative.
 
     Example: `<latency = 100, receive = 20, receive_per_mib = 70>`,
-    `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
+    `<latency = 0.1>`, `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
+
+    The parameters are multiples of 10^-`places` of the unit.
   }];
   let parameters = (ins
     DefaultValuedParameter<"int64_t", "0">:$latency,
@@ -131,7 +139,8 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     DefaultValuedParameter<"int64_t", "0">:$send_per_mib,
     DefaultValuedParameter<"int64_t", "0">:$receive,
     DefaultValuedParameter<"int64_t", "0">:$receive_per_mib,
-    DefaultValuedParameter<"bool", "false">:$has_units);
+    DefaultValuedParameter<"bool", "false">:$has_units,
+    DefaultValuedParameter<"uint32_t", "0">:$places);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -44,6 +44,13 @@ std::optional<Decimal> decimalOf(llvm::StringRef text) {
   return Decimal(value, static_cast<uint32_t>(std::max<int64_t>(places, 0)));
 }
 
+int64_t powerOfTen(uint32_t exponent) {
+  int64_t power = 1;
+  while (exponent-- > 0)
+    power *= 10;
+  return power;
+}
+
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Decimal &number) {
   if (number.isWhole())
     return os << number.digits;
@@ -56,6 +63,12 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Decimal &number) {
     digits.insert(0, number.places + 1 - digits.size(), '0');
   digits.insert(digits.size() - number.places, 1, '.');
   return os << (number.digits < 0 ? "-" : "") << digits;
+}
+
+std::string textOf(const Decimal &number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << number;
+  return text;
 }
 
 } // namespace chimera

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace chimera {
 
@@ -20,7 +21,10 @@ namespace chimera {
 /// at least 0.
 struct Decimal {
   Decimal(int64_t whole = 0) : digits(whole) {}
-  Decimal(int64_t digits, uint32_t places) : digits(digits), places(places) {}
+  Decimal(int64_t digits, uint32_t places) : digits(digits), places(places) {
+    for (; this->places > 0 && this->digits % 10 == 0; --this->places)
+      this->digits /= 10;
+  }
 
   int64_t digits;
   uint32_t places = 0;
@@ -34,8 +38,12 @@ struct Decimal {
 /// from the point.
 std::optional<Decimal> decimalOf(llvm::StringRef text);
 
+/// 10 to a power of at most 18.
+int64_t powerOfTen(uint32_t exponent);
+
 /// Prints 3, -0.5, 40000000000, 0.0015.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Decimal &number);
+std::string textOf(const Decimal &number);
 
 } // namespace chimera
 

@@ -170,6 +170,12 @@ LogicalResult MachineOp::verify() {
       devices && *devices > getDevices())
     return emitOpError("expected node_devices of at most the ")
            << getDevices() << " devices, got " << *devices;
+  for (std::optional<LinkAttr> link :
+       {getLink(), getAllReduce(), getNodeLink(), getNodeAllReduce()})
+    if (link && link->getPlaces() > 0)
+      return emitOpError("expected times of links in whole nanoseconds or with "
+                         "units, such as 0.5 us, got a fraction without a "
+                         "unit");
   if (!getNodeDevices() && (getNodeLink() || getNodeAllReduce()))
     return emitOpError("expected node_devices, the number of devices in a "
                        "node, with ")
@@ -219,6 +225,14 @@ static LogicalResult verifyTypes(PipelineOp op) {
              "bf16 with f32, got ")
          << stringifyDataType(activations) << " with "
          << stringifyDataType(weights);
+}
+
+uint32_t PipelineOp::timePlaces() {
+  uint32_t places = getLinkAttr() ? getLinkAttr().getPlaces() : 0;
+  if (!getBody().empty())
+    for (StageOp stage : getBody().front().getOps<StageOp>())
+      places = std::max(places, stage.getCost().getPlaces());
+  return places;
 }
 
 bool PipelineOp::hasTimesWithUnits() {

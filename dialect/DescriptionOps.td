@@ -351,6 +351,10 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     /// The number of workers.
     size_t workerCount() { return getWorkers().value_or(getStages()); }
 
+    /// The most decimal places of a time: of the link's, and of the stages'
+    /// costs.
+    uint32_t timePlaces();
+
     /// True if the link or the cost of a stage has units. If so, all times of
     /// the pipeline are in nanoseconds.
     bool hasTimesWithUnits();

@@ -117,7 +117,7 @@ std::optional<int64_t> valueOf(const Units &units, StringRef text) {
 } // namespace
 
 ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
-                          int64_t &value, bool *hasUnit) {
+                          int64_t &value, bool *hasUnit, uint32_t *places) {
   Units units = unitsOf(dimension);
   SMLoc at = parser.getCurrentLocation();
   std::string text;
@@ -141,6 +141,15 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
       text += (" " + word).str();
     }
   }
+  const bool isBare = !llvm::isAlpha(StringRef(text).rtrim().back());
+  if (hasUnit)
+    *hasUnit = !isBare;
+  if (std::optional<Decimal> number;
+      places && isBare && (number = decimalOf(text))) {
+    value = number->digits;
+    *places = number->places;
+    return success();
+  }
   std::optional<int64_t> read = valueOf(units, text);
   if (!read) {
     InFlightDiagnostic error = parser.emitError(at, "expected ")
@@ -150,8 +159,6 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
     return error << ")";
   }
   value = *read;
-  if (hasUnit)
-    *hasUnit = llvm::isAlpha(StringRef(text).rtrim().back());
   return success();
 }
 

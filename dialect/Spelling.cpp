@@ -332,9 +332,10 @@ ParseResult parseNumberFields(AsmParser &parser, ArrayRef<NumberField> fields) {
         fields, [&](const NumberField &f) { return f.name == name; });
     if (parser.parseEqual())
       return failure();
-    return field->dimension ? parseQuantity(parser, *field->dimension,
-                                            *field->value, field->hasUnit)
-                            : parseWholeNumber(parser, *field->value);
+    return field->dimension
+               ? parseQuantity(parser, *field->dimension, *field->value,
+                               field->hasUnit, field->places)
+               : parseWholeNumber(parser, *field->value);
   };
   SMLoc at = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,

@@ -48,6 +48,8 @@ struct NumberField {
   std::optional<Dimension> dimension = {};
   /// If not null, set to whether the text has a unit.
   bool *hasUnit = nullptr;
+  /// If not null, a number without a unit may have a fraction (parseQuantity).
+  uint32_t *places = nullptr;
 };
 
 /// Reads <name = number, …>, in any order. Optional fields that are not given

@@ -168,11 +168,16 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
   schedule::Workload work;
   work.workers = static_cast<int32_t>(layout.workers);
   work.width = static_cast<int32_t>(pipeline.getDataParallel());
+  const int64_t perUnit = ticksPerUnit(pipeline);
   for (StageOp stage : layout.stages) {
     CostAttr cost = stage.getCost();
-    work.stages.push_back({cost.getForward(), cost.getBackward(),
-                           cost.inputGradientTime(), cost.weightGradientTime(),
-                           cost.recomputeTime(), cost.getUpdate()});
+    auto ticks = [&](int64_t time) {
+      return ticksOf(time, cost.getPlaces(), perUnit);
+    };
+    work.stages.push_back(
+        {ticks(cost.getForward()), ticks(cost.getBackward()),
+         ticks(cost.inputGradientTime()), ticks(cost.weightGradientTime()),
+         ticks(cost.recomputeTime()), ticks(cost.getUpdate())});
     BytesAttr bytes = stage.getBytes();
     work.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                           bytes.getStash(), bytes.weightStashBytes(),
@@ -190,7 +195,7 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
     static_cast<schedule::Network &>(work) = networkOf(machine);
   if (LinkAttr link = pipeline.getLinkAttr())
     for (schedule::LinkClass *links : work.classes())
-      links->link = linkOf(link);
+      links->link = linkOf(link, perUnit);
   return work;
 }
 

@@ -7,6 +7,7 @@
 
 #include "passes/DescriptionReader.h"
 
+#include "dialect/Decimal.h"
 #include "dialect/Spelling.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
@@ -14,6 +15,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
 
+#include <numeric>
 #include <tuple>
 
 using namespace mlir;
@@ -148,16 +150,48 @@ StringRef optimizerOf(PipelineOp pipeline) {
 }
 
 FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {
-  std::optional<StringRef> name = pipeline.getTimeUnit();
-  if (!name && pipeline.hasTimesWithUnits())
-    return schedule::findTimeUnit("ns");
-  if (!name)
-    return &schedule::timeUnits().front();
-  if (const schedule::TimeUnit *unit =
-          schedule::findTimeUnit(std::string_view(*name)))
-    return unit;
-  return pipeline.emitOpError("expected time_unit to be one of ")
-         << schedule::timeUnitNames() << ", got \"" << *name << "\"";
+  const std::optional<StringRef> name = pipeline.getTimeUnit();
+  const schedule::TimeUnit *unit = &schedule::timeUnits().front();
+  if (name)
+    unit = schedule::findTimeUnit(std::string_view(*name));
+  else if (pipeline.hasTimesWithUnits())
+    unit = schedule::findTimeUnit("ns");
+  if (!unit)
+    return pipeline.emitOpError("expected time_unit to be one of ")
+           << schedule::timeUnitNames() << ", got \"" << *name << "\"";
+  if (pipeline.timePlaces() > 0 && (unit->isDuration || pipeline.getMachine()))
+    return pipeline.emitOpError(
+        "expected no times with fractions if times are durations: give all "
+        "times units, such as 0.5 ms, and leave out time_unit");
+  return unit;
+}
+
+int64_t ticksOf(int64_t time, uint32_t places, int64_t perUnit) {
+  __extension__ using Wide = __int128;
+  const Wide ticks = static_cast<Wide>(time) * perUnit / powerOfTen(places);
+  return ticks > INT64_MAX ? INT64_MAX : static_cast<int64_t>(ticks);
+}
+
+int64_t ticksPerUnit(PipelineOp pipeline) {
+  const int64_t finest = powerOfTen(pipeline.timePlaces());
+  if (finest == 1)
+    return 1;
+  int64_t common = finest;
+  auto add = [&](const auto &attribute, std::initializer_list<int64_t> times) {
+    for (int64_t time : times)
+      common = std::gcd(common, ticksOf(time, attribute.getPlaces(), finest));
+  };
+  for (StageOp stage : pipeline.getBody().getOps<StageOp>()) {
+    CostAttr cost = stage.getCost();
+    add(cost,
+        {cost.getForward(), cost.getBackward(), cost.inputGradientTime(),
+         cost.weightGradientTime(), cost.recomputeTime(), cost.getUpdate()});
+  }
+  if (LinkAttr link = pipeline.getLinkAttr())
+    add(link,
+        {link.getLatency(), link.getPerMib(), link.getSend(),
+         link.getSendPerMib(), link.getReceive(), link.getReceivePerMib()});
+  return finest / common;
 }
 
 MachineOp machineOf(PipelineOp pipeline) {
@@ -183,7 +217,7 @@ std::vector<int64_t> capsOf(PipelineOp pipeline) {
 
 CostAttr assumedCost(MLIRContext *context, int64_t parts) {
   return CostAttr::get(context, 1, parts, parts, parts, parts > 1 ? parts : 0,
-                       /*update=*/0, /*has_units=*/false);
+                       /*update=*/0, /*has_units=*/false, /*places=*/0);
 }
 
 BytesAttr assumedBytes(MLIRContext *context) {
@@ -200,7 +234,7 @@ static bool areEqual(CostAttr left, CostAttr right) {
                       cost.inputGradientTime(), cost.weightGradientTime(),
                       cost.recomputeTime(), cost.getUpdate());
   };
-  return times(left) == times(right);
+  return left.getPlaces() == right.getPlaces() && times(left) == times(right);
 }
 
 /// True if both attributes have the same sizes. A size that an attribute does

@@ -62,9 +62,17 @@ llvm::StringRef optimizerOf(PipelineOp pipeline);
 
 /// The unit of the stages' costs. This is the time_unit of the pipeline. If the
 /// pipeline states none, it is nanoseconds if its times have units, otherwise
-/// the unit "none". Fails with a diagnostic that lists the units if the name is
-/// unknown.
+/// the unit "none". Fails with a diagnostic if the name is unknown, or if the
+/// unit is a duration and a time has a fraction.
 mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
+
+/// The least number of ticks into which the pipeline's time unit must be
+/// divided so that all its times are whole numbers of ticks.
+int64_t ticksPerUnit(PipelineOp pipeline);
+
+/// `time` × 10^-`places` units in ticks, of which `perUnit` are one unit.
+/// INT64_MAX if there are more.
+int64_t ticksOf(int64_t time, uint32_t places, int64_t perUnit);
 
 /// The memory cap of each worker of the pipeline, in bytes. Empty if the
 /// pipeline has no cap.

@@ -66,10 +66,14 @@ static schedule::MessageTime perMebibyte(int64_t alpha, int64_t beta) {
   return {alpha, beta, schedule::kMebibyte};
 }
 
-schedule::Link linkOf(LinkAttr link) {
-  return {perMebibyte(link.getLatency(), link.getPerMib()),
-          perMebibyte(link.getSend(), link.getSendPerMib()),
-          perMebibyte(link.getReceive(), link.getReceivePerMib())};
+schedule::Link linkOf(LinkAttr link, int64_t perUnit) {
+  auto times = [&](int64_t alpha, int64_t beta) {
+    return perMebibyte(ticksOf(alpha, link.getPlaces(), perUnit),
+                       ticksOf(beta, link.getPlaces(), perUnit));
+  };
+  return {times(link.getLatency(), link.getPerMib()),
+          times(link.getSend(), link.getSendPerMib()),
+          times(link.getReceive(), link.getReceivePerMib())};
 }
 
 /// Sets the times of all-reduce messages in `links`.

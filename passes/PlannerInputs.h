@@ -33,8 +33,8 @@ mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 /// slowdown by shared cores itself, so it would count twice.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
-/// The link's times, in the unit of `link`.
-schedule::Link linkOf(LinkAttr link);
+/// The link's times in ticks, of which `perUnit` are one unit of `link`.
+schedule::Link linkOf(LinkAttr link, int64_t perUnit = 1);
 
 /// The times of the machine's messages and all-reduces, in nanoseconds.
 schedule::Network networkOf(MachineOp op);

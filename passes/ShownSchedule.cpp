@@ -41,10 +41,11 @@ StatedCosts::StatedCosts(PipelineOp pipeline)
 /// Adds the times of the pipeline's link to `options`. These times are in the
 /// same unit as the other times of `options`.
 static void addLink(LinkAttr attribute, TimeOptions &options) {
-  schedule::Link link = linkOf(attribute);
+  schedule::Link link = linkOf(attribute, powerOfTen(attribute.getPlaces()));
   for (const MessageOption &option : messageOptions())
     if (int64_t time = option.message(link).*option.time; time > 0)
-      options.messages.emplace_back(option.name, time);
+      options.messages.emplace_back(option.name,
+                                    Decimal(time, attribute.getPlaces()));
 }
 
 TimeOptions completeTimes(PipelineOp pipeline, const StatedCosts &stated,

@@ -62,12 +62,6 @@ std::span<const MessageOption> messageOptions() {
   return all;
 }
 
-static std::string textOf(const Decimal &time) {
-  std::string text;
-  llvm::raw_string_ostream(text) << time;
-  return text;
-}
-
 /// The product, or INT64_MAX if it is too large. schedule::check refuses
 /// problems with such times.
 static int64_t multiply(int64_t time, int64_t factor) {
@@ -137,12 +131,6 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
   uint32_t places = 0;
   for (const Decimal *time : all)
     places = std::max(places, time->places);
-  auto powerOfTen = [](uint32_t exponent) {
-    int64_t power = 1;
-    while (exponent-- > 0)
-      power *= 10;
-    return power;
-  };
   // All times are whole multiples of 10^-places units. A tick is the longest
   // time of which one unit and all times are whole multiples.
   auto digitsOf = [&](const Decimal &time) {
@@ -247,7 +235,8 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
             second, first, ofStage(update)};
 }
 
-void Times::setLinks(schedule::LinkClass &links, int64_t factor) const {
+void Times::setLinks(schedule::LinkClass &links, int64_t factor,
+                     int64_t ownTicks) const {
   schedule::Link &link = links.link;
   std::vector<MessageTime *> all = {&onTheWay(link), &sending(link),
                                     &receiving(link), &links.allReduceEnds};
@@ -259,7 +248,7 @@ void Times::setLinks(schedule::LinkClass &links, int64_t factor) const {
   }
   for (auto [option, ticks] : messages) {
     MessageTime &message = option->message(link);
-    message.*option->time = multiply(ticks, factor);
+    message.*option->time = multiply(multiply(ticks, factor), ownTicks);
     message.betaBytes = schedule::kMebibyte;
   }
 }
@@ -271,13 +260,19 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
     shown = timeUnitOf(pipeline);
   if (failed(shown))
     return failure();
-  int64_t factor = refinement(problem);
+  // If the stages have their own times, the problem is in ticks already, into
+  // which fractions have divided the unit.
+  const int64_t ownTicks = areOwn() ? ticksPerUnit(pipeline) : 1;
+  if (multiply(perUnit, ownTicks) == INT64_MAX)
+    return pipeline.emitError("expected times of fewer digits after the point, "
+                              "in the pipeline and in the options");
+  const int64_t factor = refinement(problem);
   setStages(problem, factor);
   if (!areOwn())
     static_cast<schedule::LinkClass &>(problem) = {}, problem.node.reset();
   for (schedule::LinkClass *links : problem.classes())
-    setLinks(*links, factor);
-  return schedule::TimeScale{*shown, factor * perUnit};
+    setLinks(*links, factor, ownTicks);
+  return schedule::TimeScale{*shown, factor * perUnit * ownTicks};
 }
 
 /// If the pipeline has a valid order as text but no action ops, adds the

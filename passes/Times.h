@@ -136,7 +136,10 @@ private:
   /// times and all of these are whole.
   int64_t refinement(const schedule::Problem &problem) const;
   void setStages(schedule::Problem &problem, int64_t factor) const;
-  void setLinks(schedule::LinkClass &links, int64_t factor) const;
+  /// The times of `links` are in units that are divided into `ownTicks`. The
+  /// times of the options are not.
+  void setLinks(schedule::LinkClass &links, int64_t factor,
+                int64_t ownTicks) const;
 
   const TimeSource *source;
   const schedule::TimeUnit *unit;

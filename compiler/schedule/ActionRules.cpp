@@ -56,10 +56,10 @@ void ActionRules::add(Action action, int32_t most, int32_t parts) {
   }
 }
 
-/// The rule of `action`, which has micro-batch 0. A backward has no dependency
-/// on its recompute here, because the recompute is earlier on the same worker
-/// anyway. If a recompute is fused, it receives the gradient, and its backward
-/// does not.
+/// The rule of `action`, which has micro-batch 0. A rule has no dependency of a
+/// backward on its recompute, because the recompute runs earlier on the same
+/// worker in every valid order. If a recompute is fused, the recompute receives
+/// the gradient, and the backward receives nothing.
 ActionRule ActionRules::make(const Action &action) const {
   int32_t s = action.stage;
   bool fused = problem.recomputeOf(s) == Recompute::Fused;
@@ -103,8 +103,8 @@ int32_t ActionRules::workerAtOffset(const Action &action, int32_t step) const {
 }
 
 /// The three times of a message between the stage of `action` and the stage
-/// `step` after it: in flight, of the send, and of the receive. All are 0 if
-/// one worker has both stages. Requires that the other stage exists.
+/// that is `step` after it, in the order of Link::times. All are 0 if one
+/// worker has both stages. Requires that the other stage exists.
 std::array<int64_t, 3> ActionRules::times(const Action &action,
                                           int32_t step) const {
   int32_t here = workerAtOffset(action, 0),
@@ -121,8 +121,9 @@ std::array<int64_t, 3> ActionRules::times(const Action &action,
   return times;
 }
 
-/// Makes `action` depend on an action of the stage `step` after its own. `here`
-/// is the id of that action's counterpart on the stage of `action`.
+/// Makes `action` depend on an action of the stage that is `step` after its own
+/// stage (-1 for the stage before). `here` is the id of the same action on the
+/// stage of `action`.
 void ActionRules::addDependency(ActionRule &rule, const Action &action,
                                 int64_t here, int32_t step) const {
   rule.sender = workerAtOffset(action, step);

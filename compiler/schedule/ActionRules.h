@@ -12,27 +12,29 @@
 
 namespace chimera::schedule {
 
-/// The dependencies and times of actions that differ only in their micro-batch.
-/// "Other" is the action on the stage before or after on which it depends.
+/// The dependencies and times of an action. Actions that differ only in their
+/// micro-batch share one rule. The "other action" is the action on the stage
+/// before or after from which this action needs a value.
 struct ActionRule {
   int64_t first = 0; ///< id of this action for micro-batch 0
   int64_t cost = 0;
   /// Ids of the dependency on the same stage and of the other action, relative
   /// to the id of this action; 0 if there is none.
   int64_t sameStage = 0, otherStage = 0;
-  int64_t delay = 0;     ///< from the other's end until its message arrives
-  int64_t flight = 0;    ///< part of `delay` in which no worker is busy
-  int64_t receive = 0;   ///< time its worker receives before it starts
-  int64_t send = 0;      ///< time its worker sends after it ends
-  int32_t sender = -1;   ///< worker of the other action
-  int32_t receiver = -1; ///< worker of the action that uses its message
-  bool receivesMessage = false; ///< true if it receives a message
+  int64_t delay = 0;   ///< from the other action's end to its message's arrival
+  int64_t flight = 0;  ///< part of `delay` in which no worker is busy
+  int64_t receive = 0; ///< time of its worker's receive before the action
+  int64_t send = 0;    ///< time of its worker's send after the action
+  int32_t sender = -1; ///< worker of the other action
+  /// The worker of the action that uses the message of this action.
+  int32_t receiver = -1;
+  bool receivesMessage = false; ///< true if the action receives a message
 };
 
 /// A table of the rules of all actions of a problem. A simulation needs a rule
 /// for every action that it runs, so rules are computed once. The verifier has
-/// its own code for dependencies on purpose, so that an error in one shows in
-/// the other.
+/// its own code for dependencies (PlacedActions.h) on purpose: if one of the
+/// two has an error, tests that use both fail.
 class ActionRules {
 public:
   /// Keeps a reference to `problem`.
@@ -50,9 +52,9 @@ private:
   static constexpr int32_t kKinds = 5;
 
   /// The part of `rules` that belongs to a pipeline: one row for each stage.
-  /// `at` has the position in a row of the first rule of each kind. The rules
-  /// of forwards are sorted by the number of micro-batches that they cover, the
-  /// others by part.
+  /// `at[kind]` is the position in a row of the first rule of that kind. The
+  /// rules of forwards are sorted by the number of micro-batches that they
+  /// cover, the others by part.
   struct Table {
     int64_t begin = 0, row = 0;
     int32_t at[kKinds] = {};

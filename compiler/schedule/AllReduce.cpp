@@ -27,7 +27,7 @@ std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
 bool hasAllReduces(const Problem &problem) {
   if (problem.width > 1 || problem.pipelines.size() > 1)
     return true;
-  // Tied parameters have their own all-reduce, over the workers of the first
+  // Tied parameters have a separate all-reduce, over the workers of the first
   // and the last stage.
   const std::vector<int32_t> &workers = problem.pipelines.front().workers;
   return problem.tiedBytes > 0 && workers.front() != workers.back();

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The all-reduces of a step. The gradient of each stage is summed over all its
-// replicas before the step ends. Parameters that the first and the last stage
-// share (tied parameters) have a separate all-reduce over the replicas of both
-// stages. A worker can start an all-reduce after its last action that adds to
-// the gradient. The worker computes while the all-reduce is in progress.
+// The all-reduces of a step. The gradient of each stage is summed over all
+// replicas of the stage before the step ends. Parameters that the first and the
+// last stage share (tied parameters) have a separate all-reduce over the
+// replicas of both stages. A worker can start an all-reduce after its last
+// action that adds to the gradient. The worker computes while the all-reduce is
+// in progress.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@
 
 namespace chimera::schedule {
 
-/// All policies, the one with the least overlap first.
+/// All policies, sorted from the least overlap with computation to the most.
 struct NamedPolicy {
   const char *name;
   AllReducePolicy policy;
@@ -43,7 +44,8 @@ std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
 /// True if some gradient is summed over several workers or copies.
 bool hasAllReduces(const Problem &problem);
 
-/// The buckets into which a gradient is cut. Each has an all-reduce of its own.
+/// The buckets into which a gradient is cut. Each bucket has an all-reduce of
+/// its own.
 struct Buckets {
   int64_t count;
   int64_t each; ///< bytes of every bucket except the last
@@ -61,15 +63,15 @@ struct GradientReduce {
   struct Contribution {
     int32_t worker;
     int32_t lastAction; ///< index of its last action that adds to the gradient
-    bool isIdle; ///< the worker is idle at some time after that action and
-                 ///< before its last one
+    bool isIdle; ///< the worker is idle at some time between `lastAction` and
+                 ///< its last action of all
   };
   std::optional<int32_t> stage; ///< none: parameters that the first and last
                                 ///< stage share
   int64_t bytes;                ///< size of the gradient
   /// Number of buckets, each with its own all-reduce. If a worker has several
-  /// replicas of the stage, these add to one sum. Such a sum is not cut, so the
-  /// number is 1.
+  /// replicas of the stage, these replicas add to one sum, which is not cut:
+  /// the number is 1.
   int64_t buckets;
   std::vector<Contribution> contributions; ///< by worker, ascending
 
@@ -81,18 +83,19 @@ struct GradientReduce {
   }
 };
 
-/// The all-reduces of all stages and of the tied parameters, in the order in
-/// which their sums are complete: sorted by the start of the last action that
-/// adds to the gradient, then by the worker of that action. Requires a valid
-/// schedule of one step with a flush, and a complete timing of it.
+/// The all-reduces of all stages and of the tied parameters, sorted by the
+/// start of the last action that adds to the gradient, then by the worker of
+/// that action. Requires a valid schedule of one step with a flush, and a
+/// complete timing of it.
 std::vector<GradientReduce> gradientReduces(const Problem &problem,
                                             const Schedule &schedule,
                                             const Timing &timing);
 
 /// The time of an all-reduce of `bytes` over r `replicas`, in ticks, rounded
 /// up. Rabenseifner's algorithm takes 2 ⌈log2(r)⌉ alpha, and 2 (r-1)/r beta for
-/// each byte. Doubling takes ⌈log2(r)⌉ times alpha and beta. With several
-/// buckets, one after another, alpha counts for each bucket. At most INT64_MAX.
+/// each byte. Doubling takes ⌈log2(r)⌉ times alpha and beta. Several buckets
+/// are summed one after another, so alpha is counted once for each bucket. The
+/// result is at most INT64_MAX.
 int64_t
 allReduceTime(const MessageTime &message, int64_t replicas, int64_t bytes,
               int64_t buckets = 1,
@@ -106,20 +109,21 @@ inline int64_t saturatingAdd(int64_t a, int64_t b) {
              : sum;
 }
 
-/// The number of replicas in all copies if `parts` workers of one copy have a
-/// replica.
+/// The number of replicas in all data-parallel copies if `parts` workers of
+/// each copy have a replica.
 inline int64_t replicasOf(const Workload &workload, int64_t parts) {
   return parts * workload.width;
 }
 
 /// The time of an all-reduce of `bytes` over `replicas` on `links`. It is the
 /// sum of the time for its messages and `allReduceEnds`. Each message takes
-/// `allReduceMessage` or, if that is not given, all three times of `link`.
+/// `allReduceMessage` or, if that is not given, the sum of the three times of
+/// `link`.
 int64_t allReduceTime(const LinkClass &links, AllReduceAlgorithm algorithm,
                       int64_t replicas, int64_t bytes, int64_t buckets);
 
-/// The time of an all-reduce over the replicas that `workers` (one or more)
-/// have in all copies, on the links between them.
+/// The time of an all-reduce over `workers` (one or more) of all data-parallel
+/// copies, on the links between them.
 int64_t allReduceTime(const Workload &workload,
                       std::span<const int32_t> workers, int64_t bytes,
                       int64_t buckets);

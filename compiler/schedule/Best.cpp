@@ -14,8 +14,9 @@
 
 namespace chimera::schedule {
 
-/// Adds to `found` all settings with the values of `options` before `index`,
-/// and all values of the open options from `index` on.
+/// Adds to `found` the settings that `scheme` accepts. Options before `index`
+/// keep their values in `options`. Each open option from `index` on has each of
+/// its values in turn.
 static void addSettings(const Scheme &scheme, Request &request,
                         const Options &options, size_t index,
                         std::vector<Options> &found) {

@@ -19,18 +19,19 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-/// All actions of one kind on one stage that belong to some chains. `load` is
-/// their total time, receives and sends included. None can start before `head`.
-/// After the end of each, the rest of its chain takes at least `tail`.
+/// All actions of one kind on one stage that belong to a set of equal chains
+/// (Chain). `load` is their total time, with receives and sends. None of these
+/// actions can start before `head`. After the end of each action, the rest of
+/// its chain takes at least `tail`.
 struct ActionGroup {
   int32_t worker;
   int64_t head, load, tail;
 };
 
-/// Chains of a pipeline with forwards of `batches` micro-batches each. A chain
-/// is one forward on every stage, then the backwards of all its micro-batches
-/// on every stage, in all their parts. There are `count` equal chains. A fused
-/// recompute counts as part of its backward.
+/// Describes `count` equal chains of a pipeline. A chain is one forward over
+/// `batches` micro-batches on every stage, followed by the backwards of these
+/// micro-batches on every stage, in all their parts. A fused recompute counts
+/// as part of its backward.
 class Chain {
 public:
   /// `splits` has, for each stage, how many of the `batches` · `count`
@@ -60,7 +61,8 @@ public:
       afterBackward.push_back(rest);
     }
     // Each stage runs the backwards of all micro-batches of a chain one after
-    // another. This may take longer than the way back of one.
+    // another. This may take longer than the backwards of one micro-batch on
+    // all stages.
     for (int32_t s = 0; s < stages; ++s)
       end =
           std::max(end, backwardAt[s] +
@@ -72,12 +74,13 @@ public:
   int64_t length() const { return end; }
 
   /// A lower bound of the sum of bytes times time over all stashes on `stage`.
-  /// A stash is live from the start of its forward to the end of the backward
+  /// A stash is live from the start of its forward to the end of its backward
   /// or input gradient. After an input gradient, the weight stash is live until
   /// the weight gradient ends. If the stage is recomputed, its stash is live
   /// only from the start of the recompute. An early recompute may be left out,
-  /// so the shorter of the two times counts. If `least` is true, both stashes
-  /// of a split backward count with the size of the smaller one.
+  /// so a stage with early recomputes uses the shorter of the times with and
+  /// without one. If `least` is true, both stashes of a split backward count
+  /// with the size of the smaller one.
   Wide stashTime(int32_t stage, bool least) const {
     const int64_t way =
         backwardAt[stage] + transfer(kReceive, stage, leastPart()) -
@@ -129,8 +132,8 @@ public:
   }
 
 private:
-  /// Bytes of the stash and of the weight stash. If `least` is true, both are
-  /// the size of the smaller one.
+  /// The sizes of the stash and of the weight stash. If `least` is true, both
+  /// values are the smaller of the two sizes.
   std::pair<int64_t, int64_t> stashesOf(int32_t stage, bool least) const {
     StageBytes bytes = problem.bytesOf(stage);
     if (least)
@@ -169,7 +172,7 @@ private:
                ? 0
                : problem.transfer(linkAfter(s).times()[of], s, action);
   }
-  /// The sum of this time over the messages of all parts of a micro-batch's
+  /// The sum of `transfer` over the messages of all parts of a micro-batch's
   /// gradient.
   int64_t allParts(size_t of, int32_t s) const {
     int64_t time = 0;
@@ -234,8 +237,8 @@ private:
   int64_t end = 0;
 };
 
-/// The chains of a pipeline. Chains with the same number of micro-batches in a
-/// forward are counted together.
+/// The chains of a pipeline. All chains with the same number of micro-batches
+/// in a forward are one Chain.
 std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
   struct Counts {
     int64_t forwards = 0;
@@ -333,18 +336,18 @@ std::vector<int64_t> smallestSums(const Problem &problem) {
   return sums;
 }
 
-/// The sum of bytes times time over the stashes of a worker. It may need more
-/// than 64 bits.
+/// The sum of bytes times time over the stashes of a worker. A sum may need
+/// more than 64 bits.
 struct StashTime {
   Wide all = 0;
   Wide least = 0; ///< counts only the smaller stash of each split backward
 };
 
 /// LB4, by Little's law. An input gradient may release a part of its stash
-/// before a gradient sum exists. So the bound is computed in two ways, and the
-/// larger result counts. The first one includes the gradient sum, and only the
-/// smaller stash of each split backward. The second one includes all stashes,
-/// but no gradient sum.
+/// before a gradient sum exists. So the bound is computed in two ways, and is
+/// the larger result. The first way counts the gradient sum, and only the
+/// smaller stash of each split backward. The second way counts all stashes, but
+/// no gradient sum.
 Bound memory(const Problem &problem, const std::vector<StashTime> &stashTimes) {
   Bound bound{
       "LB4",

@@ -70,20 +70,20 @@ private:
   std::vector<Edge> edges;
 };
 
-/// A message, with the operation of its send and the operation of its receive.
+/// A message, with the indices of the operations of its send and its receive.
 struct Transfer {
   int64_t flight;
-  int32_t ready; ///< an event: the message has left its worker
+  int32_t ready; ///< event: the message has left its sender
   int32_t sends = -1, receives = -1;
 };
 
-/// An operation of a worker: one post or a group of posts.
+/// An operation of a worker's device: one send or receive, or a group.
 struct Operation {
-  int32_t effect, end; ///< events
+  int32_t effect, end; ///< events: its messages can begin, they are complete
 };
 
-/// Places messages in the same way as chimera-communicate and
-/// chimera-place-messages, then computes all times.
+/// Places sends and receives in the same way as the passes chimera-communicate
+/// and chimera-place-messages, then computes all times.
 class Device {
 public:
   Device(const Problem &problem, const Schedule &schedule, const Timing &timing)
@@ -92,8 +92,8 @@ public:
         workers(schedule.workers.size()) {}
 
   int64_t run() {
-    // The actions that have a message, by the time at which they end. A message
-    // is posted at that time.
+    // The actions that send a message, sorted by the time at which they end. A
+    // message is posted at the end of its action.
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     auto postUntil = [&](int64_t time) {
       for (; !ready.empty() && ready.top().time <= time; ready.pop())
@@ -127,16 +127,16 @@ public:
   }
 
 private:
-  /// A send or receive that is posted after the last action of its worker.
+  /// A send or receive of a worker, posted after the last action that is
+  /// simulated so far.
   struct Post {
     int32_t transfer;
     bool isSend;
   };
   struct Worker {
     int32_t last = -1;      ///< event: the end of its last action
-    int32_t free = -1;      ///< event: that action's message has left the
-                            ///< worker
-    int64_t update = 0;     ///< the time of an update after that
+    int32_t free = -1;      ///< event: the message of that action has left
+    int64_t update = 0;     ///< time of the update after `free`, if any
     int32_t operation = -1; ///< its last operation
     std::vector<Post> run;  ///< the posts since its last action
   };
@@ -252,15 +252,17 @@ private:
   const Schedule &schedule;
   const Timing &timing;
   ActionIds ids;
-  /// The updates after each action; empty if there are none.
+  /// The update after each action; empty if no update or all-reduce takes time
+  /// between actions.
   std::vector<std::vector<UpdateAfter>> updates;
   EventGraph events;
-  std::vector<int32_t> transferOf; ///< by the id of the action
+  /// By id of the sending action, the index of its message in `transfers`.
+  std::vector<int32_t> transferOf;
   std::vector<Transfer> transfers;
   std::vector<Operation> operations;
-  std::vector<std::pair<Start, int32_t>> awaited; ///< starts of actions, and
-                                                  ///< the message each waits
-                                                  ///< for
+  /// The starts of actions that wait for a message, and the index of this
+  /// message in `transfers`.
+  std::vector<std::pair<Start, int32_t>> awaited;
   std::vector<Worker> workers;
 };
 

@@ -21,14 +21,14 @@ struct Sizes {
   Options options; ///< of the scheme
   int64_t workers, stages, microBatches;
   bool isSplit = false; ///< all backwards are split; otherwise all are whole
-  /// Times of one stage; all stages have the same. A backward, whole or split,
-  /// includes a fused recompute.
+  /// Times of one stage; all stages have the same times. The time of a
+  /// backward, whole or split, includes a fused recompute.
   int64_t forward, backward;
   int64_t inputGradient, weightGradient; ///< 0 if backwards are whole
   bool recomputed = false;
 
   /// Number of stages of one pipeline on each worker, if all workers have the
-  /// same.
+  /// same number.
   int64_t chunks() const { return stages / workers; }
 
   bool operator==(const Sizes &) const = default;
@@ -61,9 +61,9 @@ struct BubbleFormula {
                         ///< with all whole
 };
 
-/// A closed form of the peak activations, with the letters of BubbleFormula. It
-/// has the smallest and the largest value of Timing::peakActivations over all
-/// workers.
+/// A closed form of the peak activations, with the letters of BubbleFormula.
+/// `value` returns the smallest and the largest value of
+/// Timing::peakActivations over all workers.
 struct PeakFormula {
   const char *formula;
   const char *conditions;

@@ -57,7 +57,7 @@ std::string decimalTime(int64_t ticks, const TimeScale &scale) {
   return withUnit(decimalNumber(ticks, scale.perUnit), scale);
 }
 
-/// Each unit is a thousand times the one before.
+/// Each unit is a thousand times the previous unit.
 static constexpr std::string_view kSeconds[] = {"ns", "us", "ms", "s"};
 static constexpr std::string_view kPowers[] = {"",     "10³",  "10⁶", "10⁹",
                                                "10¹²", "10¹⁵", "10¹⁸"};
@@ -69,8 +69,9 @@ Magnitude magnitudeOf(double time, const TimeUnit &unit) {
     names = std::span(own, std::end(kSeconds));
   double units = 1;
   size_t i = 0;
-  // Up to four digits before the point are easy to read and stay as they are.
-  // Longer numbers get a larger unit, and then have at most three.
+  // Numbers with up to four digits before the point are easy to read and stay
+  // as they are. Longer numbers get a larger unit, in which they have at most
+  // three digits before the point.
   if (time >= 9999.5)
     for (; i + 1 < names.size() && time / units >= 999.5; ++i)
       units *= 1000;

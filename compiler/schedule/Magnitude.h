@@ -24,22 +24,23 @@ std::string withUnit(const std::string &number, const TimeScale &scale);
 /// "7.5 us": decimalNumber with the unit.
 std::string decimalTime(int64_t ticks, const TimeScale &scale);
 
-/// A larger unit in which large times are written. If the unit is a duration,
-/// it is "us", "ms" or "s". Otherwise it is the unit times a power of a
-/// thousand, such as "10⁶".
+/// The unit in which a time is written. For large times it is larger than the
+/// TimeUnit: "us", "ms" or "s" if the TimeUnit is a duration, otherwise the
+/// TimeUnit times a power of a thousand, such as "10⁶".
 struct Magnitude {
-  double units; ///< number of TimeUnits in one
+  double units; ///< length of the magnitude in TimeUnits
   std::string name;
 };
 
-/// The magnitude in which to write `time`, which is in units. It is one unit if
-/// the time has at most four digits before the point. Otherwise it is the
-/// smallest magnitude with at most three digits before the point, or the
-/// largest one.
+/// The magnitude in which to write `time`, which is in units of `unit`. It is
+/// `unit` itself if the time has at most four digits before the point.
+/// Otherwise it is the smallest magnitude with at most three digits before the
+/// point, or the largest one.
 Magnitude magnitudeOf(double time, const TimeUnit &unit);
 
-/// "39", "39 × 10⁹", "1.235 ms". It has up to ten digits if the time has at
-/// most four before the point; otherwise it is rounded to four digits.
+/// "39", "39 × 10⁹", "1.235 ms". If the time in units has at most four digits
+/// before the point, up to ten digits are written. Otherwise the time is
+/// rounded to four digits.
 std::string shortTime(double ticks, const TimeScale &scale);
 
 /// "39.06 us", "1.2 × 10⁶": rounded to four digits. A duration uses the largest

@@ -13,10 +13,11 @@
 
 namespace chimera::schedule {
 
-/// Walks through the orders of workers, one worker after another. A piece is a
-/// micro-batch or a part of one. The stash of a piece is live from its forward
-/// on. If the piece is recomputed, its input is live from the forward on
-/// instead, and its stash from the recompute on.
+/// Walks through the order of one worker after another, and tracks its memory.
+/// A piece is a micro-batch or, if backwards have parts, a part of a
+/// micro-batch. The stash of a piece is live from its forward on. If the piece
+/// is recomputed, its stash is live only from its recompute on, and its input
+/// is live from its forward to its recompute.
 class MemoryWalk {
 public:
   explicit MemoryWalk(const Problem &problem)
@@ -90,10 +91,10 @@ private:
   struct Row {
     size_t replica;      ///< index in `rowOf`
     int64_t firstKey;    ///< key of its first micro-batch
-    int64_t missing = 0; ///< backwards missing in its gradient sum; 0: no sum
-    /// Bytes of one micro-batch's stashes and input, bytes of the boundaries
-    /// that a forward or backward reads and passes on, and bytes of the
-    /// gradient sum.
+    int64_t missing = 0; ///< pieces to add to its gradient sum; 0: no sum
+    /// Bytes of one micro-batch's two stashes and of its input (`input`), of
+    /// all boundaries that a forward or backward reads and passes on
+    /// (`passing`), and of the gradient sum.
     int64_t stash = 0, weightStash = 0, input = 0, passing = 0, gradient = 0;
   };
 
@@ -102,9 +103,8 @@ private:
   }
   Row &rowFor(const Action &action) { return rows[rowOf[replicaOf(action)]]; }
 
-  /// Makes rows only for the stages of the worker's actions. A row for every
-  /// stage on every worker would be too many: there may be as many stages as a
-  /// worker has actions.
+  /// Makes rows only for the stages that occur in `order`. Rows for all stages
+  /// would take too long: there may be as many stages as a worker has actions.
   void setRows(std::span<const Action> order) {
     for (const Row &row : rows)
       rowOf[row.replica] = -1;
@@ -153,9 +153,10 @@ private:
         recomputed[keyOf(action, rowFor(action)) * parts + action.part] = true;
   }
 
-  /// Adds, for each piece of a forward, its stash or, if the piece is
-  /// recomputed, its input. Returns the bytes of these inputs, which the
-  /// forward reads in place.
+  /// For each piece of a forward, adds the piece's stash to `bytes` or, if the
+  /// piece is recomputed, its input. Returns the bytes of these inputs. The
+  /// forward reads them in place, so they are not counted a second time as
+  /// boundaries.
   int64_t forward(const Action &action, const Row &row, int64_t &bytes,
                   int32_t &activations) {
     int64_t inputs = 0;
@@ -175,13 +176,15 @@ private:
     return inputs;
   }
 
-  /// 1 if `action` is the first piece of its micro-batch, otherwise 0.
+  /// Counts the piece of `action` as live. Returns 1 if the micro-batch had no
+  /// live piece before, otherwise 0.
   int32_t holdsOneMore(const Action &action, const Row &row) {
     return action.parts == 1 || held[keyOf(action, row)]++ == 0;
   }
 
-  /// If a gradient sum begins with `action`, adds its bytes to `bytes`. If one
-  /// ends with `action`, returns its bytes.
+  /// If a gradient sum begins with `action`, adds the bytes of the sum to
+  /// `bytes`. If steps overlap and the sum ends with `action`, returns the
+  /// bytes of the sum, otherwise 0.
   int64_t addToSum(Row &row, const Action &action, int64_t &bytes) const {
     if (row.missing == 0) {
       bytes += row.gradient;
@@ -207,10 +210,11 @@ private:
 
   const Problem &problem;
   int32_t parts = 1; ///< most parts of a micro-batch
-  /// False if every micro-batch keeps its whole stash. Then pieces need no
-  /// keys.
+  /// True if backwards have parts or some stage is recomputed. Otherwise each
+  /// forward adds a whole stash, and keys are not needed.
   bool inPieces;
-  std::vector<int32_t> rowOf; ///< row by pipeline and stage, -1 for none
+  std::vector<int32_t>
+      rowOf; ///< index in `rows` by pipeline and stage, -1 for none
   std::vector<Row> rows;
   std::vector<int32_t> numberOf; ///< of each micro-batch in its pipeline
   int64_t keys = 0;

@@ -9,8 +9,8 @@
 // of
 //
 // - Weights: the weights of every stage of every pipeline on it, in each
-//   version that it keeps (Steps.h), and their optimizer state. They are always
-//   live.
+//   version that it keeps (Steps.h), and their optimizer state. Weights and
+//   optimizer state are always live.
 // - Gradient sums: a stage's sum is as large as one version of its weights
 //   without StageBytes::copy. It is live from the start of the first backward
 //   or weight gradient that adds to it until its update. With a flush, the
@@ -20,18 +20,18 @@
 //   its forward to the end of its backward. If the backward is split, the stash
 //   is live to the end of the input gradient, and the weight stash from the
 //   start of the input gradient to the end of the weight gradient. While the
-//   input gradient runs, only the larger of the two counts, because it releases
-//   one as it fills the other. If a backward has parts, each part releases its
-//   share.
+//   input gradient runs, only the larger of the two stashes counts, because the
+//   action releases the stash as it fills the weight stash. If a backward has
+//   parts, each part releases its share.
 // - Inputs for recomputes: if a stage is recomputed, its forward keeps only its
 //   input, which is a boundary of the stage before. The input is live from the
 //   start of the forward to the end of the recompute, the stash only from the
 //   start of the recompute.
 // - Boundaries: while an action runs, the values and gradients that it reads
-//   from and passes to the stages before and after. Each is a boundary, or its
-//   share for a part, or n boundaries for a forward over n micro-batches. An
-//   input that is kept for a recompute counts once. Weight gradients and
-//   recomputes have none.
+//   from and passes to the stages before and after. The size of each is
+//   StageBytes::boundary, or its share for a part, or n times as much for a
+//   forward over n micro-batches. An input that is kept for a recompute counts
+//   once. Weight gradients and recomputes have no boundaries.
 //
 // Messages that wait to be received are not counted, because their number
 // depends on the transport. A worker runs one action at a time, so its memory
@@ -55,10 +55,10 @@ namespace chimera::schedule {
 /// The bytes that each worker always has: weights and optimizer states.
 std::vector<int64_t> residentBytes(const Problem &problem);
 
-/// The most memory that a worker has at one time.
+/// The most memory that a worker has at one time, and the most activations.
 struct MemoryPeak {
   int64_t bytes = 0;
-  int32_t activations = 0;
+  int32_t activations = 0; ///< see Timing::peakActivations
   /// The first action at which the worker has `bytes`, or -1 if it runs no
   /// action.
   int32_t index = -1;
@@ -81,19 +81,19 @@ private:
   std::unique_ptr<MemoryWalk> walk;
 };
 
-/// The worker that exceeds its cap by the most bytes. The program of this
-/// worker needs at least the bytes of `peak`, because the model does not count
-/// waiting messages, tokens and losses.
+/// A worker that exceeds its memory cap. The program of this worker needs at
+/// least the bytes of `peak`: it also stores waiting messages, tokens and
+/// losses, which the model does not count.
 struct CapExcess {
   int32_t worker;
   MemoryPeak peak;
   int32_t others; ///< number of other workers above their caps
 };
-/// The worker that exceeds its cap by most. Empty if all workers are within
-/// their caps or there are no caps. Requires a valid schedule.
+/// The worker that exceeds its cap by the most bytes. None if all workers are
+/// within their caps or there are no caps. Requires a valid schedule.
 std::optional<CapExcess> capExcess(const Problem &problem,
                                    const Schedule &schedule);
-/// ", and 2 other workers above it" for `others` = 2. Empty for 0.
+/// ", and 2 other workers above the cap" for `others` = 2. Empty for 0.
 std::string othersAbove(int64_t others);
 /// "at least 814 bytes on worker 0 at forward of stage 0, micro-batch 7, and 1
 /// other worker above the cap".
@@ -105,10 +105,10 @@ struct MemorySample {
   int64_t time;
   int64_t bytes;
 };
-/// The bytes over time of `worker`. They include the `resident` bytes, which it
-/// always has. There is a sample at time 0, and one at each start and end of an
-/// action. `timing` may be from `simulate` or slotTiming. Requires
-/// timing.complete.
+/// The bytes over time of `worker`. They include the `resident` bytes, which
+/// the worker always has. There is a sample at time 0, and one at each start
+/// and end of an action. `timing` may be from `simulate` or slotTiming.
+/// Requires timing.complete.
 std::vector<MemorySample> memoryOverTime(const Problem &problem,
                                          const Schedule &schedule,
                                          const Timing &timing, int32_t worker,

@@ -32,7 +32,7 @@ std::optional<Message> sentBy(const Problem &problem, const ActionIds &ids,
                               const Action &action);
 
 /// The message that `action` waits for, if any. If a stage has fused
-/// recomputes, the recompute waits for the gradient, not its backward.
+/// recomputes, the recompute waits for the gradient; the backward does not.
 std::optional<Message> awaitedBy(const Problem &problem, const ActionIds &ids,
                                  const Action &action);
 

@@ -30,15 +30,15 @@ struct Option {
                                                 ///< integer
 };
 
-/// The value of an open option, written "best". The best value is chosen when
-/// the plan is made: the one with the shortest step.
+/// The value of an open option, written "best". When the plan is made, the
+/// value with the shortest step is chosen (Best.h).
 inline constexpr int32_t kBest = INT32_MIN;
 
 /// The values of all options in the table of one scheme. Keeps a reference to
 /// the table.
 class Options {
 public:
-  /// Without any option.
+  /// An empty table.
   Options() = default;
   /// Sets each option to its default value.
   explicit Options(std::span<const Option> table);

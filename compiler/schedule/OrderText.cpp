@@ -133,8 +133,8 @@ private:
       last = number();
     else if (take('.'))
       part = number();
-    // findReplica() changes the micro-batch numbers of the epilogue, so compute
-    // the count before.
+    // Compute the count before findReplica(), which changes the micro-batch
+    // numbers of the epilogue.
     std::optional<int64_t> count;
     if (last)
       count = int64_t{*last} - action.microBatch + 1;

@@ -16,9 +16,9 @@
 //    B0.0 B0.1              a backward in two parts
 //    F0 . F1 .3 B0          idle slots: one, then three (.0 for none); each
 //                           action takes one slot
-//    F0 F1 | F2 B0 | B1 B2  prologue, body and epilogue if steps overlap; the
-//                           first two number the next step's micro-batches
-//                           from N, the epilogue numbers its own from 0
+//    F0 F1 | F2 B0 | B1 B2  prologue, body and epilogue if steps overlap; in
+//                           prologue and body the second step's micro-batches
+//                           have numbers from N on, in the epilogue from 0 on
 //
 // A micro-batch belongs to one pipeline, so no word names a pipeline.
 //
@@ -46,18 +46,19 @@ struct TextError {
 /// The contents of a worker's line.
 struct OrderLine {
   std::vector<Action> actions;
-  std::vector<uint32_t> wordStarts; ///< where the word of each action begins in
-                                    ///< the line
-  std::vector<int64_t> slots;       ///< of each action
-  bool hasSlots = false;            ///< if false, `slots` has no meaning
+  /// The index in the line at which the word of each action begins.
+  std::vector<uint32_t> wordStarts;
+  std::vector<int64_t> slots; ///< of each action
+  bool hasSlots = false;      ///< if false, `slots` has no meaning
   std::optional<Schedule::Body> body;
 };
 
 /// Reads and writes the lines of all workers of a problem.
 class OrderText {
 public:
-  /// Keeps a reference to `pipelines`. Requires placements on `workers`, and
-  /// that each of the micro-batches 0 to N-1 is in one pipeline.
+  /// Keeps a reference to `pipelines`. Requires that all placements use only
+  /// workers below `workers`, and that each of the micro-batches 0 to N-1 is in
+  /// one pipeline.
   OrderText(int32_t workers, const std::vector<Pipeline> &pipelines,
             Updates updates);
 
@@ -68,7 +69,7 @@ public:
   std::optional<TextError> read(int32_t worker, std::string_view text,
                                 OrderLine &line) const;
 
-  /// The line from which `read` makes the order of `worker`.
+  /// The order of `worker` as a line that `read` can read.
   std::string write(const Schedule &schedule, int32_t worker) const;
 
 private:
@@ -78,7 +79,7 @@ private:
   /// forward that begins with it.
   struct Cover {
     int32_t pipeline = -1;
-    int32_t count = 0; ///< micro-batches of that forward; 0 if none begins here
+    int32_t count = 0; ///< 0 if no forward begins with this micro-batch
   };
   using Replica = std::pair<int32_t, int32_t>; ///< pipeline and stage
 
@@ -91,8 +92,9 @@ private:
   std::vector<std::vector<Replica>> replicas; ///< by worker, ascending
 };
 
-/// The split backwards of `schedule`: the ones with an input gradient or a
-/// weight gradient. The schedule has `stages`, and `microBatches` in a step.
+/// The split backwards of `schedule`: the backwards for which it has an input
+/// gradient or a weight gradient. `stages` and `microBatches` are the numbers
+/// of stages and of micro-batches in a step.
 Splits splitsOf(const Schedule &schedule, int32_t stages, int32_t microBatches);
 
 } // namespace chimera::schedule

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The base of the checks of a schedule: the position of each action, its
-// dependencies, and the violations found so far.
+// The data that all checks of the verifier use: the position of each action,
+// its dependencies, and the violations found so far.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@
 
 namespace chimera::schedule {
 
-/// A problem, a schedule and the *position* of each action. Positions count
-/// through the orders of all workers, one worker after another.
+/// A problem, a schedule and the *position* of each action. A position is an
+/// index into the orders of all workers, concatenated.
 struct PlacedActions {
   using Constraint = Violation::Constraint;
 
@@ -71,8 +71,8 @@ struct PlacedActions {
 
   /// Calls `visit(id)` for each dependency of `action`, whose own id is `own`.
   /// Stops and returns false when a call returns false. The simulator has its
-  /// own code for dependencies (ActionRules.h) on purpose, so that an error in
-  /// one shows in the other.
+  /// own code for dependencies (ActionRules.h) on purpose: if one of the two
+  /// has an error, tests that use both fail.
   template <typename Visit>
   bool forEachDependency(const Action &action, int64_t own, Visit visit) const {
     using Ids = ActionIds;
@@ -105,17 +105,17 @@ struct PlacedActions {
   /// Position of each action, kNowhere if it is not in the schedule.
   std::vector<int64_t> positionOf;
   /// The id of the action at each position. kNoAction if the problem has no
-  /// such action or it is a repetition.
+  /// such action, or if the action is in the schedule before this position.
   std::vector<int64_t> idAt;
   /// Position of each worker's first action, then the number of positions.
   std::vector<int64_t> first;
   std::vector<Violation> violations;
 };
 
-/// Adds the violations of steps that overlap to the ones found so far: bodies
-/// must be able to repeat, the prologue must have the right forwards, and
-/// forwards must read existing versions of weights. Requires that `actions` has
-/// the position of each action.
+/// Checks steps that overlap: bodies must be able to repeat, the prologue must
+/// have the right forwards, and forwards must read existing versions of
+/// weights. Returns the violations that are in `actions` already, and the new
+/// violations. Requires that `actions` has the position of each action.
 std::vector<Violation> verifySteps(PlacedActions &&actions);
 
 } // namespace chimera::schedule

@@ -15,13 +15,13 @@
 
 namespace chimera::schedule {
 
-/// All that a scheme may read before it makes a plan. It has at least one
-/// worker, stage and micro-batch.
+/// The input of a scheme. It has at least one worker, stage and micro-batch.
 struct Request : Workload {
   int32_t microBatches = 0; ///< of one step
-  /// True if every backward is to be split. Some schemes split all backwards
-  /// anyway and place both halves themselves. For the other schemes, each
-  /// weight gradient is put directly after its input gradient.
+  /// True if every backward is to be split. Some schemes always split all
+  /// backwards, and place input gradients and weight gradients themselves. For
+  /// any other scheme, each weight gradient is put directly after its input
+  /// gradient.
   bool splitBackward = false;
   Options options; ///< of the scheme
 
@@ -29,9 +29,9 @@ struct Request : Workload {
 };
 
 /// The decisions of a scheme, a file or a search: placement, micro-batches of
-/// each pipeline, split backwards and order. Workload and plan together are a
-/// problem and its solution. Code that reads a plan does not depend on how it
-/// was made.
+/// each pipeline, split backwards and order. A workload and a plan together are
+/// a problem and its solution. Code that reads a plan does not depend on how
+/// the plan was made.
 struct Plan {
   /// The options of the scheme, none with the value kBest. Empty if there is no
   /// scheme.
@@ -39,8 +39,9 @@ struct Plan {
   std::vector<Pipeline> pipelines; ///< each has micro-batches
   Splits splits;
   Updates updates = Updates::Flush;
-  /// The order of actions, without recomputes; insertRecompute adds them. If
-  /// steps overlap, it has two steps and their bodies, otherwise one step.
+  /// The order of actions, without recomputes; insertRecompute adds recomputes.
+  /// If steps overlap, the order has two steps and a body on each worker.
+  /// Otherwise it has one step.
   Schedule order;
 };
 

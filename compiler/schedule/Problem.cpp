@@ -44,7 +44,8 @@ Splits Splits::simplified() const {
   return any();
 }
 
-/// The limit of the sums of times and of bytes, so that no later sum overflows.
+/// The limit of the sum of all times, and of the sum of all bytes. Below this
+/// limit, no sum that later code computes can overflow.
 static constexpr int64_t kMost = int64_t{1} << 62;
 
 /// The time of `bytes` without alpha, at most kMost.
@@ -90,8 +91,8 @@ const LinkClass &Workload::linksOf(std::span<const int32_t> group,
     return isOnOneNode(least, most + int64_t{width - 1} * workers)
                ? node->within
                : *this;
-  // After this number of copies, the boundaries between nodes are at the same
-  // workers as in the first copy.
+  // Copy number `period` has its node boundaries between the same workers as
+  // copy 0. So only the copies before it must be checked.
   const int64_t period = devices / std::gcd(devices, int64_t{workers});
   for (int64_t copy = 0; copy < std::min<int64_t>(width, period); ++copy)
     if (!isOnOneNode(least + copy * workers, most + copy * workers))
@@ -125,8 +126,8 @@ static int64_t allMicroBatches(const Problem &problem) {
   return int64_t{problem.microBatches()} * problem.steps;
 }
 
-/// True if the sum of all times, with a message after each action, is below
-/// kMost. Then no makespan can overflow.
+/// True if the sum of all times is below kMost, with a message after each
+/// action. Then no makespan can overflow.
 static bool timesFit(const Problem &problem) {
   int64_t parts = maxParts(problem.pipelines);
   std::vector<int64_t> times;
@@ -146,8 +147,8 @@ static bool timesFit(const Problem &problem) {
     for (const LinkClass *links : problem.classes())
       for (const MessageTime &of : links->link.times()) {
         times.insert(times.end(), 4 * parts, of.alpha);
-        // The time of each part may be rounded up by less than a tick. The last
-        // term covers this.
+        // The message of each part may be rounded up by less than a tick. The
+        // last term (4 * parts) is at least the sum of these roundings.
         times.insert(times.end(), 4, timeOfBytes(of, bytes));
         times.push_back(4 * parts);
       }
@@ -163,8 +164,8 @@ static bool bytesFit(const Problem &problem) {
     sizes.insert(sizes.end(), {bytes.weights, bytes.weights, bytes.optimizer,
                                std::max(bytes.stash, bytes.weightStash),
                                bytes.boundary, bytes.boundary});
-  // A stage has at most two versions of its weights, or as many as there are
-  // stages.
+  // The number of versions of a stage's weights is at most 2 or the number of
+  // stages, whichever is larger.
   return fits(sizes, allMicroBatches(problem) + 2 +
                          static_cast<int64_t>(problem.pipelines.size()) +
                          static_cast<int64_t>(problem.stages.size()));
@@ -250,7 +251,8 @@ static std::string checkSizes(const Problem &problem) {
   return {};
 }
 
-/// The first error in costs, and in the parts into which they are divided.
+/// The first error in the costs, in the number of parts of backwards, or in the
+/// recomputation of stages.
 static std::string checkCosts(const Problem &problem) {
   int32_t parts = 1;
   for (size_t p = 0; p < problem.pipelines.size(); ++p) {
@@ -292,7 +294,7 @@ static std::string checkCosts(const Problem &problem) {
   return {};
 }
 
-/// The first error in the micro-batches that forwards cover.
+/// The first error in the micro-batches that the forwards of a pipeline cover.
 static std::string checkCover(const Pipeline &pipeline,
                               const std::string &where) {
   size_t next = 0;
@@ -319,7 +321,8 @@ static std::string checkCover(const Pipeline &pipeline,
   return {};
 }
 
-/// The first error in the number of steps and in what overlapping steps need.
+/// The first error in the number of steps or in the requirements of steps that
+/// overlap.
 static std::string checkSteps(const Problem &problem) {
   if (!stepsOverlap(problem.updates)) {
     if (problem.steps != 1)
@@ -340,8 +343,9 @@ static std::string checkSteps(const Problem &problem) {
   if (!pipeline.forwards.empty() || pipeline.backwardParts != 1)
     return "expected forwards and backwards of one micro-batch if steps "
            "overlap";
-  // Stage s runs S-1-s forwards before its body (Schedule::Body). All of them
-  // must be of the first step, so a step needs at least S-1 micro-batches.
+  // Stage s runs S-1-s forwards before its body (Schedule::Body). All of these
+  // forwards must be of the first step, so a step needs at least S-1
+  // micro-batches.
   if (std::ssize(pipeline.microBatches) < std::ssize(problem.stages) - 1)
     return "expected at least " + std::to_string(problem.stages.size() - 1) +
            " micro-batches in a step, because the first stage runs that many "

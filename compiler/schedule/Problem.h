@@ -7,8 +7,8 @@
 //
 // The input of the schedule library. The library is plain C++ on integer ids;
 // it does not use MLIR. A client fills a Request, asks a scheme of the registry
-// (a schedule by name, such as 1f1b) for a Plan (Plan.h), and builds the
-// Problem of both. It then verifies and simulates the plan's order for that
+// (a schedule by name, such as 1f1b) for a Plan (Plan.h), and builds a Problem
+// from both. The client then verifies and simulates the plan's order for that
 // problem. The scheme, the verifier and the simulator are independent of each
 // other.
 //
@@ -46,14 +46,15 @@ enum class Kind : uint8_t {
 enum class AllReducePolicy : uint8_t {
   Lazy,     ///< after the worker's last action
   Eager,    ///< after the worker's last action that adds to the gradient
-  EagerOpt, ///< like Eager on a worker that is idle at some time between that
-            ///< action and its last action; otherwise like Lazy
+  EagerOpt, ///< like Eager if the worker is idle at some time between its last
+            ///< action that adds to the gradient and its last action; otherwise
+            ///< like Lazy
 };
 
 /// The algorithm of an all-reduce over r replicas.
 enum class AllReduceAlgorithm : uint8_t {
-  Rabenseifner, ///< recursive halving, then doubling: 2 log2(r) messages, 2
-                ///< (r-1)/r of the bytes
+  Rabenseifner, ///< recursive halving, then doubling: 2 log2(r) messages, which
+                ///< move 2 (r-1)/r times the bytes
   Doubling,     ///< recursive doubling: log2(r) messages, each of all bytes
 };
 
@@ -64,12 +65,13 @@ constexpr bool addsToGradient(Kind kind) {
 
 /// How a backward of a stage gets the activations of its forward.
 enum class Recompute : uint8_t {
-  None,  ///< the forward keeps them
-  Early, ///< A recompute makes them before the backward. It may run before the
-         ///< backward's gradient arrives. It may be left out if the backward
-         ///< directly follows its forward.
-  Fused, ///< A recompute makes them before every backward, after the backward's
-         ///< gradient has arrived.
+  None,  ///< the forward keeps the activations
+  Early, ///< A recompute computes the activations again before the backward.
+         ///< The recompute may run before the backward's gradient arrives. The
+         ///< recompute may be left out if the backward directly follows its
+         ///< forward.
+  Fused, ///< A recompute computes the activations again before every backward,
+         ///< after the backward's gradient has arrived.
 };
 
 /// When weights are updated.
@@ -134,20 +136,20 @@ struct MessageTime {
   int64_t betaBytes = 1; ///< at least 1
 };
 
-/// The value of `betaBytes` for times that users give: beta is a time for each
-/// MiB.
+/// The value of `betaBytes` if a user gives the time: users give beta as a time
+/// per MiB.
 inline constexpr int64_t kMebibyte = int64_t{1} << 20;
 
 /// The three times of a message between two workers. After the action that
 /// produces the message, its worker is busy for the time `send`. Then the
-/// message is in flight for the time that the base class gives, and keeps no
-/// worker busy. Before the action that needs the message, the receiving worker
-/// is busy for the time `receive`, even if the message arrived long ago.
-/// Messages never delay each other.
+/// message is in flight for the time of the base class, and no worker is busy.
+/// Before the action that needs the message, the receiving worker is busy for
+/// the time `receive`, even if the message arrived long ago. Messages never
+/// delay each other.
 struct Link : MessageTime {
   MessageTime send = {}, receive = {};
 
-  /// The times in flight, of the send and of the receive, in this order.
+  /// The three times: in flight, `send`, `receive`.
   std::array<MessageTime, 3> times() const { return {*this, send, receive}; }
 };
 
@@ -155,15 +157,16 @@ struct Link : MessageTime {
 struct LinkClass {
   Link link;
   /// The time of each message of an all-reduce. If it is not given, such a
-  /// message takes all three times of `link`.
+  /// message takes the sum of the three times of `link`.
   std::optional<MessageTime> allReduceMessage = {};
   /// The time of an all-reduce apart from its messages: alpha for each bucket,
   /// and beta once for all bytes.
   MessageTime allReduceEnds = {};
 };
 
-/// A node: devices with consecutive numbers that have their own links to each
-/// other.
+/// Describes the nodes, which are all alike. A node has devices with
+/// consecutive numbers. The links between these devices are of another class
+/// than the links between nodes.
 struct Node {
   int32_t devices = 1;   ///< number of devices, at least 1
   LinkClass within = {}; ///< links between devices of the node
@@ -173,7 +176,8 @@ struct Node {
 };
 
 /// The times of messages and all-reduces between workers. The base class has
-/// the times of links between nodes, `node` those of links inside a node.
+/// the times of links between nodes, and `node` has the times of links within a
+/// node.
 struct Network : LinkClass {
   AllReduceAlgorithm allReduceAlgorithm = AllReduceAlgorithm::Rabenseifner;
   /// True if an all-reduce makes progress only while its workers wait for it.
@@ -186,17 +190,19 @@ struct Network : LinkClass {
   /// `node->within`.
   std::vector<const LinkClass *> classes() const;
   std::vector<LinkClass *> classes();
-  /// True if some message has a time in flight.
+  /// True if some message is in flight for longer than 0.
   bool hasFlights() const;
 };
 
-/// One full copy of the model, laid over the workers.
+/// One full copy of the model, with a worker for each stage.
 struct Pipeline {
   bool up = false; ///< the direction, for display only
   /// The worker of each stage. A worker may have several stages of a pipeline
-  /// (virtual stages); values pass between these without a message.
+  /// (virtual stages); values pass between stages of one worker without a
+  /// message.
   std::vector<int32_t> workers;
-  std::vector<int32_t> microBatches; ///< the ones it trains on, ascending
+  std::vector<int32_t> microBatches; ///< numbers of the micro-batches that it
+                                     ///< trains on, ascending
   /// The number of micro-batches that each forward covers, in the order of
   /// `microBatches`. Empty: each forward covers one. The micro-batches of one
   /// forward have consecutive numbers.
@@ -212,8 +218,8 @@ struct Pipeline {
 int32_t maxParts(const std::vector<Pipeline> &pipelines);
 
 /// The work and the machine: workers, stages with costs and sizes, links,
-/// all-reduces and memory caps. It says nothing about where and in which order
-/// the work runs.
+/// all-reduces and memory caps. A workload does not say on which worker a stage
+/// is, or in which order actions run.
 struct Workload : Network {
   int32_t workers = 0;
   /// Number of data-parallel copies of all workers, at least 1. A gradient is
@@ -225,8 +231,8 @@ struct Workload : Network {
   /// The sizes of each stage. Empty: the sizes are unknown, and count as 0.
   std::vector<StageBytes> bytes;
   /// Bytes of the parameters that the first and the last stage share (tied
-  /// embedding). They are part of the `weights` of both stages. Their gradients
-  /// are reduced in one all-reduce.
+  /// embedding). These parameters are part of the `weights` of both stages. The
+  /// gradients of both stages for them are summed in one all-reduce.
   int64_t tiedBytes = 0;
   AllReducePolicy policy = AllReducePolicy::Lazy;
   /// The most bytes of one all-reduce, at least 8. Larger gradients are cut
@@ -247,9 +253,9 @@ struct Workload : Network {
   }
   /// The class of the links between the workers of `group` (one or more):
   /// `node->within` if these workers are on one node in every copy, otherwise
-  /// the base class. Worker w of copy d runs on device d · workers + w. With
-  /// `allCopies`, as for an all-reduce, all copies of these workers must be on
-  /// one node.
+  /// the base class. Worker w of copy d runs on device d · workers + w. If
+  /// `allCopies`, as for an all-reduce, the result is `node->within` only if
+  /// all copies of these workers together are on one node.
   const LinkClass &linksOf(std::span<const int32_t> group,
                            bool allCopies = false) const;
   /// The times of a message between two workers.
@@ -267,13 +273,13 @@ struct Workload : Network {
 };
 
 /// Which backwards are split into an input gradient and a weight gradient: all,
-/// none, or the ones of some micro-batches on some stages.
+/// none, or the backwards of some micro-batches on some stages.
 class Splits {
 public:
   /// All backwards are split if `all`, otherwise none.
   Splits(bool all = false) : uniform(all) {}
-  /// A table of `stages` and the `microBatches` of one step. At first no
-  /// backward is split.
+  /// A table with an entry for each stage and each micro-batch of one step. At
+  /// first no backward is split.
   Splits(int32_t stages, int32_t microBatches)
       : width(microBatches),
         cells(static_cast<size_t>(stages) * microBatches, false) {}
@@ -307,9 +313,9 @@ private:
   std::vector<bool> cells;
 };
 
-/// One training step: the workload, and all that a plan decides except the
+/// One training step: the workload, and all decisions of a plan except the
 /// order of actions. Micro-batches are numbered 0 to N-1 over all pipelines. If
-/// no flush ends a step (`updates`), it overlaps with the next step. Then the
+/// no flush ends a step (`updates`), consecutive steps overlap. Then the
 /// problem is a run of `steps` steps, in which micro-batch m of step k has the
 /// number k N + m.
 struct Problem : Workload {
@@ -335,8 +341,8 @@ inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
   return each + rest * (part + 1) / parts - rest * part / parts;
 }
 
-/// The first error of `problem`, or an empty string if it is well formed. It is
-/// an error if
+/// The first error of `problem`, or an empty string if the problem is well
+/// formed. It is an error if
 ///
 /// - there are no workers or no copies,
 /// - a cost is below 1, or below the number of parts into which it is divided,
@@ -349,9 +355,12 @@ inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
 ///   pipeline,
 /// - forwards do not cover a pipeline's micro-batches in ranges of consecutive
 ///   numbers,
-/// - recomputation is given for some stages and not for all,
+/// - bytes or recomputation are given for some stages and not for all, or
+///   memory caps for some workers and not for all,
 /// - `steps` does not fit `updates`, or
-/// - there are too few micro-batches for steps that overlap.
+/// - steps overlap, and a step has too few micro-batches, there are several
+///   pipelines, a worker has no stage, or an action covers more or less than
+///   one micro-batch.
 std::string check(const Problem &problem);
 
 } // namespace chimera::schedule

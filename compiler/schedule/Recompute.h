@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Activation recomputation: a forward keeps only its input, and runs again as a
-// recompute before its backward.
+// Activation recomputation: a forward keeps only its input, and a recompute
+// runs the same computation again before the backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,12 @@ namespace chimera::schedule {
 /// A copy of `schedule` with a recompute directly before each backward (or
 /// input gradient) of the stages that Problem::recompute selects. An early
 /// recompute is left out if the action before it on the worker is the forward
-/// of the same micro-batch on the same stage. Slots are dropped. Requires a
-/// schedule of `problem` without recomputes.
+/// of the same micro-batch on the same stage. The result has no slots. Requires
+/// a schedule of `problem` without recomputes.
 Schedule insertRecompute(const Problem &problem, const Schedule &schedule);
 
-/// A copy of `schedule` without recomputes: a schedule of the same problem
-/// without recomputation. Slots are dropped.
+/// A copy of `schedule` without recomputes and without slots. It is a schedule
+/// of the same problem without recomputation.
 Schedule removeRecompute(const Schedule &schedule);
 
 } // namespace chimera::schedule

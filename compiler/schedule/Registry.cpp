@@ -116,8 +116,8 @@ std::string planError(const Scheme &scheme, const Request &request) {
     return scheme.check(request);
   if (!settingsOf(scheme, request).empty())
     return {};
-  // No setting works, so report the error of one of them: the one in which each
-  // open option has its default value.
+  // No setting of the open options has a plan. Report the error of the setting
+  // in which each open option has its default value.
   Request any = request;
   for (size_t i = 0; i < scheme.options.size(); ++i)
     if (any.options.isOpen(i))

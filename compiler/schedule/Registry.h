@@ -16,9 +16,8 @@
 
 namespace chimera::schedule {
 
-/// A scheme: a family of schedules such as 1f1b or gpipe. Each is one file and
-/// one row of the registry. Parser, help text and tests all read the list
-/// `schemes()`.
+/// A scheme: a family of schedules such as 1f1b or gpipe. Parser, help text and
+/// tests all read the list `schemes()`.
 struct Scheme {
   const char *name;
   const char *summary;
@@ -28,7 +27,7 @@ struct Scheme {
   /// Returns an empty string or, if sizes and options rule out a plan, a text
   /// that says what is possible. Cheap enough for an editor to call.
   std::string (*check)(const Request &request);
-  /// A plan without its order; cheap. Requires that `check` finds no error.
+  /// The plan without its order; cheap. Requires that `check` finds no error.
   Plan (*place)(const Request &request);
   /// The plan, or the reason why there is none. It depends only on sizes and
   /// options, not on times and bytes. Requires that `check` finds no error.
@@ -38,7 +37,7 @@ struct Scheme {
   std::span<const BubbleFormula> bubbleFormulas;
   std::span<const PeakFormula> peakFormulas;
   /// Advice on a problem with this scheme's plan, empty if there is none: for
-  /// example that a simpler schedule is better, or what the schedule does to
+  /// example that a simpler schedule is better, or how the schedule affects
   /// training. Null: no advice.
   std::string (*note)(const Problem &problem) = nullptr;
   /// The usual number of stages per worker, if the user does not choose one.
@@ -55,9 +54,9 @@ std::string schemeNames();
 
 /// A hint for a diagnostic, to be appended to "got NAME", if no scheme has this
 /// name but papers or other tools use it. It starts with ": " or ", " and names
-/// the scheme that is meant, or says that it is not supported yet and how to
-/// give its order. Empty for any other name. Case, hyphens and PyTorch's
-/// "Schedule" are ignored.
+/// the scheme that is meant, or says that this schedule is not supported yet
+/// and how the user can give its order. Empty for any other name. Case, hyphens
+/// and PyTorch's "Schedule" are ignored.
 std::string hintForUnknownScheme(std::string_view name);
 
 /// The help text: a line for each scheme, and an indented line for each of its
@@ -65,8 +64,9 @@ std::string hintForUnknownScheme(std::string_view name);
 std::string schemeHelp();
 
 /// Empty if the scheme has a plan for these sizes and options, otherwise a text
-/// that says what is possible. If some options are open, the result is empty if
-/// at least one setting of them has a plan.
+/// that says what is possible. If some options are open (Options::isOpen), the
+/// result is empty if the scheme has a plan for at least one choice of their
+/// values.
 std::string planError(const Scheme &scheme, const Request &request);
 
 /// The scheme's plan for `request`, without its order. Requires that planError

@@ -20,8 +20,8 @@ struct Action {
   int32_t pipeline;
   int32_t stage;
   int32_t microBatch;
-  /// A forward covers this number of micro-batches, from `microBatch` on. Any
-  /// other action covers part number `part` of `parts` equal parts of one
+  /// The number of micro-batches that a forward covers, from `microBatch` on.
+  /// Any other action covers part number `part` of `parts` equal parts of one
   /// micro-batch.
   uint16_t microBatches = 1;
   uint8_t part = 0;
@@ -61,8 +61,9 @@ inline int64_t Problem::cost(const Action &action) const {
 /// "forward", "backward", "input_gradient", "weight_gradient", "recompute".
 const char *nameOf(Kind kind);
 
-/// "pipeline 0, stage 1, micro-batch 2", with "micro-batches 2 to 3" or
-/// "micro-batch 2, part 0 of 2". Without "pipeline 0, " if not `namesPipeline`.
+/// "pipeline 0, stage 1, micro-batch 2". Ends with "micro-batches 2 to 3" for a
+/// forward over two micro-batches, and with "micro-batch 2, part 0 of 2" for a
+/// part. If `namesPipeline` is false, "pipeline 0, " is left out.
 std::string labelOf(const Action &action, bool namesPipeline = true);
 
 /// "forward of " and the label.
@@ -73,7 +74,7 @@ std::string describe(const Action &action, bool namesPipeline = true);
 /// micro-batch is numbered within that step: "forward of … of the second step".
 std::string describe(const Problem &problem, Action action);
 
-/// Dense numbers (ids) for all actions of a problem, in [0, count()). They are
+/// Dense numbers (ids) for all actions of a problem, in [0, count()). Ids are
 /// ordered by stage, then micro-batch, then kind, so actions that follow each
 /// other on a worker are close in memory. The pipeline follows from the
 /// micro-batch. Some ids have no action (see `has`): if a forward covers
@@ -116,13 +117,13 @@ public:
       return std::nullopt;
     return at(kindIndex, action.stage, action.microBatch, action.part);
   }
-  /// The id of the forward that covers `microBatch`, or of the first part of
-  /// another action.
+  /// The id of the forward that covers `microBatch` or, for any other kind, of
+  /// the first part of the action. Nothing if the problem has no such action.
   std::optional<int64_t> find(Kind kind, int32_t stage,
                               int32_t microBatch) const;
 
-  /// The id of an action that exists. For a forward, this is the one that
-  /// covers `microBatch`.
+  /// The id of an action. For kForward, it is the id of the forward that covers
+  /// `microBatch`. Requires that the problem has the action.
   int64_t at(int32_t kindIndex, int32_t stage, int32_t microBatch,
              int32_t part = 0) const {
     if (kindIndex == kForward)
@@ -133,7 +134,8 @@ public:
     return at(kindIndexOf(action.kind), action.stage, action.microBatch,
               action.part);
   }
-  /// The id of the same action `stages` stages later, which must exist.
+  /// The id of the same action `stages` stages later. Requires that this stage
+  /// exists.
   int64_t atLaterStage(int64_t id, int32_t stages) const {
     return id + stages * row;
   }
@@ -180,8 +182,8 @@ private:
   bool isSplit; ///< some backward is split
   bool isMixed; ///< some backward is split and some is whole
   int32_t kindIndices[5];
-  int32_t
-      offsets[4]; ///< of each kind index within a part, after the forward's id
+  int32_t offsets[4]; ///< by kind index: from the id of the forward to the id
+                      ///< of this kind in part 0
   int64_t needed = 0;
   std::vector<Cover> covers;
   std::vector<Recompute> recompute; ///< of each stage
@@ -191,8 +193,9 @@ private:
 std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem);
 
 /// A copy of `schedule` in which each action is replaced by the actions that
-/// `visit(out, action)` appends. Bodies keep their actions. Slots are dropped,
-/// because they no longer fit.
+/// `visit(out, action)` appends. Each body then has the replacements of its
+/// actions. The result has no slots, because the slots of `schedule` belong to
+/// the replaced actions.
 template <typename Visit>
 Schedule replaceActions(const Schedule &schedule, Visit visit) {
   Schedule result;
@@ -216,9 +219,9 @@ Schedule replaceActions(const Schedule &schedule, Visit visit) {
   return result;
 }
 
-/// Replaces every backward of `schedule` by its input gradient and, directly
-/// after it, its weight gradient. Slots are dropped, because they no longer
-/// fit.
+/// A copy of `schedule` in which every backward is replaced by its input
+/// gradient and, directly after that, its weight gradient. The result has no
+/// slots.
 Schedule splitBackwards(const Schedule &schedule);
 
 } // namespace chimera::schedule

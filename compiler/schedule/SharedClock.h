@@ -15,15 +15,16 @@
 
 namespace chimera::schedule {
 
-/// The work of the workers in a group that shares cores. All workers that have
-/// work progress at the same speed. So one clock is enough, which counts the
-/// work that each of them would have done since time 0. The worker with the
-/// least work left is the next to end, even if the speed changes.
+/// The current work of a group of workers that share cores. All workers that
+/// have work progress at the same speed. So one clock (`workDone`) is enough:
+/// it advances by the work that each of these workers does. A worker ends its
+/// work when the clock has advanced by that work, even if the speed changes in
+/// between.
 class SharedClock {
 public:
   explicit SharedClock(double cores) : cores(cores) {}
 
-  /// Gives `worker` this much work at `time`.
+  /// Starts `work` (in ticks at full speed) on `worker` at `time`.
   void begin(double time, int32_t worker, int64_t work) {
     if (!running.empty())
       workDone += (time - now) * speed();
@@ -32,7 +33,7 @@ public:
   }
   bool isIdle() const { return running.empty(); }
   /// The time at which the next worker ends its work, if no other worker begins
-  /// before then. Requires that some worker has work.
+  /// work before that time. Requires that some worker has work.
   double nextEnd() const {
     return now + (running.top().first - workDone) / speed();
   }

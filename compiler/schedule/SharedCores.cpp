@@ -34,8 +34,8 @@ std::vector<CoreGroup> coreGroups(const Workload &workload) {
 
 namespace {
 
-/// A discrete-event simulation of an order. With `syncAndUpdate`, it runs
-/// several steps, each with its all-reduces and updates.
+/// A discrete-event simulation of an order. If `syncAndUpdate` is given, it
+/// simulates several steps, each with its all-reduces and updates.
 class SharingSimulation {
 public:
   SharingSimulation(const Problem &problem, const Schedule &schedule,
@@ -76,7 +76,8 @@ public:
         continueWorker(event.who, event.time);
         break;
       case Event::Of::Clock:
-        if (event.turn == turns[event.who]) // otherwise work has begun since
+        if (event.turn == turns[event.who]) // otherwise another work
+                                            // began or ended meanwhile
           endWork(event.who, event.time);
         break;
       case Event::Of::AllReduce:
@@ -118,18 +119,19 @@ private:
     size_t item = 0;    ///< index of its next SyncAndUpdateOrder::Item
     size_t started = 0; ///< number of its all-reduces it has started
     Phase phase = Phase::Wait;
-    int64_t waitsFor = -1; ///< the last action that it had to wait for
-    /// The time at which its first action began (or the receive before this
-    /// action), and the time at which it ended its last action.
+    int64_t waitsFor = -1; ///< id of the last action that it had to wait for
+    /// The time at which its first action began, or the receive before that
+    /// action. The time at which it ended its last action, with the send and
+    /// the update after that action.
     int64_t begins = 0, free = 0;
     int64_t busy = 0, occupied = 0;
   };
 
   /// An all-reduce of one step.
   struct AllReduce {
-    /// The number of notices that it needs before it begins. Each of its
-    /// workers gives two: one when it starts this all-reduce, and one when its
-    /// previous all-reduce has ended.
+    /// The number of notices that this all-reduce needs before it begins. Each
+    /// of its workers gives two: one when it starts this all-reduce, and one
+    /// when its previous all-reduce has ended.
     int32_t missingNotices = 0;
     bool hasEnded = false;
     std::vector<int32_t> waiting; ///< workers
@@ -149,16 +151,16 @@ private:
     int64_t number; ///< order of creation, for events at the same time
     Of of;
     int32_t who;
-    int64_t turn; ///< Of a clock: the value of `turns` for which this event
-                  ///< holds. Of an all-reduce: its step.
+    int64_t turn; ///< Of a clock: the event is ignored if `turns` has another
+                  ///< value by then. Of an all-reduce: its step.
 
     bool operator>(const Event &other) const {
       return std::pair(time, number) > std::pair(other.time, other.number);
     }
   };
 
-  /// Limits times to 2^61 ticks, which are decades even if a tick is a
-  /// nanosecond.
+  /// `time` in whole ticks. Times are limited to 2^61 ticks, which are decades
+  /// even if a tick is a nanosecond.
   static int64_t tick(double time) {
     return std::llround(std::min(time, 0x1p61));
   }
@@ -289,12 +291,12 @@ private:
       worker.begins = begin;
   }
 
-  /// The time at which the worker can begin its next action, given the
-  /// dependencies and the message of the action. kNever if this is not known
-  /// yet.
+  /// The time at which the dependencies and the message of the worker's next
+  /// action allow it to begin. kNever if this time is not known yet.
   double readyAt(Worker &worker, const ActionRule &rule, int64_t id) const {
-    // The dependency on the same stage is on this worker too. If it has ended,
-    // that was before the worker became free, so its time does not matter.
+    // The dependency on the same stage runs on this worker too. If this
+    // dependency has ended, it ended before the worker became free, so it
+    // cannot delay the action.
     if (rule.sameStage != 0 && sent[id + rule.sameStage] == kNever)
       return kNever;
     if (rule.otherStage == 0)
@@ -357,8 +359,8 @@ private:
     allReduces.assign(stepEnds.size(), ofStep);
   }
 
-  /// Starts the all-reduces that the worker starts after the action that has
-  /// just ended.
+  /// Called when an action of the worker has ended: starts the all-reduces that
+  /// the worker starts directly after this action.
   void startAllReduces(int32_t w, double now) {
     Worker &worker = workers[w];
     const std::vector<Started> &all = startedBy[w];
@@ -400,9 +402,9 @@ private:
     const SyncAndUpdateOrder::Item &item = items[worker.item];
     AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     if (!item.pipeline && !allReduce.hasEnded) {
-      // If all-reduces block, this one may begin only now, after the updates
-      // before it. Otherwise it may begin directly after the previous
-      // all-reduce.
+      // If all-reduces block, this worker allows this all-reduce to begin only
+      // now, after the updates before it. If they do not block, endAllReduce
+      // has allowed it already.
       if (allReducesBlock && worker.item > 0)
         notify(static_cast<int32_t>(item.allReduce), worker.step, now);
       allReduce.waiting.push_back(w);
@@ -418,9 +420,9 @@ private:
   ActionRules rules;
   int64_t idsOfStep;
   Timing timing;
-  /// For each action, the time at which its message left its worker; kNever
-  /// before that. If a forward covers several micro-batches, the ids of all of
-  /// them have its time.
+  /// By action id, the time at which the action's message left its worker, or
+  /// kNever if it has not left yet. If a forward covers several micro-batches,
+  /// the ids of all of these micro-batches have the forward's time.
   std::vector<double> sent;
   /// For each channel, the times at which its messages were received, in the
   /// order in which they were received.
@@ -431,12 +433,13 @@ private:
   std::vector<std::vector<Started>> startedBy;    ///< of each worker, in order
   /// For each worker and all-reduce, the worker's next all-reduce, or -1.
   std::vector<std::vector<int32_t>> followers;
-  /// The update after each action; empty if there are none.
+  /// The update after each action; empty if no update or all-reduce takes time
+  /// between actions.
   std::vector<std::vector<UpdateAfter>> updates;
   int32_t devices;      ///< of a node
   bool allReducesBlock; ///< Problem::blockingAllReduces
   std::vector<SharedClock> clocks;
-  std::vector<int64_t> turns; ///< number of changes of each clock
+  std::vector<int64_t> turns; ///< by clock: how often work began or ended
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   int64_t numberOfEvents = 0;
 };

@@ -8,8 +8,8 @@
 // The simulation of hosts with fewer cores than ranks. The cores of a node are
 // shared equally. While k ranks of a node compute, send or receive, each
 // progresses at min(1, cores / k) of its full speed. The work of an action is
-// its cost; its time depends on what the other ranks do meanwhile. Messages in
-// flight, and waiting for messages, need no core.
+// its cost; the time that it takes depends on the other ranks of the node.
+// Messages in flight, and waiting for messages, need no core.
 //
 // In this example, gpipe runs on one core, with forwards of 2 and backwards of
 // 4. Each action takes twice its cost while both workers compute:
@@ -17,9 +17,9 @@
 //    P0  FF FFFF .. .... BBBBBBBB BBBB
 //    P1  .. FFFF FF BBBB BBBBBBBB ....
 //
-// Only one copy of the pipeline is simulated. It has a share of each node's
-// cores that is proportional to its number of ranks there, because the other
-// copies do the same work at the same time.
+// Only one data-parallel copy is simulated, because the other copies do the
+// same work at the same time. The copy has a share of each node's cores that is
+// proportional to its number of ranks on the node.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,14 +30,14 @@
 
 namespace chimera::schedule {
 
-/// The workers of one copy that are on the same node.
+/// The workers of one data-parallel copy that are on the same node.
 struct CoreGroup {
   int32_t workers = 0;
   double cores = 0; ///< their share of the node's cores
 };
 
 /// The groups of one copy, in the order of its workers: worker w is in group w
-/// / devices. Empty if each worker has a core of its own.
+/// / Node::devices, rounded down. Empty if each worker has a core of its own.
 std::vector<CoreGroup> coreGroups(const Workload &workload);
 
 /// True if a node has fewer cores than ranks.
@@ -48,8 +48,8 @@ bool sharesCores(const Workload &workload);
 /// by its cores if that is more.
 double minStepTime(const Workload &workload, std::span<const int64_t> busy);
 
-/// For each worker, how many times longer work takes while all ranks of its
-/// node compute; 1 if cores are not shared.
+/// For each worker, the factor by which work takes longer while all ranks of
+/// its node compute; 1 if cores are not shared.
 std::vector<double> slowdowns(const Workload &workload);
 
 /// Like `simulate`, for workers that share cores. Times are rounded to ticks.
@@ -60,11 +60,11 @@ Timing simulateSharing(const Problem &problem, const Schedule &schedule,
                        std::span<const int64_t> begins = {},
                        const MessageNumbers *numbers = nullptr);
 
-/// Simulates `steps` steps with a flush, their all-reduces and updates
-/// (SyncAndUpdate.h), one after another. A worker may begin a step while
-/// workers that share its cores still run the step before. Returns when each
-/// worker has ended each step, by step and worker. Requires a schedule that
-/// ends.
+/// Simulates `steps` steps with a flush one after another, with their
+/// all-reduces and updates (SyncAndUpdate.h). A worker may begin a step while
+/// workers that share its cores still run the step before. Returns, by step and
+/// worker, the time at which the worker has ended the step. Requires a schedule
+/// that ends.
 std::vector<std::vector<int64_t>>
 simulateSharedSteps(const Problem &problem, const Schedule &schedule,
                     const SyncAndUpdateOrder &syncAndUpdate, int32_t steps);

@@ -35,8 +35,8 @@ void summarize(const Problem &problem, const Schedule &schedule,
 
 } // namespace
 
-/// Runs an order. The stack `ready` has the workers that may be able to
-/// continue. This class is not in the anonymous namespace, because
+/// Simulates an order. The stack `ready` has the workers that may be able to
+/// run their next action. This class is not in the anonymous namespace, because
 /// StepSimulation::Impl derives from it.
 class Simulation {
 public:
@@ -88,7 +88,7 @@ public:
   std::optional<int64_t> delayOf(std::span<const int64_t> begins,
                                  const Timing &timing) const {
     std::optional<int64_t> delay;
-    int64_t held = 0; // the largest delay of a worker
+    int64_t held = 0; // largest delay of a worker's begin
     for (size_t w = 0; w < begins.size(); ++w) {
       if (schedule.workers[w].empty())
         return std::nullopt;
@@ -111,8 +111,8 @@ public:
   std::vector<ActionRef> criticalPath(const Timing &timing) const {
     std::vector<ActionRef> path;
     ActionRef ref{-1, -1};
-    // On each worker, the index of the last action that can still be on the
-    // path.
+    // For each worker, the index of its last action that can be on the rest of
+    // the path.
     std::vector<int32_t> last;
     for (size_t w = 0; w < workers.size(); ++w) {
       last.push_back(static_cast<int32_t>(workers[w].next) - 1);
@@ -132,11 +132,12 @@ private:
   struct Worker {
     size_t next = 0;
     int64_t end = 0;  ///< of its last action
-    int64_t free = 0; ///< when that action's message has left it
-    /// The time at which its first action began, or the receive before this
-    /// action.
+    int64_t free = 0; ///< when its last action's message has left the worker,
+                      ///< and the update after it has ended
+    /// The time at which its first action began, or the receive before its
+    /// first action.
     int64_t begins = 0;
-    int64_t waitsFor = -1; ///< the last action that it had to wait for
+    int64_t waitsFor = -1; ///< id of the last action that it had to wait for
     int64_t busy = 0, occupied = 0;
   };
 
@@ -159,9 +160,9 @@ private:
       const Action &action = order[worker.next];
       const ActionRule &rule = rules.of(action);
       int64_t id = rules.idOf(action, rule), start = worker.free;
-      // The dependency on the same stage is on this worker too. If it has
-      // ended, that was before the worker became free, so its time does not
-      // matter.
+      // The dependency on the same stage runs on this worker too. If this
+      // dependency has ended, it ended before the worker became free, so it
+      // cannot delay the action.
       if (rule.sameStage != 0 && done[id + rule.sameStage] < 0) {
         worker.waitsFor = id + rule.sameStage;
         return;
@@ -201,8 +202,9 @@ private:
     return updates.empty() ? 0 : updates[worker][index].time();
   }
 
-  /// The action that determined the start of the action at `ref`: at that time
-  /// it ended, or its message arrived.
+  /// The action that determined the start of the action at `ref`: the worker
+  /// became free after this action, or its message arrived, at exactly that
+  /// start. Its index is -1 if there is none.
   ActionRef before(const Timing &timing, const ActionRef &ref,
                    std::span<const int32_t> last) const {
     const std::vector<Action> &order = schedule.workers[ref.worker];
@@ -228,7 +230,8 @@ private:
   }
 
   /// The last action that starts before `time`. Its index is at most `most` and
-  /// probably near it, so the search goes back from there in growing steps.
+  /// probably near `most`, so the search goes back from `most` in steps that
+  /// double.
   static int32_t lastBefore(int64_t time, std::span<const int64_t> starts,
                             int32_t most) {
     int32_t step = 1, least = most;
@@ -250,7 +253,8 @@ private:
   /// a forward have the forward's end.
   std::vector<int64_t> done;
   std::vector<Worker> workers;
-  /// The update after each action; empty if there are none.
+  /// The update after each action; empty if no update or all-reduce takes time
+  /// between actions.
   std::vector<std::vector<UpdateAfter>> updates;
   std::vector<int32_t> ready;
 };

@@ -24,7 +24,8 @@ struct ActionRef {
   bool operator==(const ActionRef &) const = default;
 };
 
-/// When the actions of a schedule run, and the totals and peaks that follow.
+/// When the actions of a schedule run, and totals and peaks that are computed
+/// from these times.
 struct Timing {
   /// Start of each action, in the shape of Schedule::workers. -1 for an action
   /// that never starts.
@@ -44,7 +45,8 @@ struct Timing {
   /// overlap, in which it waits for all-reduces or updates weights.
   std::vector<int64_t> occupied;
   /// On each worker, the time from the start of the first action to the end of
-  /// the last, including receives before and sends after them.
+  /// the last, including the receive before the first action and, after the
+  /// last action, its send and update.
   std::vector<int64_t> span;
   /// For each worker, the largest number of micro-batches whose activations it
   /// has at once, summed over its stages. The number grows at the start of a
@@ -54,11 +56,12 @@ struct Timing {
   std::vector<int32_t> peakActivations;
   /// The most bytes that each worker has at once: see Memory.h.
   std::vector<int64_t> peakBytes;
-  /// Actions from time 0 to the makespan, each of which starts when the one
-  /// before has ended and its message has arrived. The makespan can shrink only
-  /// if one of these actions or messages gets shorter. Empty if the schedule
-  /// does not end. Also empty if workers share cores, because then an action
-  /// may be delayed by all actions that run at the same time.
+  /// A chain of actions from time 0 to the makespan. Each action starts at the
+  /// time at which the previous action of the chain has ended and, if it is on
+  /// another worker, its message has arrived. The makespan can shrink only if
+  /// one of these actions or messages gets shorter. Empty if the schedule does
+  /// not end. Also empty if workers share cores, because then an action may be
+  /// delayed by all actions that run at the same time.
   std::vector<ActionRef> criticalPath;
   /// False if workers wait for each other forever.
   bool complete = true;
@@ -81,8 +84,8 @@ struct Timing {
 /// respects every dependency.
 std::vector<ActionRef> inOrderOfStarts(const Timing &timing);
 
-/// Starts each action as soon as possible, in the order of its worker. An
-/// action starts when
+/// Simulates the schedule: each worker runs its actions in order, each as soon
+/// as possible. An action starts when
 ///
 /// - its worker has ended its previous action and sent the message of that
 ///   action,
@@ -97,8 +100,8 @@ std::vector<ActionRef> inOrderOfStarts(const Timing &timing);
 ///
 /// If steps overlap, updates take time after actions (Steps.h). If workers
 /// share cores, all work takes longer (SharedCores.h); otherwise the simulation
-/// is linear in the number of actions. Requires that every action is one of the
-/// problem and is in the schedule once, on its worker.
+/// is linear in the number of actions. Requires that every action in the
+/// schedule belongs to the problem, is there once, and is on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
 /// Like the first `simulate`, but each worker begins at its own time in
@@ -110,14 +113,15 @@ Timing simulate(const Problem &problem, const Schedule &schedule,
 /// that depends only on problem and order is computed once.
 class StepSimulation {
 public:
-  /// Keeps references to both. Requires that no workers share cores.
+  /// Keeps references to `problem` and `schedule`. Requires that no workers
+  /// share cores.
   StepSimulation(const Problem &problem, const Schedule &schedule);
   ~StepSimulation();
 
   /// The timing if all workers begin at 0.
   const Timing &fromZero() const { return first; }
-  /// The timing if each worker begins at its own time. It is valid until the
-  /// next run.
+  /// The timing if each worker begins at its own time in `begins`. The
+  /// reference is valid until the next run.
   const Timing &run(std::span<const int64_t> begins);
   /// The delay of all actions relative to fromZero() if workers begin at
   /// `begins`, or nothing if the delays of actions differ. All delays are equal
@@ -132,19 +136,19 @@ private:
   Timing first;
 };
 
-/// For each message, its channel and its number on that channel, by the id of
-/// the action that produces it. For each channel, its window: how many receives
-/// may be outstanding (Windows.h).
+/// The channel of each message, its number on that channel, and the window of
+/// each channel: how many receives may be outstanding (Windows.h). A message is
+/// found by the id of the action that produces it.
 struct MessageNumbers {
   std::vector<int32_t> channel; ///< -1 for an action without a message
-  std::vector<int32_t> number;  ///< on its channel
+  std::vector<int32_t> number;  ///< of the message on its channel
   std::vector<int32_t> windows; ///< of each channel
 };
 
 /// Like the first `simulate`, but with windows of receives. The flight of a
-/// message begins when it has been sent and its receive has been posted. A
-/// channel with window k posts its first k receives at time 0. It posts each
-/// later receive when the message k places earlier has been received. The
+/// message begins when it has been sent and its receive has been posted. If a
+/// channel has window k, its first k receives are posted at time 0. Each later
+/// receive is posted when the message k places earlier has been received. The
 /// critical path is not computed.
 Timing simulate(const Problem &problem, const Schedule &schedule,
                 const MessageNumbers &numbers);

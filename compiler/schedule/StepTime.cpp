@@ -15,8 +15,8 @@
 
 namespace chimera::schedule {
 
-/// A lower bound of a step with a flush, from the work of its workers and the
-/// messages of its links.
+/// A lower bound of the time of a step with a flush, from the work of the
+/// workers and the messages on the links.
 static double minStepTimeOf(const Problem &problem, const Schedule &schedule) {
   std::vector<int64_t> busy(schedule.workers.size());
   for (size_t w = 0; w < busy.size(); ++w)
@@ -33,22 +33,24 @@ static double minStepTimeOf(const Problem &problem, const Schedule &schedule) {
 
 /// The mean time of a step, over some steps with a flush on workers that share
 /// cores. The first steps of a run are left out. The last step is left out too:
-/// there, workers that have ended leave their cores to the others, which
-/// happens in no other step.
+/// in the last step, workers that are done leave their cores to the others. In
+/// other steps they begin the next step instead.
 static double sharedPeriodOf(const Problem &problem, const Schedule &schedule,
                              const SyncAndUpdateOrder &order) {
   constexpr int32_t kSteps = 12, kFirst = 4, kLast = kSteps - 2;
   const std::vector<std::vector<int64_t>> ends =
       simulateSharedSteps(problem, schedule, order, kSteps);
   auto lastOf = [&](int32_t step) { return std::ranges::max(ends[step]); };
-  constexpr int64_t kMost = int64_t{1} << 61; // later times are not told apart
+  constexpr int64_t kMost = int64_t{1}
+                            << 61; // simulateSharedSteps limits times to 2^61
   if (lastOf(kLast) >= kMost)
     return static_cast<double>(kMost);
   return static_cast<double>(lastOf(kLast) - lastOf(kFirst)) / (kLast - kFirst);
 }
 
-/// Steps with a flush, one after another. The problems differ only in their
-/// all-reduces and updates.
+/// Simulates steps with a flush, one after another. The problems that are
+/// passed to its functions may differ from each other only in their all-reduces
+/// and updates.
 class FlushedSteps {
 public:
   FlushedSteps(const Problem &problem, const Schedule &schedule)
@@ -66,9 +68,9 @@ public:
   double periodOfActions(const Problem &problem) { return period(problem, {}); }
 
 private:
-  /// The mean time from one step to the next. It is at least the lower bound.
-  /// The simulation alone may give less than workers and links can do, because
-  /// it lets messages overlap and its mean is over a few steps.
+  /// The mean time from one step to the next, at least the lower bound of
+  /// minStepTimeOf. The simulated mean may be below that bound, because
+  /// simulated messages overlap and the mean is over a few steps.
   double period(const Problem &problem,
                 const std::vector<GradientReduce> &reduces) {
     return std::max(simulatedPeriod(problem, reduces),
@@ -76,7 +78,7 @@ private:
   }
 
   /// The mean time from one simulated step to the next. Each worker begins a
-  /// step when it has ended the one before.
+  /// step when it has ended its previous step.
   double simulatedPeriod(const Problem &problem,
                          const std::vector<GradientReduce> &reduces) {
     const SyncAndUpdateOrder order =
@@ -141,10 +143,10 @@ double StepPeriods::with(AllReducePolicy policy) {
 }
 
 StepTime stepTime(const Problem &problem, const Schedule &schedule) {
-  Problem reducing = problem; // with updates that take no time
+  Problem reducing = problem; // `problem`, but updates take no time
   for (StageCost &cost : reducing.stages)
     cost.update = 0;
-  Problem acting = reducing; // with all-reduces that take no time either
+  Problem acting = reducing; // `reducing`, but all-reduces take no time
   for (LinkClass *links : acting.classes()) {
     links->allReduceMessage = MessageTime();
     links->allReduceEnds = {};

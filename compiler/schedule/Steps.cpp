@@ -113,8 +113,8 @@ public:
     return at(0, 0, to) - at(0, 0, from);
   }
   /// True if all actions of body `to` start equally long after the same actions
-  /// of body `from`. Everything after `to` then repeats as well, because an
-  /// action depends on nothing before the previous body.
+  /// of body `from`. All later bodies then repeat as well, because an action of
+  /// a body depends only on this body and the previous one.
   bool alike(int32_t from, int32_t to) const {
     for (size_t w = 0; w < starts.size(); ++w)
       for (int32_t i = 0; i < schedule.bodies[w].end - schedule.bodies[w].begin;
@@ -125,8 +125,8 @@ public:
   }
 
   /// The steady time per body: the mean time between the starts of consecutive
-  /// bodies. Looks for the latest body that is `alike` to the last one, and
-  /// averages over the bodies between both. None if there is no such body.
+  /// bodies. Looks for the latest body that is `alike` to the last body, and
+  /// averages over the bodies between the two. None if there is no such body.
   std::optional<double> period() const {
     int32_t last = bodies - 1;
     for (int32_t count = 1; count <= last; ++count)
@@ -164,8 +164,8 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
       busy.back() += problem.cost(schedule.workers[w][i]);
     allBusy += busy.back();
   }
-  // Each try starts from the beginning with twice as many steps. So all tries
-  // together cost at most twice the last one.
+  // Each try simulates twice as many steps as the try before, from step 0 on.
+  // So all tries together cost at most twice as much as the last one.
   constexpr int64_t kMostActions = int64_t{1} << 23;
   for (int32_t steps = 4;; steps *= 2) {
     BodyStarts starts(problem, schedule, steps);
@@ -177,7 +177,7 @@ SteadyState steadyState(const Problem &problem, const Schedule &schedule) {
     // The simulated period may be less than the workers or links need, for
     // three reasons: starts are rounded if workers share cores, a mean may be
     // over unequal steps, and simulated messages overlap more than a link
-    // allows. So it is raised to the lower bounds.
+    // allows. So the period is raised to the lower bounds.
     period = std::max({*period, minStepTime(problem, busy),
                        static_cast<double>(busiestChannel(problem))});
     return {*period,

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Steps that overlap. If no flush ends a step, the next step begins before it
-// is over. A worker keeps several versions of its weights, because a backward
-// reads the same version as its forward. Version v is the weights after v
-// updates.
+// Steps that overlap. If no flush ends a step, the next step begins before the
+// step is over. A worker keeps several versions of its weights, because a
+// backward reads the same version as its forward. Version v is the weights
+// after v updates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,45 +29,48 @@ namespace chimera::schedule {
 int64_t weightVersion(const Problem &problem, int32_t stage,
                       int64_t microBatch);
 
-/// The number of versions of a stage's weights that its worker keeps. It is D -
-/// s with updates after each micro-batch, 2 with one update a step, and 1 with
-/// a flush.
+/// The number of versions of a stage's weights that its worker keeps. For stage
+/// s of D stages, it is D - s with updates after each micro-batch, 2 with one
+/// update a step, and 1 with a flush.
 int32_t weightVersions(const Problem &problem, int32_t stage);
 
 /// The order of `steps` steps, made from the order of two: the prologue, the
-/// body once for each step except the last, and the epilogue. It is a schedule
-/// of `problem` with that number of steps. It has bodies only if `steps` is 2.
-/// Requires a valid schedule of two steps with bodies, and at least 2 steps.
+/// body once for each step except the last, and the epilogue. The result is a
+/// schedule of `problem` with that number of steps. It has bodies only if
+/// `steps` is 2. Requires a valid schedule of two steps with bodies, and at
+/// least 2 steps.
 Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
                      int32_t steps);
 
 /// The work of a worker after its last action that adds to a gradient, if steps
-/// overlap: it waits for the gradient's all-reduce over the copies, then
-/// updates the weights.
+/// overlap: the worker waits for the gradient's all-reduce over the
+/// data-parallel copies, then updates the weights.
 struct UpdateAfter {
   int64_t wait = 0, update = 0;
 
   int64_t time() const { return wait + update; }
 };
 
-/// The updates after each action, in the shape of Schedule::workers. Empty if
-/// all-reduces and updates take no time, or if a flush ends each step.
+/// The wait and update after each action, in the shape of Schedule::workers.
+/// Empty if all-reduces and updates take no time, or if a flush ends each step.
 std::vector<std::vector<UpdateAfter>> updatesAfter(const Problem &problem,
                                                    const Schedule &schedule);
 
-/// The time of a step after all steps have become alike.
+/// The time of a step after the start of the run, when the times of steps
+/// repeat.
 struct SteadyState {
   double period;      ///< time from one step to the next
   double bubbleRatio; ///< idle share of the period, over all workers
-  int32_t steps;      ///< length of a run whose last body is in the steady
-                      ///< state
+  int32_t steps; ///< number of steps of a run whose last body is in the steady
+                 ///< state
 };
 
-/// The steady state of steps that overlap. Simulates longer and longer runs. It
-/// stops when all actions of the last step start equally long after the
-/// corresponding actions of an earlier step. The period is the mean over the
-/// steps between these two. If that takes more than some millions of actions,
-/// the period is the mean over the later half of the steps. Requires a valid
+/// The steady state of steps that overlap. Simulates longer and longer runs,
+/// until all actions of the last body start equally long after the same actions
+/// of an earlier body. The period is then the mean time per body between the
+/// two. If this would need a run of more than some millions of actions, the
+/// period is the mean over the later half of the bodies. A period below a lower
+/// bound (minStepTime, busiestChannel) is raised to the bound. Requires a valid
 /// schedule of two steps that overlap.
 SteadyState steadyState(const Problem &problem, const Schedule &schedule);
 

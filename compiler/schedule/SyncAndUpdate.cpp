@@ -21,11 +21,11 @@ int64_t SyncAndUpdate::end() const {
 }
 
 /// Adds the waits and updates of each worker. A worker waits for its
-/// all-reduces in order. It updates the replicas of a stage after the last
-/// all-reduce of that stage.
+/// all-reduces in the order of `order.allReduces`. The worker updates its
+/// replicas of a stage after the last all-reduce of that stage.
 static void addItems(const Problem &problem, SyncAndUpdateOrder &order) {
   auto last = static_cast<int32_t>(problem.stages.size()) - 1;
-  // The number of all-reduces that each stage still needs.
+  // For each stage, the number of its all-reduces that are not added yet.
   std::vector<int32_t> missing(problem.stages.size(), 1);
   if (problem.tiedBytes > 0)
     ++missing.front(), ++missing.back();
@@ -82,8 +82,8 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
         begin, static_cast<int64_t>(
                    std::ceil(static_cast<double>(update) * slowdown[worker])));
   };
-  // The time at which each worker has ended its previous all-reduce and, if
-  // all-reduces block, the updates after it.
+  // For each worker, the time at which its previous all-reduce has ended and,
+  // if all-reduces block, the updates after that all-reduce.
   std::vector<int64_t> free(timing.ends.size());
   std::vector<size_t> nextItem(timing.ends.size()); // index of the worker's
                                                     // next item

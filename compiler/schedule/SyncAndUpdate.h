@@ -7,9 +7,10 @@
 //
 // The gradient synchronisation and optimizer phase of a step. If a flush ends
 // the step, each worker waits after its actions for the all-reduces of its
-// gradients, one after another. It updates the weights of a stage when the
-// all-reduce of their gradient has ended. If steps overlap, a worker does both
-// after the last action that adds to a gradient (Steps.h).
+// gradients, one after another. The worker updates the weights of a stage when
+// the all-reduce of their gradient has ended. If steps overlap, the worker
+// waits for a gradient's all-reduce and updates the weights directly after the
+// last action that adds to that gradient (Steps.h).
 //
 // An all-reduce keeps no worker busy, so actions run while it is in progress.
 //
@@ -23,14 +24,14 @@
 namespace chimera::schedule {
 
 /// The all-reduces and updates of a step, with times: after the actions if a
-/// flush ends the step, otherwise between them.
+/// flush ends the step, otherwise between the actions.
 struct SyncAndUpdate {
   struct Span {
     int64_t begin = 0, end = 0;
   };
   /// The all-reduce of a stage's gradient, or of the parameters that the first
-  /// and the last stage share. It begins when all its workers have started it
-  /// and have ended their all-reduces before it.
+  /// and the last stage share. The all-reduce begins when all its workers have
+  /// started it and have ended their previous all-reduces.
   struct AllReduce : Span {
     std::optional<int32_t> stage;
     std::vector<int32_t> workers;
@@ -55,8 +56,8 @@ struct SyncAndUpdate {
 /// The all-reduces and updates of a step with a flush, without times: see
 /// syncAndUpdateOrderOf.
 struct SyncAndUpdateOrder {
-  /// An all-reduce. It begins when each of its workers has ended its action
-  /// `after` and its all-reduces before this one.
+  /// An all-reduce. It begins when each of its workers has ended the action
+  /// `after` and the worker's previous all-reduces.
   struct AllReduce {
     std::optional<int32_t> stage;
     std::vector<int32_t> workers;
@@ -67,8 +68,8 @@ struct SyncAndUpdateOrder {
   /// the stage's weights in that pipeline. Otherwise it is a wait for an
   /// all-reduce.
   struct Item {
-    size_t allReduce; ///< its index; of an update, the last all-reduce of its
-                      ///< stage
+    size_t allReduce; ///< index in `allReduces`; for an update, of the last
+                      ///< all-reduce of its stage
     std::optional<int32_t> stage;
     std::optional<int32_t> pipeline;
     int64_t update = 0; ///< time of the update
@@ -85,10 +86,11 @@ SyncAndUpdateOrder
 syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
                      const std::vector<GradientReduce> &reduces);
 
-/// The all-reduces and updates after the actions, whose times are in `timing`.
-/// The second overload computes the order from `timing`. If workers share
-/// cores, all workers are assumed to update at the same time. If all-reduces
-/// block, each all-reduce also begins after the updates before it.
+/// The times of the all-reduces and updates after the actions. `timing` has the
+/// times of the actions. The second overload computes the order from `timing`.
+/// If workers share cores, all workers are assumed to update at the same time.
+/// If all-reduces block (Network::blockingAllReduces), an all-reduce begins
+/// only after the updates that its workers run before it.
 SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
                                  const SyncAndUpdateOrder &order,
                                  const Timing &timing);
@@ -98,9 +100,9 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
 
 /// The all-reduces and updates between actions, if steps overlap. A worker
 /// waits for a gradient's all-reduce after the last action that adds to the
-/// gradient and after the send of this action. Then it updates the weights.
-/// `allReduces` stays empty: each all-reduce is in progress exactly while a
-/// worker waits for it, so the waits show it.
+/// gradient and after the send of this action. Then the worker updates the
+/// weights. `allReduces` stays empty, because an all-reduce is in progress
+/// exactly while a worker waits for it: `work` has these waits.
 SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
                                    const Schedule &schedule,
                                    const Timing &timing);

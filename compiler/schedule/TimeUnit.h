@@ -15,7 +15,7 @@
 
 namespace chimera::schedule {
 
-/// A unit of time, as shown to users and written into traces, which count in
+/// A unit of time as users see it. In a chrome trace, all times are in
 /// microseconds.
 struct TimeUnit {
   const char *name;
@@ -39,8 +39,8 @@ std::string timeUnitNames();
 /// ticks.
 struct TimeScale {
   const TimeUnit *unit = &timeUnits().front();
-  /// The number of ticks in a unit, at least 1. If 2 and 5 are the only prime
-  /// factors of `perUnit`, times in units are written exactly (decimalNumber).
+  /// The number of ticks in a unit, at least 1. If `perUnit` has no prime
+  /// factors except 2 and 5, decimalNumber writes all times exactly.
   int64_t perUnit = 1;
 
   double units(double ticks) const {

@@ -113,7 +113,8 @@ private:
   }
 
   /// True if `worker` runs the action `id` later than `position`. If the action
-  /// at `position` depends on it, the worker waits for itself.
+  /// at `position` depends on the action `id`, the worker would wait for
+  /// itself.
   bool isLaterOnWorker(int64_t id, int64_t position, size_t worker) const {
     return positionOf[id] > position && positionOf[id] < first[worker + 1];
   }
@@ -207,16 +208,16 @@ private:
     return stuck;
   }
 
-  /// The worker that `worker` waits for, because it has the action on which the
-  /// next action of `worker` depends. It is stuck too, at this action or before
-  /// it.
+  /// The worker that `worker` waits for: the next action of `worker` depends on
+  /// an action of that worker. That worker is stuck too, at the awaited action
+  /// or before it.
   size_t awaitedBy(const Stuck &stuck, size_t worker) const {
     return workerAt(positionOf[stuck.waitsFor[worker]]);
   }
 
   /// All cycles of workers that wait for each other, the shortest first. Each
-  /// starts with its lowest worker. A worker waits for only one other, so
-  /// cycles do not share workers.
+  /// cycle starts with its lowest worker. A worker waits for only one other
+  /// worker, so cycles do not share workers.
   std::vector<std::vector<size_t>> findCycles(const Stuck &stuck) const {
     constexpr size_t kNobody = SIZE_MAX;
     std::vector<std::vector<size_t>> cycles;
@@ -240,9 +241,9 @@ private:
     return cycles;
   }
 
-  /// Reports each cycle completely. Counts the workers that wait for a cycle
-  /// but are not part of one. There is a cycle, because each worker that waits
-  /// for another one waits for a worker that waits too.
+  /// Reports each worker of each cycle. Counts the workers that wait for a
+  /// cycle but are not part of one. There is at least one cycle, because every
+  /// waiting worker waits for a worker that waits too.
   void reportDeadlock(const Stuck &stuck) {
     int64_t others = std::ssize(stuck.waitsFor) -
                      std::ranges::count(stuck.waitsFor, kNoAction);
@@ -251,8 +252,8 @@ private:
         --others;
         reportWait(stuck, w);
       }
-    // The first note directly follows the error. So a tool need not show the
-    // place of the error again.
+    // This note has no place of its own. As the first note it directly follows
+    // the error, whose place tools have just shown.
     std::vector<Violation::Note> &notes = violations.back().notes;
     if (others > 0)
       notes.insert(notes.begin(), {std::to_string(others) +
@@ -261,8 +262,8 @@ private:
                                    " for these workers"});
   }
 
-  /// Reports that `worker` waits for another one: for the action at which that
-  /// one is stuck, or for a later action.
+  /// Reports that `worker` waits for another worker: for the action at which
+  /// the other worker is stuck, or for a later action.
   void reportWait(const Stuck &stuck, size_t worker) {
     size_t other = awaitedBy(stuck, worker);
     int64_t awaited = stuck.waitsFor[worker];
@@ -278,8 +279,8 @@ private:
                ", because it waits for " + describeId(awaited) +
                ", which worker " + std::to_string(other) + " cannot run" +
                before);
-    // If the other worker is stuck at this action, its own report has the
-    // place.
+    // If the other worker is stuck at the awaited action itself, the report of
+    // the other worker has the place of this action.
     if (index > next)
       violations.back().notes.push_back({describeId(awaited) + " is here",
                                          static_cast<int32_t>(other),
@@ -312,8 +313,7 @@ private:
           continue;
         forEachDependency(action, idAt[position], [&](int64_t dependency) {
           int64_t at = positionOf[dependency];
-          // If the dependency is on the same worker, the order constraint
-          // covers it.
+          // The order constraint covers a dependency on the same worker.
           bool here = at >= first[w] && at < first[w + 1];
           if (at != kNowhere && !here && slots[at] >= slot)
             report(Constraint::Slots, position,
@@ -355,7 +355,7 @@ private:
   }
 
   /// The number of the problem's actions that are in the schedule, and how many
-  /// of them are required.
+  /// of these actions are required.
   int64_t placed = 0, required = 0;
 };
 

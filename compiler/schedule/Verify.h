@@ -12,7 +12,7 @@
 
 namespace chimera::schedule {
 
-/// A constraint that a schedule violates, and where.
+/// A violation of a constraint by a schedule, and its place.
 struct Violation {
   enum class Constraint {
     UnknownAction, ///< the problem has no such action
@@ -24,17 +24,17 @@ struct Violation {
     Slots,         ///< slots contradict the order or a dependency
     Memory,        ///< a worker's peak is above its cap: see Memory.h
     Period,        ///< steps overlap, but the bodies cannot repeat
-    Versions,      ///< A forward reads weights that do not exist yet, updates
-                   ///< are out of order, or too many versions are live: see
-                   ///< Steps.h.
+    Versions, ///< A forward reads weights that do not exist yet, updates are
+              ///< out of order, or too many versions of weights are live: see
+              ///< Steps.h.
   };
   Constraint constraint;
   std::string message;
   /// The worker, and the index of the wrong action in the worker's order. Each
   /// is negative if the violation is not about a single worker or action.
   int32_t worker = -1, index = -1;
-  /// A text that explains the violation, and the place of the action that it is
-  /// about. The place is negative if there is none.
+  /// A text that explains the violation. `worker` and `index` are the place of
+  /// the action that the text is about, or negative if it is about none.
   struct Note {
     std::string message;
     int32_t worker = -1, index = -1;
@@ -49,10 +49,11 @@ const char *nameOf(Violation::Constraint constraint);
 /// valid. Each constraint is checked independently of the others. For the
 /// deadlock constraint, missing actions count as done, unknown and repeated
 /// actions are skipped, and dependencies that violate the order constraint are
-/// ignored. So a reported deadlock would remain if all of those were corrected.
-/// All cycles of waiting workers are reported, the shortest first; a note on
-/// the last one counts the other waiting workers. Linear in the number of
-/// actions. Requires check(problem).empty().
+/// ignored. So a reported deadlock would remain if all violations of other
+/// constraints were corrected. All cycles of workers that wait for each other
+/// are reported, the shortest first. A note on the last report says how many
+/// more workers wait for these workers. Linear in the number of actions.
+/// Requires check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

@@ -18,9 +18,9 @@ struct StepsVerifier : PlacedActions {
 
   /// Checks that the body can be repeated. For each action, the body must run
   /// either this action or the same action one step later, but not both. Then
-  /// any number of bodies runs every action once. No action may depend on an
-  /// action of a later section. Then the sections cannot wait for each other in
-  /// a cycle.
+  /// any number of bodies runs every action once. The sections are prologue,
+  /// body and epilogue. No action may depend on an action of a later section.
+  /// Then workers in different sections cannot wait for each other in a cycle.
   void checkPeriod() {
     if (problem.steps != 2) {
       if (!schedule.bodies.empty())
@@ -79,8 +79,9 @@ struct StepsVerifier : PlacedActions {
         return true;
       });
     });
-    // The number of weight versions and the loop-carried values depend on the
-    // next rule: the prologue of stage s has exactly its first S-1-s forwards.
+    // Other code assumes the next rule for the number of weight versions and
+    // for loop-carried values: the prologue has exactly the first S-1-s
+    // forwards of stage s.
     if (violations.size() > before)
       return;
     forEachKnown([&](size_t w, const Action &action, int64_t id) {
@@ -101,16 +102,14 @@ struct StepsVerifier : PlacedActions {
     });
   }
 
-  /// Counts the updates of each stage along its worker's order. An update
-  /// follows the last gradient of each micro-batch or of each step, depending
-  /// on the kind of updates.
+  /// Counts the updates of each stage along its worker's order. An update is
+  /// made after the gradients of each micro-batch or of each step are complete,
+  /// depending on Problem::updates.
   void checkVersions() {
     struct Replica {
       int64_t updates = 0;
-      std::vector<bool> done = {}; ///< micro-batches whose gradients are
-                                   ///< complete
-      int64_t inOrder = 0;         ///< all micro-batches below this one are
-                                   ///< done
+      std::vector<bool> done = {}; ///< by micro-batch: its gradient is complete
+      int64_t inOrder = 0; ///< all micro-batches below this number are done
     };
     int64_t each =
         problem.updates == Updates::EachStep ? problem.microBatches() : 1;

@@ -75,7 +75,8 @@ int32_t Windows::choose(int32_t most) const {
   auto suffices = [&](int32_t window) {
     return simulate(window, /*widened=*/true).makespan == least;
   };
-  // Ends at the latest at the window `most`, whose makespan is `least`.
+  // The first loop ends at the latest when `enough` is `most`, because the
+  // makespan with a window of `most` is `least`.
   int32_t enough = 1, below = 0;
   while (!suffices(enough)) {
     below = enough;

@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The number of receives that are posted ahead. On each channel, a worker has
-// at most a fixed number of receives outstanding, its window. The first ones
-// are posted at the start. Each later one is posted when the message one window
-// earlier has been received. The flight of a message begins only when both ends
-// have posted it. So a small window may delay messages that are sent early, and
-// a large window needs memory. The messages of a channel are sent in the order
-// of the worker that sends them.
+// The number of receives that are posted ahead. A channel has all messages from
+// one worker to another. Its window is the largest number of receives that are
+// posted but not complete. With a window of k, the first k receives are posted
+// at the start. Each later receive is posted when the message k places earlier
+// has been received. The flight of a message begins only when its send and its
+// receive have been posted. So a small window may delay messages that are sent
+// early, and a large window needs memory. The messages of a channel are
+// numbered in the order of the sending worker's actions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,21 +32,23 @@ public:
   Windows(const Problem &problem, const Schedule &schedule);
 
   /// The smallest window without deadlock, at least 1. If a worker receives a
-  /// message before d others that were sent earlier on its channel, all of them
-  /// are outstanding at once, so the window must be at least d + 1.
+  /// message before d messages that were sent earlier on the channel, the
+  /// receives of all these messages are outstanding at once. So the window must
+  /// be at least d + 1.
   int32_t needed() const;
 
-  /// The timing with windows of size `window`. If `widened`, channels that need
-  /// more have larger windows. The critical path is not computed. The timing is
-  /// incomplete exactly if `window` is below needed() and not widened.
+  /// The timing with windows of size `window`. If `widened`, a channel that
+  /// needs a larger window to avoid deadlock has that larger window. The
+  /// critical path is not computed. The timing is incomplete exactly if
+  /// `window` is below needed() and not widened.
   Timing simulate(int32_t window, bool widened) const;
 
-  /// The smallest window whose makespan is as short as with a window of `most`.
-  /// Windows are widened in both cases. It is 1 if messages have no time in
-  /// flight. `most` is at least 1.
+  /// The smallest window whose makespan is as short as with a window of `most`,
+  /// with `widened` windows in both cases. It is 1 if messages have no time in
+  /// flight. Requires that `most` is at least 1.
   int32_t choose(int32_t most = std::numeric_limits<int32_t>::max()) const;
 
-  /// The largest number of messages on a channel. Larger windows have the same
+  /// The largest number of messages on a channel. A larger window has the same
   /// effect as a window of this size.
   int32_t messages() const;
 

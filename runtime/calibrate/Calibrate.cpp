@@ -28,28 +28,30 @@ constexpr uint64_t kMessageSizes[] = {8,          4 * kKiB, 64 * kKiB,
 constexpr uint64_t kSumSizes[] = {8,    64 * kKiB, 256 * kKiB,
                                   kMiB, 4 * kMiB,  16 * kMiB};
 /// The sizes of messages and sums if ranks compute on devices that are not
-/// hosts. They are larger because such a device moves more bytes in the time
-/// that even the smallest message takes.
+/// hosts. They are larger than on hosts, because such a device can move more
+/// bytes in the time of the smallest message.
 constexpr uint64_t kBytesOnDevices[] = {8,        64 * kKiB, kMiB,
                                         4 * kMiB, 16 * kMiB, 64 * kMiB};
-/// A line can be fitted to this many sizes, so larger sizes may be left out.
+/// A line is fitted to at least this number of sizes. If larger sizes take too
+/// long, they are left out.
 constexpr size_t kFewest = 3;
 constexpr int kRounds = 48, kFewestRounds = 16;
-/// Sizes whose messages need rounds longer than this many times 16 ms are left
-/// out.
+/// A round of messages takes 16 ms times a scale. Sizes that need a larger
+/// scale than this are left out.
 constexpr int64_t kMaxScale = 8;
 constexpr int kSumRounds = 15, kFewestSumRounds = 3;
 /// The size of the all-reduces that run concurrently with computation.
 constexpr uint64_t kOverlapBytes = 16 * kMiB;
 constexpr double kOverlapMilliseconds = 1000;
-/// The time of the measurement of layers, and of the measurement of updates.
+/// The duration of the measurement of layers. The measurement of updates takes
+/// as long.
 constexpr double kWindowMilliseconds = 2500;
-/// The size of the model whose speed is measured, and the part of its memory (a
-/// quarter) that a rank may use for it.
+/// The number of blocks of the model whose speed is measured. A rank may use a
+/// quarter of its memory for this model.
 constexpr uint32_t kBlocks = 4;
 constexpr uint64_t kPartOfMemory = 4;
 
-/// One rank's part of a calibration.
+/// The calibration at one rank.
 class Measurement {
 public:
   Measurement(Control &control, Channels &channels,
@@ -135,25 +137,26 @@ private:
     std::iota(group.contributions.begin(), group.contributions.end(), first);
     return group;
   }
-  /// Requires that hosts have links of their own.
+  /// The group of the ranks of `host`. Requires Hosts::haveNodeLinks.
   ReduceGroup groupOfHost(uint32_t host) const {
     const uint32_t count = found.hosts.ranksOnEach;
     return groupOf(1 + host, host * count, count);
   }
 
   /// About half of the time of a round trip between neighbours, for the slowest
-  /// pair.
+  /// pair. Returned at all ranks.
   int64_t roughOneWayTime(uint64_t bytes) {
     int64_t took = roughlyFrom(0, bytes);
-    // Several rounds may be needed: all pairs that begin at rank 0 may be
-    // within hosts.
+    // The pairs (0, 1), (2, 3), … may all be within hosts. So the other pairs
+    // are measured, too.
     if (found.hosts.haveNodeLinks())
       took = std::max(took, roughlyFrom(1, bytes));
     return maxOverRanks(took);
   }
 
-  /// This rank's measurement, with the pairs (first, first + 1), (first + 2,
-  /// first + 3), ….
+  /// About half of the time of a round trip at this rank, measured with the
+  /// pairs (first, first + 1), (first + 2, first + 3), …. 0 if the rank is in
+  /// no pair.
   int64_t roughlyFrom(uint32_t first, uint64_t bytes) {
     const uint32_t self = control.rank();
     const uint32_t peer = ((self - first) ^ 1) + first;
@@ -172,7 +175,7 @@ private:
                       options.timeout);
         queue.timeOf(queue.recordPoint());
       };
-      // The first trip may open connections.
+      // The first trip may open connections, so only the last trip counts.
       for (int trip = 0; trip < 3; ++trip) {
         const int64_t begin = steadyNanoseconds();
         self < peer ? send() : receive();
@@ -212,7 +215,7 @@ private:
       found.hostLinks = onHosts.fit();
   }
 
-  /// Requires that hosts have links of their own.
+  /// Whether `rank` is on this rank's host. Requires Hosts::haveNodeLinks.
   bool isOnThisHost(uint32_t rank) const {
     return rank / found.hosts.ranksOnEach ==
            control.rank() / found.hosts.ranksOnEach;
@@ -225,7 +228,7 @@ private:
     if (found.hostLinks)
       found.hostLinks->sum =
           measureSumsOf(groupOfHost(control.rank() / onEach));
-    // On a device that executes later, all-reduces run concurrently with
+    // If a device executes later, all-reduces run concurrently with
     // computation, so nothing is measured.
     if (device.isSynchronous())
       found.hiddenSum =
@@ -236,8 +239,8 @@ private:
                      clockAhead, options.timeout);
   }
 
-  /// The line of sums over `group`. All groups that are measured at the same
-  /// time have the same number of ranks.
+  /// The line of sums over `group`. If several groups are measured at the same
+  /// time, all of them must have the same number of ranks.
   SumLine measureSumsOf(const ReduceGroup &group) {
     std::vector<TimedSize> sums;
     auto measure = [&](uint64_t bytes, int rounds) {
@@ -263,7 +266,7 @@ private:
     return device.isSynchronous() ? onHosts : kBytesOnDevices;
   }
 
-  /// The largest model that fits into the memory of every rank.
+  /// Chooses the largest model that fits into the memory of every rank.
   program::ProgramT chooseModel() {
     const uint64_t room = found.hosts.memory / kPartOfMemory;
     if (!device.isSynchronous())

@@ -27,7 +27,8 @@ void chimera::runtime::calibrateAsRank(
     return {ranks, shareCores(findCores(), ranks, use.threads,
                               overMpi ? mode : ProgressMode::Off)};
   };
-  // The launcher's number of ranks on this host, until it is known exactly.
+  // Use the launcher's number of ranks on this host until `connect` has found
+  // the exact number.
   HostResources share = shareAmong(
       jobOptions.job ? jobOptions.job->ranksOnHost : 1, jobOptions.progress);
   std::optional<Watchdog> limit(std::in_place, watcherTimeout(use.timeout),
@@ -38,13 +39,13 @@ void chimera::runtime::calibrateAsRank(
     throw std::invalid_argument("expected at least 2 ranks to calibrate with, "
                                 "got " +
                                 std::to_string(joined->ranks()));
-  // Declared outside of the try block: a failure aborts them, and they must
-  // exist until the process ends.
+  // Declared outside of the try block: after a failure they must exist until
+  // the process ends.
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
-  bool canTell = false; // whether the other ranks can be told of a failure
+  bool canTell = false; // whether this rank can tell others of a failure
   auto fail = [&](const std::string &reason, bool hasHeard = false) {
-    limit.reset(); // or it would report first, with less information
+    limit.reset(); // otherwise it would report first, with less information
     if (canTell && !hasHeard)
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
@@ -70,7 +71,8 @@ void chimera::runtime::calibrateAsRank(
     checkAgreement(control, agreedValues, use.timeout);
     use.setThreads(share.threads.computing);
     if (use.accelerator) {
-      // If ranks fail, most fail in the same way, so the first one reports.
+      // If this fails, it usually fails on all ranks in the same way. So only
+      // one rank reports (backOff in `fail`).
       canTell = false;
       const auto localRank =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
@@ -87,8 +89,8 @@ void chimera::runtime::calibrateAsRank(
     }
     {
       AbortScope aborted(control, *channels);
-      // Ends the process, because this thread is inside MPI and cannot be told
-      // anything.
+      // This function ends the process, because the rank's thread is inside a
+      // library call and cannot react.
       auto failForThis = [&](const std::string &why) { fail(why); };
       CallWatch calls([&] { return channels->callsInFlight(); }, use.timeout,
                       failForThis);

@@ -33,12 +33,13 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
   std::vector<std::unique_ptr<Channels>> ofHost;
   if (!use.accelerator) {
     ofHost = makeInProcessChannels(ranks);
-    // If the channels of one rank are aborted, the channels of all ranks are.
+    // One handler is enough: if it aborts the channels of rank 0, the channels
+    // of all ranks are aborted.
     controls.front()->onAbort(
         [&](const std::string &reason) { ofHost.front()->abort(reason); });
   }
   std::mutex mutex;
-  std::exception_ptr failure; // the first
+  std::exception_ptr failure; // of the first rank that failed
   auto fail = [&](uint32_t rank, const std::exception &error) {
     {
       std::lock_guard lock(mutex);
@@ -62,8 +63,8 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
         use.onResult(found, share);
       barrier(control, use.timeout, "all ranks to end their measurements");
     } catch (const std::exception &error) {
-      // Report before a device frees its memory, which may wait for other
-      // ranks.
+      // Report the failure now: later the device frees its memory, which may
+      // wait for other ranks.
       fail(rank, error);
       throw;
     }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A calibration uses the ranks that a run would have: threads of this process,
-// or this process as one rank of a job.
+// A calibration uses the ranks that a run would have: either threads of this
+// process, or this process as one rank of a job.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,32 +20,32 @@
 
 namespace chimera::runtime {
 
-/// How ranks calibrate.
+/// The settings of a calibration.
 struct CalibrationSetup {
   StageFactory stages;  ///< makes stages of transformers
-  uint32_t threads = 0; ///< of each rank; 0: an equal share of the cores
-  /// Called first on each thread on which a rank computes.
+  uint32_t threads = 0; ///< of a rank; 0: an equal share of the cores
+  /// Called first, on each thread on which a rank computes.
   std::function<void(uint32_t threads)> setThreads;
   std::chrono::milliseconds timeout; ///< of waits for other ranks
   /// Makes the ranks' devices, as in TrainingRun. Null: ranks compute on the
   /// host.
   Accelerator *accelerator = nullptr;
-  /// Whether all-reduces use the transport's own sum, as in TrainingRun.
+  /// Whether all-reduces use the sum of the transport, as in TrainingRun.
   bool transportAllReduce = false;
   double effort = 1; ///< as in CalibrationOptions
-  /// Called once, in the process of rank 0, with the results and the ranks'
-  /// share of its host. An exception from it makes the calibration fail.
+  /// Called once, in the process of rank 0, with the results and the share of
+  /// each rank on the host of rank 0. If it throws, the calibration fails.
   std::function<void(const Calibration &, const HostResources &)> onResult;
 };
 
-/// Calibrates with `ranks` threads of this process as ranks. Throws what the
-/// stages, devices, waits and onResult throw.
+/// Calibrates with `ranks` threads of this process as ranks. Throws the
+/// exceptions of stages, devices, waits and onResult.
 void calibrateOnThreads(uint32_t ranks, const CalibrationSetup &use);
 
 /// Calibrates with this process as one rank of a job. `agreedValues` must be
-/// equal on all ranks of the job. Call it only once in a process. Throws, or
-/// ends the process, as runAsRank does. Throws std::invalid_argument for a job
-/// of one rank.
+/// equal on all ranks of the job. Call it only once in a process. If the
+/// calibration fails, throws or ends the process, as runAsRank does. Throws
+/// std::invalid_argument if the job has only one rank.
 void calibrateAsRank(const CalibrationSetup &use, const JobOptions &jobOptions,
                      const std::vector<AgreedValue> &agreedValues);
 

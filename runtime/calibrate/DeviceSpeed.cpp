@@ -26,19 +26,19 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The number of calls of `work` that the host may enqueue before it waits for
-/// the oldest.
+/// The host may enqueue this number of calls of `work` before it waits for the
+/// oldest call.
 constexpr size_t kMaxStepsAhead = 2;
 
-/// Fills memory with values of the type. Zeros might be faster to compute with,
-/// so most values are not zero.
+/// Fills memory with values of the type. Most values are not zero, because a
+/// computation with zeros might be faster.
 void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
   queue.load(bytes, [&](Bytes host) {
     const bool isHalf = type == program::DataType::BFloat16;
     const uint64_t width = isHalf ? 2 : sizeof(float);
     for (uint64_t i = 0; i < host.size() / width; ++i) {
       const float value = std::sin(static_cast<float>(frequency * double(i)));
-      // Copy the upper half of the float32, which is the bfloat16.
+      // For bfloat16, copy only the upper half of the float32.
       std::memcpy(host.data() + i * width,
                   reinterpret_cast<const std::byte *>(&value) + sizeof(value) -
                       width,
@@ -47,8 +47,8 @@ void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
   });
 }
 
-/// The number of times per second that `work`, which enqueues an operation,
-/// completes on this rank while all other ranks do the same.
+/// The number of completed calls of `work` per second at this rank, while all
+/// other ranks do the same. `work` enqueues operations on `queue`.
 template <typename Work>
 double rateOf(Control &control, Device &device, Queue &queue,
               std::chrono::milliseconds window, int64_t clockAhead,
@@ -140,9 +140,8 @@ uint64_t chimera::runtime::bytesToMeasure(uint32_t blocks,
 }
 
 namespace {
-/// The blocks of a program to measure, with their device memory, which is
-/// allocated once: weights, optimizer state, gradient, activations and their
-/// gradients.
+/// The blocks of a program to measure, and their device memory: weights,
+/// optimizer state, gradient, activations, and gradients of activations.
 class MeasuredBlocks {
 public:
   MeasuredBlocks(Device &device, const program::ProgramT &program, Stage &stage)
@@ -230,7 +229,7 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
       rateOf(control, device, blocks.work(), window, clockAhead, timeout,
              [&] { blocks.update(); });
   // An update reads the gradient, the weights and the optimizer state, and
-  // writes the last two.
+  // writes the weights and the optimizer state.
   const uint64_t moved = sizes.weights_bytes() +
                          2 * (sizes.weights_bytes() + sizes.optimizer_bytes());
   return {layersRate * static_cast<double>(sizes.forward() + sizes.backward()),
@@ -239,8 +238,8 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
 
 double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
                                             const StageFactory &stages) {
-  // Large enough for the speed of long matrix products. Larger models would
-  // take seconds.
+  // These limits are large enough for the speed of long matrix products. Larger
+  // models would take seconds.
   constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;
   const program::ModelT &model = *program.model;
   const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
@@ -263,8 +262,8 @@ double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
   };
   Case plain(*device, sizes, program::DataType::Float32, stages),
       asked(*device, sizes, program::typesOf(program).activations, stages);
-  // Alternate between the two, because the machine may have other work. The
-  // first round allocates memory and wakes threads.
+  // Alternate between the two cases, because the machine may have other work.
+  // The first round also allocates memory and wakes threads.
   constexpr int kRounds = 6;
   constexpr int64_t kEnough = 400'000'000; // ns
   const int64_t begin = steadyNanoseconds();
@@ -283,8 +282,8 @@ double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
 
 std::string chimera::runtime::noteOfSlowType(program::DataType type,
                                              double slowness) {
-  // If the factor is smaller, other work of the machine may be the cause, so
-  // there is no note.
+  // A smaller factor may be caused by other work of the machine, so there is no
+  // note.
   constexpr double kMuch = 2;
   if (!(slowness > kMuch))
     return {};

@@ -14,7 +14,7 @@
 
 namespace chimera::runtime {
 
-/// The speed of one rank while all ranks compute, per second.
+/// The speed of a rank while all ranks compute, per second.
 struct DeviceSpeed {
   double flops; ///< of layers, forward and backward, as Layers.h counts them
   double bytes; ///< of updates, as the compiler's partition counts them
@@ -30,38 +30,39 @@ inline constexpr BlockSizes kSizesOnHosts{512, 8, 128, 2};
 inline constexpr BlockSizes kSizesOnDevices[] = {
     {2048, 16, 1024, 4}, {1024, 16, 512, 2}, kSizesOnHosts};
 
-/// The program of a GPT-2 with `blocks` blocks, which are its stage 1, and
-/// float32 weights updated by AdamW. The blocks represent most of the work of a
-/// model, and their weights are larger than any cache. The program has no
-/// workers and cannot be run.
+/// Makes the program of a GPT-2 whose stage 1 has `blocks` transformer blocks.
+/// The weights are float32, and AdamW updates them. Only stage 1 is measured:
+/// blocks do most of the work of a model, and their weights are larger than any
+/// cache. The program has no workers and cannot be run.
 program::ProgramT
 programToMeasure(uint32_t blocks, const BlockSizes &sizes = kSizesOnHosts,
                  program::DataType activations = program::DataType::Float32);
 
-/// The approximate memory in bytes that a rank needs to measure that program.
+/// The approximate memory in bytes that a rank needs to measure stage 1 of this
+/// program.
 uint64_t bytesToMeasure(uint32_t blocks,
                         const BlockSizes &sizes = kSizesOnHosts);
 
-/// Measures the speed of layers and then of updates with `stage`, which is
-/// stage 1 of `program`, on `device`, for about `window` each. All ranks begin
-/// at the same time. As in a run, the host is ahead of a device that executes
-/// later. A collective call. `clockAhead` is how many nanoseconds this rank's
-/// clock is ahead of rank 0's. Throws what the stage, the device and waits
-/// throw.
+/// Measures the speed of layers and then of updates on `device`, for about
+/// `window` each. `stage` must be stage 1 of `program`. All ranks begin at the
+/// same time. If the device executes later, the host enqueues ahead of it, as
+/// in a run. This is a collective call. `clockAhead` is the number of
+/// nanoseconds by which this rank's clock is ahead of rank 0's clock. Throws
+/// the exceptions of the stage, the device and waits.
 DeviceSpeed measureSpeed(Control &control, Device &device,
                          const program::ProgramT &program, Stage &stage,
                          std::chrono::milliseconds window, int64_t clockAhead,
                          std::chrono::milliseconds timeout);
 
-/// The duration of a block of the model on the host in the program's activation
-/// type, relative to float32. A large block is made smaller first. Uses this
-/// thread and its compute threads for some tenths of a second. Throws what the
-/// stages throw.
+/// The time of a block of the model on the host with the program's activation
+/// type, divided by its time with float32. A large block is made smaller first.
+/// Uses this thread and its compute threads for some tenths of a second. Throws
+/// the exceptions of the stages.
 double relativeTimeOfType(const program::ProgramT &program,
                           const StageFactory &stages);
 
-/// A note for the user about that slowness. Empty if the type is not much
-/// slower.
+/// A note for the user if activations of `type` take `slowness` times as long
+/// as float32 (relativeTimeOfType). Empty if `slowness` is at most 2.
 std::string noteOfSlowType(program::DataType type, double slowness);
 
 } // namespace chimera::runtime

@@ -12,7 +12,7 @@
 
 using namespace chimera::runtime;
 
-/// A time in nanoseconds. Below it, relative errors have no meaning.
+/// Errors are relative to at least this number of nanoseconds.
 static constexpr double kLeast = 1000;
 
 static double scaleOf(const TimedSize &point) {
@@ -33,8 +33,8 @@ Line chimera::runtime::fitLine(std::span<const TimedSize> points,
                                double leastBase) {
   if (points.empty())
     return {};
-  // Sums of w, w x, w x x, w y and w x y, where the weight w makes errors
-  // relative.
+  // The sums of w, w x, w x x, w y and w x y over all points (x, y). The weight
+  // w makes errors relative.
   double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
   for (const TimedSize &point : points) {
     const double x = static_cast<double>(point.bytes), y = point.nanoseconds;
@@ -53,8 +53,8 @@ Line chimera::runtime::fitLine(std::span<const TimedSize> points,
   } else {
     line.base = wy / w;
   }
-  // If a coefficient of the unconstrained fit is below its bound, the best line
-  // within the bounds has the bound itself.
+  // If a coefficient of the unconstrained fit is below its bound, this
+  // coefficient is equal to its bound in the best line within the bounds.
   if (line.base < leastBase)
     line = {.base = leastBase, .perByte = (wxy - leastBase * wx) / wxx};
   if (line.perByte < 0)

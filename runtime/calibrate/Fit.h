@@ -7,8 +7,8 @@
 //
 // The duration of a message or a sum is described as a base time plus a time
 // for each byte. Sizes differ by a factor of a million, so the line is fitted
-// to relative errors. Then it fits the microseconds of a small message as well
-// as the milliseconds of a large one.
+// to relative errors. Then the line fits the microseconds of a small message as
+// well as the milliseconds of a large message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ inline constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB; // in bytes
 struct TimedSize {
   uint64_t bytes;
   double nanoseconds;
-  /// The time that errors are relative to. For a part of something, this is the
-  /// time of the whole. 0: errors are relative to `nanoseconds`.
+  /// Errors are relative to this time. For a part of a message, it is the time
+  /// of the whole message. 0: errors are relative to `nanoseconds`.
   double whole = 0;
 };
 
@@ -44,11 +44,11 @@ struct Line {
 
 /// The line with the least sum of squared relative errors. Its base is at least
 /// `leastBase`, and its time for each byte is not negative. Errors are relative
-/// to at least 1 µs, because clocks and caches disturb times by that much. All
-/// zeros if there are no points.
+/// to at least 1 µs, because clocks and caches disturb times by that much.
+/// Returns zeros if there are no points.
 Line fitLine(std::span<const TimedSize> points, double leastBase = 0);
 
-/// The largest relative error of `line` at the points.
+/// The largest relative error of `line` over all points.
 double residualOf(const Line &line, std::span<const TimedSize> points);
 
 /// The median; 0 if there are no values.

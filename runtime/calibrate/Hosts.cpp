@@ -36,7 +36,7 @@ Hosts chimera::runtime::hostsOf(std::span<const HostOfRank> ranks) {
   Hosts hosts{.count = static_cast<uint32_t>(all.size()),
               .ranksOnEach = onEach,
               .memory = UINT64_MAX};
-  bool areAlike = true; // in cores and threads
+  bool areAlike = true; // all ranks have equal numbers of cores and threads
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const HostOfRank &of = ranks[rank];
     const Host &host = all[of.host];

@@ -10,8 +10,8 @@
 using namespace chimera::runtime;
 
 void MessagesBySize::add(uint64_t bytes, const MessageCost &cost) {
-  // If the two ends together are busy for longer than the message takes, `way`
-  // is 0. Then the sum of both ends counts as the whole.
+  // If the two ends together are busy for longer than the message takes, way()
+  // returns 0. Then the sum of both ends is the time of the whole message.
   const double all = cost.send + cost.way() + cost.receive;
   send.push_back({bytes, cost.send, all});
   way.push_back({bytes, cost.way(), all});

@@ -19,15 +19,16 @@
 
 namespace chimera::runtime {
 
-/// The times of one message, as lines over its size, and of an all-reduce.
+/// The times of a message and of an all-reduce, as lines over their size.
 struct LinkTimes {
-  /// The parts of a message. Their residuals are relative to the whole message.
+  /// The parts of a message. Their residuals are relative to the time of the
+  /// whole message.
   Line send, way, receive;
   double residual = 0; ///< of the whole message
   SumLine sum;
 };
 
-/// Collects the costs of messages of several sizes.
+/// Collects the costs of messages of several sizes, and fits lines to them.
 class MessagesBySize {
 public:
   void add(uint64_t bytes, const MessageCost &cost);

@@ -22,8 +22,8 @@ std::string number(const char *format, double value) {
   return text;
 }
 
-/// Such as "12.3 GB/s". The number of bytes or operations per second is always
-/// whole.
+/// A rate as text, such as "12.3 GB/s". The text is always a whole number of
+/// bytes or operations per second.
 std::string perSecond(double value, const char *unit) {
   std::string digits =
       number(value < 1e10 ? "%.3f" : "%.1f", std::max(value, 1e6) * 1e-9);
@@ -40,7 +40,7 @@ std::string percent(double part) {
   return number("%.0f", std::ceil(part * 100)) + " %";
 }
 
-/// A clause of a machine: the network `name`.
+/// A clause of a chimera.machine that describes the network `name`.
 class Network {
 public:
   explicit Network(const std::string &name) : begin("\n    " + name + " <") {}
@@ -59,7 +59,7 @@ public:
               row;
   }
 
-  /// Empty if there are no rows.
+  /// The clause; empty if there are no rows.
   std::string clause() const { return rows.empty() ? "" : begin + rows + ">"; }
 
 private:
@@ -67,7 +67,8 @@ private:
   std::string rows;
 };
 
-/// The clauses for messages (`link`) and all-reduces (`allReduce`).
+/// The clauses of a chimera.machine for messages and all-reduces. `link` and
+/// `allReduce` are the names of the two clauses.
 std::string clausesOf(const LinkTimes &links, const std::string &link,
                       const std::string &allReduce) {
   Network messages(link), sums(allReduce);
@@ -78,7 +79,7 @@ std::string clausesOf(const LinkTimes &links, const std::string &link,
   return messages.clause() + sums.clause();
 }
 
-/// Such as "an all-reduce of 8 B takes 12.3 us (line: 14.5 us)".
+/// A text such as "an all-reduce of 8 B takes 12.3 us (line: 14.5 us)".
 std::string smallestText(const SumLine &sum) {
   return "an all-reduce of " + bytesText(sum.smallest.bytes) + " takes " +
          number("%.1f", sum.smallest.nanoseconds * 1e-3) +
@@ -113,7 +114,7 @@ std::string linksText(const Hosts &hosts) {
   return "";
 }
 
-/// Comment lines about ranks that share cores or devices. Empty if none do.
+/// Comment lines about ranks that share cores or devices. Empty if no ranks do.
 std::string sharingText(const Hosts &hosts) {
   if (hosts.ranksOnDevice > 1)
     return "// Up to " + std::to_string(hosts.ranksOnDevice) +
@@ -136,14 +137,13 @@ std::string sharingText(const Hosts &hosts) {
          number("%.3g", hosts.speedup()) +
          ", for a rank that computes while no others do.\n";
 }
-/// Whether computation hides less than half of an all-reduce. A machine states
-/// only that all-reduces are hidden or that they are not, so the hidden part is
-/// rounded.
+/// Whether computation hides less than half of an all-reduce. A machine can
+/// only say that computation hides all-reduces or that it does not.
 bool sumsBlock(const Calibration &found) {
   return found.hiddenSum && *found.hiddenSum < 0.5;
 }
 
-/// Such as "7 % of an all-reduce: blocking_all_reduce".
+/// A text such as "7 % of an all-reduce: blocking_all_reduce".
 std::string hiddenText(const Calibration &found) {
   return number("%.0f", *found.hiddenSum * 100) +
          " % of an all-reduce: " + (sumsBlock(found) ? "" : "no ") +

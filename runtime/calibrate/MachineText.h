@@ -14,10 +14,10 @@
 
 namespace chimera::runtime {
 
-/// The calibration as a `chimera.machine @here`, which a pipeline names with
-/// `on @here`. A comment above it says how it was measured and how well the
-/// lines fit. `where` describes the ranks, such as "a process a rank over MPI,
-/// 1 thread each".
+/// The calibration as the operation `chimera.machine @here`. A pipeline uses it
+/// with `on @here`. A comment above the operation says how the machine was
+/// measured and how well the lines fit. `where` describes the ranks, such as "a
+/// process a rank over MPI, 1 thread each".
 std::string machineText(const Calibration &found, const std::string &where);
 
 /// The calibration as a table for people.

@@ -15,8 +15,9 @@
 using namespace chimera::runtime;
 
 namespace {
-/// The duration of the work. It is longer than a host takes to post a sum over
-/// NCCL (about 0.1 ms), and much shorter than a round of messages.
+/// The duration of the work before a measured operation. It is longer than a
+/// host takes to post a sum over NCCL (about 0.1 ms), and much shorter than a
+/// round of messages.
 constexpr int64_t kWorkNanoseconds = 500'000;
 constexpr uint64_t kMostBytes = 64 << 20, kFewestBytes = 4096;
 } // namespace
@@ -35,8 +36,8 @@ MeasuredQueue::MeasuredQueue(Device &device, std::chrono::milliseconds timeout)
     queue->zero(work);
   const Event end = queue->recordTime();
   waitFor(end);
-  // Bounds the work to 100 pieces. Only a GPU that writes more than about 10
-  // TB/s would need more.
+  // Limit the work to 100 fills of 64 MiB. Only a GPU that writes more than
+  // about 13 TB/s would need more.
   const int64_t took = std::max(kWorkNanoseconds / 100,
                                 device.nanosecondsBetween(begin, end) / kTimes);
   workCount = static_cast<uint32_t>((kWorkNanoseconds + took - 1) / took);

@@ -5,14 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The simulator's times are times of the queue on which a rank computes. The
-// queue of a host executes at once, so there they are the durations of calls.
+// The simulator's times are times of the queue on which a rank computes. On a
+// host, the queue executes every operation immediately, so these times are the
+// durations of calls.
 //
-// The queue of another device executes later. In a run the host is ahead of it:
-// while the queue computes, the host enqueues the next messages and sums, and
-// this takes none of the queue's time. So a measurement first gives the queue
-// some work. While the queue does that work, the host enqueues the operation to
-// be measured. The measured time begins when the queue reaches that operation.
+// The queue of another device executes later. In a run, the host is ahead of
+// this queue: while the queue computes, the host enqueues the next messages and
+// sums, so enqueueing takes none of the queue's time. So a measurement first
+// gives the queue some work. While the queue does this work, the host enqueues
+// the operation to be measured. The measured time begins when the queue reaches
+// this operation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +26,7 @@
 
 namespace chimera::runtime {
 
-/// A point of a queue.
+/// A point of a queue, and the time at which it was recorded.
 struct Moment {
   Event event = {};
   int64_t byHost = 0; ///< when the host recorded it, in steadyNanoseconds
@@ -32,8 +34,9 @@ struct Moment {
 
 class MeasuredQueue {
 public:
-  /// Allocates 64 MiB on a device that executes later. Waits throw WaitError
-  /// after `timeout`, and all functions throw what the device throws.
+  /// If the device executes later, allocates 64 MiB on it. Waits throw
+  /// WaitError after `timeout`. All functions throw the exceptions of the
+  /// device.
   MeasuredQueue(Device &device, std::chrono::milliseconds timeout);
 
   Queue &get() { return *queue; }
@@ -41,22 +44,22 @@ public:
   /// Memory of the device, filled with zeros.
   Block zeros(uint64_t bytes);
 
-  // On hosts these functions only read the clock, because a message may take
-  // only a microsecond there.
+  // On hosts these functions only read the clock, because a message between
+  // ranks of one host may take only a microsecond.
 
-  /// The point after everything that is on the queue.
+  /// Records the point after all operations that are on the queue.
   Moment recordPoint() {
     return atOnce ? Moment{.byHost = steadyNanoseconds()} : record();
   }
-  /// The point after everything that is on the queue. If the device executes
-  /// later, puts some work on the queue first.
+  /// Like recordPoint. If the device executes later, puts some work on the
+  /// queue first.
   Moment afterWork() {
     if (!atOnce)
       putWork();
     return recordPoint();
   }
-  /// Waits until the queue has passed the point. Returns when it did, in
-  /// steadyNanoseconds.
+  /// Waits until the queue has passed the point. Returns the time at which the
+  /// queue passed it, in steadyNanoseconds.
   int64_t timeOf(const Moment &moment) {
     return atOnce ? moment.byHost : waitFor(moment.event);
   }

@@ -18,10 +18,9 @@
 using namespace chimera::runtime;
 
 namespace {
-// The times within a round, in this order: the time at which its sender sends,
-// the time by which its receiver comes earlier or later, the variation between
-// pairs, the time at which the sender waits for its message, and the length of
-// the round.
+// Times within a round. kSend: the sender sends. kApart: the receiver waits
+// this much earlier or later. kSpread: a random delay of the send. kLook: the
+// sender waits for its message. kRound: the length of the round.
 constexpr int64_t kSend = 6 * kMillisecond, kApart = 3 * kMillisecond,
                   kSpread = 2 * kMillisecond, kLook = 14 * kMillisecond,
                   kRound = 16 * kMillisecond;
@@ -44,20 +43,20 @@ std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own,
   return all;
 }
 
-/// The messages between this rank and a neighbour, in the order of rounds.
+/// The messages between this rank and a neighbour, in the order of the rounds.
 struct Passed {
   /// The times at which this rank's messages began, by rank 0's clock.
   std::vector<int64_t> begins;
   struct Receive {
     int64_t came, ended; ///< begin and end of the wait, by rank 0's clock
-    int64_t occupied;    ///< duration of a late wait
+    int64_t occupied;    ///< duration of the wait, if `isLate`
     bool isLate;
   };
   std::vector<Receive> receives;
 };
 
-/// Returns the times at which the messages of `peer` began. There is one for
-/// each receive of this rank.
+/// Exchanges the beginnings of messages with `peer`. Returns the times at which
+/// the messages of `peer` began, one for each receive of this rank.
 std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
                                     const Passed &passed,
                                     std::chrono::milliseconds timeout) {
@@ -101,8 +100,8 @@ double MessageCost::way() const {
 }
 
 MessageCost chimera::runtime::costOf(const MessageTimes &times) {
-  // If there are few rounds, one direction may have no messages. Then the other
-  // direction counts alone.
+  // If there are few rounds, one direction may have no messages. Then use only
+  // the other direction.
   const double whole = times.up.empty() ? medianOf(times.down)
                        : times.down.empty()
                            ? medianOf(times.up)
@@ -115,7 +114,7 @@ void chimera::runtime::measureMessages(
     const MessageRounds &of,
     const std::function<MessageTimes &(uint32_t peer)> &timesWith) {
   // There are several buffers because a pipeline has several micro-batches in
-  // flight. Channels may exchange their memory, as in a run.
+  // flight. As in a run, channels may exchange the memory of the buffers.
   constexpr size_t kBuffers = 4;
   std::vector<Block> buffers;
   for (size_t i = 0; i < kBuffers; ++i)
@@ -137,7 +136,8 @@ void chimera::runtime::measureMessages(
     Passed &passed = passedWith[peer];
     bool isSender = isLower == (round / 2 % 2 == 0);
     bool isLate = (static_cast<uint32_t>(round / 4) + pair) % 2;
-    // Both ends draw the same number, so they agree without a message.
+    // Both ends use the same seed, so they get the same number without a
+    // message.
     std::mt19937 random(static_cast<uint32_t>(round) * ranks + pair);
     const int64_t send =
         begin + of.scale * (kSend + int64_t(random() % kSpread));
@@ -147,8 +147,8 @@ void chimera::runtime::measureMessages(
       sleepUntil(send);
       const Moment made = queue.afterWork();
       auto request = channels.postSendBlock(peer, buffer, of.bytes, made.event);
-      // On a device that executes later, a post puts nothing on the queue. So
-      // it takes none of the queue's time.
+      // If the device executes later, a post puts nothing on the queue, so it
+      // takes none of the queue's time.
       const int64_t own =
           queue.isSynchronous() ? steadyNanoseconds() - made.byHost : 0;
       passed.begins.push_back(queue.timeOf(made) - of.clockAhead);
@@ -183,7 +183,7 @@ void chimera::runtime::measureMessages(
     for (size_t i = 0; i < begins.size(); ++i) {
       const Passed::Receive &receive = passed.receives[i];
       // If a sleep lasted too long, the receiver was not early or late as
-      // planned. Such a round is dropped.
+      // planned. Drop such a round.
       if (!receive.isLate && receive.came < begins[i])
         (self < peer ? times.down : times.up)
             .push_back(receive.ended - begins[i]);

@@ -5,22 +5,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Measures the three times of a message that the simulator needs: how long its
-// sender is busy with it, how long it is in flight while both ends do other
-// work, and how long its receiver is busy with it. The measurement uses as many
-// ranks, and as many messages at once, as a pipeline does.
+// Measures the three times of a message that the simulator needs: the time for
+// which the sender is busy with the message, the time for which the message is
+// in flight while both ends do other work, and the time for which the receiver
+// is busy with it. As many ranks and messages as in a pipeline are active at
+// once.
 //
-// Ranks sleep where a pipeline would compute. Now and then a rank has a message
-// for its neighbour. The neighbour posted the receive long before. Either it
-// already waits for the message: then the end of its wait gives the duration of
-// the whole message. Or it comes later: then the duration of its wait shows how
-// long its own thread is busy with the message. The sender's own cost is its
-// post and, after more sleep, its wait.
+// Ranks sleep when the ranks of a pipeline would compute. From time to time, a
+// rank sends a message to its neighbour, which has posted the receive long
+// before. If the neighbour already waits when the message is sent, the end of
+// its wait gives the duration of the whole message. If the neighbour begins to
+// wait later, the duration of its wait shows how long its thread is busy with
+// the message. The sender's own time is the duration of its post and, after
+// more sleep, of its wait.
 //
-// If ranks compute on devices that are not hosts, their queues take the place
-// of the threads. A message begins when its sender's queue has produced it.
-// After that the sender's queue loses time only by the wait. The message ends
-// when its receiver's queue may continue.
+// If ranks compute on devices that are not hosts, the times are times of their
+// queues instead of threads. A message begins when the sender's queue has
+// produced it. After that, only the wait takes time of the sender's queue. The
+// message ends when the receiver's queue may continue.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,17 +42,19 @@ inline constexpr int64_t kMillisecond = 1'000'000; // in nanoseconds
 /// The times in nanoseconds of some messages of one size.
 struct MessageTimes {
   std::vector<int64_t> send; ///< time of the sender's thread or queue
-  /// From the beginning of a message until its receiver may continue, for
-  /// messages to the higher and to the lower rank. An error in comparing the
-  /// two ranks' clocks makes one longer and the other shorter.
+  /// The time from the beginning of a message until its receiver may continue:
+  /// up for messages to the higher rank, down for messages to the lower rank.
+  /// An error in comparing the clocks of the two ranks makes one of them longer
+  /// and the other one shorter.
   std::vector<int64_t> up, down;
   std::vector<int64_t> receive; ///< time of the receiver's thread or queue
 };
 
-/// The medians, in nanoseconds. `whole` is the mean of both directions.
+/// The medians of MessageTimes, in nanoseconds. `whole` is the mean of the
+/// medians of both directions.
 struct MessageCost {
   double send, whole, receive;
-  /// The part of `whole` during which neither end is busy.
+  /// The part of `whole` in which neither end is busy.
   double way() const;
 };
 MessageCost costOf(const MessageTimes &times);
@@ -58,17 +62,18 @@ MessageCost costOf(const MessageTimes &times);
 struct MessageRounds {
   uint64_t bytes; ///< of a message
   int rounds = 64;
-  /// A round takes `scale` times 16 ms. A message must not take more than about
-  /// `scale` times 3 ms.
+  /// A round takes `scale` times 16 ms. A message must not take longer than
+  /// about `scale` times 3 ms.
   int64_t scale = 1;
   /// The time in nanoseconds by which this rank's clock is ahead of rank 0's.
   int64_t clockAhead = 0;
   std::chrono::milliseconds timeout;
 };
 
-/// Measures messages between neighbours and adds the times that this rank saw
-/// with `peer` to `timesWith(peer)`. A collective call. Requires channels of
-/// the memory of the queue's device. Throws what waits and the queue throw.
+/// Measures messages between neighbours. Adds the times of this rank's messages
+/// with `peer` to `timesWith(peer)`. This is a collective call. Requires
+/// channels for the memory of the queue's device. Throws the exceptions of
+/// waits and the queue.
 void measureMessages(
     Control &control, Channels &channels, MeasuredQueue &queue,
     const MessageRounds &rounds,
@@ -82,7 +87,8 @@ MessageTimes gatherTimes(Control &control, const MessageTimes &own,
 void sleepUntil(int64_t nanoseconds);
 
 /// Returns a time, in nanoseconds of rank 0's clock, at which all ranks can
-/// begin together. It is `later` after now. A collective call.
+/// begin together. It is `later` after the current time. This is a collective
+/// call.
 int64_t agreeOnBegin(Control &control, std::chrono::milliseconds later,
                      std::chrono::milliseconds timeout);
 

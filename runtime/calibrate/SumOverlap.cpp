@@ -20,7 +20,7 @@ using namespace chimera::runtime;
 namespace {
 constexpr int kFewestOverlapRounds = 3, kMostOverlapRounds = 15;
 
-/// Arithmetic that the compiler cannot remove and that needs no memory.
+/// Computes without memory. The compiler cannot remove this arithmetic.
 void compute(int64_t turns) {
   volatile uint64_t sink = 1;
   uint64_t x = sink;
@@ -29,7 +29,7 @@ void compute(int64_t turns) {
   sink = x;
 }
 
-/// Rounds in which all ranks sum, compute, or both.
+/// Runs rounds in which all ranks sum, compute, or do both.
 class Rounds {
 public:
   Rounds(Control &control, Channels &channels, const ReduceGroup &group,
@@ -41,8 +41,8 @@ public:
   }
 
   /// The duration in nanoseconds of a round at the slowest rank, returned at
-  /// all ranks. A round is an all-reduce (if `sums`) and at the same time
-  /// `turns` iterations of arithmetic.
+  /// all ranks. In a round, a rank executes `turns` iterations of arithmetic
+  /// and, if `sums`, an all-reduce at the same time.
   int64_t run(bool sums, int64_t turns) {
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
                clockAhead);
@@ -82,7 +82,7 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
                                     int64_t clockAhead,
                                     std::chrono::milliseconds timeout) {
   Rounds all(control, channels, group, bytes, clockAhead, timeout);
-  all.run(/*sums=*/true, /*turns=*/0); // the first opens connections
+  all.run(/*sums=*/true, /*turns=*/0); // the first round opens connections
   // Scale the computation so that it takes 1.5 times as long as the sum.
   constexpr int64_t kTurns = 1'000'000;
   int64_t sum = INT64_MAX, some = INT64_MAX;
@@ -92,8 +92,9 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
   }
   const auto turns = static_cast<int64_t>(1.5 * static_cast<double>(sum) /
                                           static_cast<double>(some) * kTurns);
-  // The number of rounds in the budget: one round of each kind takes 5 times as
-  // long as the sum.
+  // The number of rounds in the budget. One round of each of the three kinds
+  // below takes together 5 times as long as the sum (1 + 1.5 + 2.5, if nothing
+  // overlaps).
   const int64_t rounds =
       std::clamp(std::chrono::nanoseconds(budget).count() / (5 * sum),
                  int64_t{kFewestOverlapRounds}, int64_t{kMostOverlapRounds});
@@ -103,7 +104,8 @@ double chimera::runtime::hiddenPart(Control &control, Channels &channels,
     computed = std::min(computed, all.run(false, turns));
     both = std::min(both, all.run(true, turns));
   }
-  // Limit the result: the hidden part cannot be longer than the computation.
+  // The hidden part is at most as long as the shorter of sum and computation.
+  // Limit it to [0, 1], because measured times vary.
   return std::clamp(static_cast<double>(sum + computed - both) /
                         static_cast<double>(std::min(sum, computed)),
                     0., 1.);

@@ -17,14 +17,15 @@ namespace chimera::runtime {
 
 /// The part (0 to 1) of an all-reduce of `bytes` bytes over all ranks (`group`)
 /// that overlaps with a longer computation. It is 1 if both together take as
-/// long as the computation alone, and 0 if they take as long as one after the
-/// other.
+/// long as the computation alone. It is 0 if both together take as long as the
+/// all-reduce and then the computation.
 ///
-/// A round takes as long as its slowest rank. The shortest round counts,
-/// because other work on the host makes rounds longer but never shorter. There
-/// are 3 to 15 rounds, about as many as fit into `budget`. A collective call.
-/// `clockAhead` is how many nanoseconds this rank's clock is ahead of rank 0's.
-/// Requires channels of host memory. Throws what waits throw.
+/// The time of a round is that of its slowest rank. The result is computed from
+/// the shortest rounds, because other work on the host makes rounds longer but
+/// never shorter. There are 3 to 15 rounds, about as many as fit into `budget`.
+/// `clockAhead` is the number of nanoseconds by which this rank's clock is
+/// ahead of rank 0's clock. This is a collective call. Requires channels of
+/// host memory. Throws the exceptions of waits.
 double hiddenPart(Control &control, Channels &channels,
                   const ReduceGroup &group, uint64_t bytes,
                   std::chrono::milliseconds budget, int64_t clockAhead,

@@ -21,7 +21,7 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
                               MeasuredQueue &queue, const ReduceGroup &group,
                               uint64_t bytes, int rounds, int64_t clockAhead,
                               std::chrono::milliseconds timeout) {
-  // The values are zeros, so they stay zeros after any number of sums.
+  // The values are zeros, so they are still zeros after any number of sums.
   const Block memory = queue.zeros(bytes);
   const Bytes sum(memory.get(), bytes);
   struct Round {
@@ -30,8 +30,8 @@ chimera::runtime::measureSums(Control &control, Channels &channels,
   };
   std::vector<int64_t> times;
   for (int round = 0; round < rounds; ++round) {
-    // If a rank gets the time too late, it is the last to start. That does no
-    // harm.
+    // If a rank gets the time too late, it is the last to start. This is
+    // harmless, because the duration begins with the last start.
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
                clockAhead);
     const Moment ready = queue.afterWork();

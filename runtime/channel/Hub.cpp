@@ -14,8 +14,8 @@ using namespace chimera::runtime::local;
 
 bool Message::withdraw() {
   if (state.load(std::memory_order_acquire) < GivenUp) {
-    // The message is dropped after an error. No thread may use its bytes after
-    // this.
+    // The rank drops this message after an error, and may free its bytes after
+    // this call. So no thread may use them any more.
     std::unique_lock lock(queue.mutex);
     if (state.load() == Posted) {
       Message **link = &queue.first;
@@ -122,8 +122,9 @@ size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
   return memberIndex;
 }
 
-/// Whether a waiting rank may poll, because no other rank needs the core. Also
-/// records the core on which `self` runs.
+/// Whether the waiting rank `self` may poll: every rank has a core, and no
+/// other rank ran on this core in its last wait. Also records the core of
+/// `self`.
 bool Hub::mayPoll(uint32_t self) {
   int here = sched_getcpu();
   events[self].core.store(here, std::memory_order_relaxed);

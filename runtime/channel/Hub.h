@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Matches operations of ranks that are threads of one process. It keeps the
-// ends of messages that have no other end yet, the all-reduces that some member
-// has not started, a futex for each rank, and the reason of an abort. It does
-// not move bytes: the channels of the host copy, and the channels of GPUs put
-// copies on streams. In both, the rank that posts second moves the bytes for
+// The state that ranks share if they are threads of one process. It matches
+// their operations. It has the posted sends and receives without a counterpart,
+// the all-reduces that some member has not started, a futex for each rank, and
+// the reason of an abort. It does not move bytes: the channels of the host copy
+// (InProcess.cpp), and the channels of GPUs enqueue copies (cuda/Copies.cpp).
+// In both, the rank that posts its end of a message second moves the bytes for
 // both ranks.
 //
 //===----------------------------------------------------------------------===//
@@ -56,31 +57,35 @@ private:
   std::mutex mutex;
 };
 
-/// The futex on which a rank waits. The thread that completes an operation of
-/// the rank notifies it. The rank sleeps for at most 50 ms at a time and then
-/// checks its deadline.
+/// The futex on which a rank sleeps while it waits. A thread that completes an
+/// operation of the rank notifies the futex. The rank sleeps for at most 50 ms
+/// at a time and then checks its deadline.
 struct RankEvent : FutexEvent {
   static constexpr std::chrono::milliseconds kLimit{50};
-  std::atomic<int> core{-1}; ///< on which the rank ran when it last waited
+  std::atomic<int> core{-1}; ///< the rank's core in its last wait; -1 before
 };
 
 class Message;
 
-/// The unmatched ends of messages from one rank to another, oldest first. They
-/// are either all sends or all receives.
+/// A list of posted sends or receives from one rank to another whose other end
+/// is not posted, oldest first. It never contains both kinds, since a send and
+/// a receive would match.
 struct alignas(64) MessageQueue {
   Lock mutex;
   Message *first = nullptr;
   Message *last = nullptr;
 };
 
-/// One end of a message. It is in the list of its queue until the other end is
-/// posted.
+/// One end of a message: its send or its receive. The object is in the list
+/// `queue` until the other end is posted.
 class Message : public Request {
 public:
-  /// The states of a message. GivenUp: the rank that moved the bytes failed.
-  /// That rank reports the error, and the other rank waits until the run is
-  /// aborted.
+  /// The states of a message.
+  /// - Posted: the other end is not posted.
+  /// - Moving: the rank that posted the other end moves the bytes.
+  /// - GivenUp: the rank that moved the bytes failed. This rank reports the
+  ///   error, and the other rank waits until the run is aborted.
+  /// - SizesDiffer: the two ends have different sizes, so no bytes were moved.
   enum State : uint32_t { Posted, Moving, GivenUp, Done, SizesDiffer };
 
   bool isSend() const { return send; }
@@ -92,19 +97,19 @@ public:
   }
   /// Throws std::invalid_argument if the two ends have different sizes.
   void expectEqualSizes() const;
-  /// The event for which the rank waits, as text: "rank 3 to send".
+  /// The text after "timed out waiting for": "rank 3 to send".
   std::string awaited() const;
 
 protected:
   Message(MessageQueue &queue, Bytes bytes, bool isSend, uint32_t peer)
       : bytes(bytes), queue(queue), send(isSend), other(peer) {}
 
-  /// Makes sure that no thread matches or moves this message any more. Derived
-  /// classes call it in their destructor. Returns whether the message had
-  /// ended.
+  /// After this call, no thread matches or moves this message. Every derived
+  /// class must call it in its destructor. Returns whether the message had
+  /// ended (hasEnded).
   bool withdraw();
 
-  Bytes bytes; ///< a send only reads them
+  Bytes bytes; ///< memory of the rank; a send only reads it
 
 private:
   friend class Hub;
@@ -122,10 +127,11 @@ struct Reduction {
 
   ElementType type;
   uint64_t bytes;
-  std::vector<uint32_t> contributors; ///< ReduceGroup::contributions
+  std::vector<uint32_t> contributors; ///< the rank of each contribution
   std::vector<uint32_t> members;
-  std::vector<const std::byte *> contributions; ///< by contributor
-  std::vector<std::byte *> sums;                ///< by member
+  /// The memory of each contribution, in the order of `contributors`.
+  std::vector<const std::byte *> contributions;
+  std::vector<std::byte *> sums; ///< in the order of `members`
   uint32_t started = 0;
 };
 
@@ -137,15 +143,17 @@ public:
 
   const uint32_t ranks;
 
-  /// The list for the messages between `self` and `peer` in one direction.
-  /// Throws std::invalid_argument if `peer` is not a rank.
+  /// The list of messages from `self` to `peer` if `isSend`, else from `peer`
+  /// to `self`. Throws std::invalid_argument if `peer` is not a rank.
   MessageQueue &queue(uint32_t self, uint32_t peer, bool isSend);
 
-  /// Matches `mine` with the oldest unmatched end on the other side.
+  /// Matches `mine`, one end of a message, with the oldest opposite end that
+  /// waits for it.
   ///
-  /// - If there is one, calls `move(other)` (unless the sizes differ) and ends
-  ///   both messages. If `move` throws, both messages are given up.
-  /// - If there is none, `mine` is kept in the list.
+  /// - If there is such an end, calls `move` with it, unless the sizes differ.
+  ///   Then sets the final state of both ends: Done, SizesDiffer, or GivenUp if
+  ///   `move` throws.
+  /// - Otherwise, adds `mine` to its queue, where it waits for the other end.
   template <typename Kind, typename Move>
   void post(Kind &mine, const Move &move) {
     auto *other = static_cast<Kind *>(match(mine));
@@ -164,11 +172,13 @@ public:
     end(mine, *other, outcome);
   }
 
-  /// Adds `self` to all-reduce `number` of the group. Requires a successful
-  /// checkAllReduce. `Kind` is derived from Reduction. Calls `joined(reduction,
-  /// memberIndex, isLast)` while `mutex` is held; `memberIndex` is the position
-  /// of `self` among the members. Throws std::invalid_argument if the members
-  /// do not agree on size, type and contributions.
+  /// Adds rank `self` to the members that have started all-reduce `number` of
+  /// the group. Requires a successful checkAllReduce. `Kind` is derived from
+  /// Reduction. While `mutex` is held, calls `joined(reduction, memberIndex,
+  /// isLast)`. `memberIndex` is the position of `self` among the members.
+  /// `isLast` says that all members have now started the all-reduce. Throws
+  /// std::invalid_argument if the members do not agree on size, type and
+  /// contributions.
   template <typename Kind, typename Joined>
   std::shared_ptr<Kind> start(const ReduceGroup &group, uint64_t number,
                               uint32_t self, ElementType type,
@@ -197,11 +207,11 @@ public:
         notify(member);
   }
 
-  /// Waits until `done()`: first polls, then yields, then sleeps. If polling
-  /// takes no core from another rank, it lasts about as long as waking a
-  /// sleeping thread on an idle core would take. Otherwise polling is short.
-  /// Throws WaitError if `timeout` passes (with the text `what()`) or if the
-  /// run is aborted.
+  /// Waits until `done()` returns true: first polls, then yields, then sleeps.
+  /// If no other rank needs the core (mayPoll), polls for 50 µs. To wake a
+  /// sleeping thread on an idle core would take about as long. Otherwise polls
+  /// 64 times. Throws WaitError if `timeout` passes (`what()` is the text of
+  /// the awaited event) or if the run is aborted.
   template <typename Done, typename What>
   void waitUntil(uint32_t self, const Done &done,
                  std::chrono::milliseconds timeout, const What &what) {
@@ -236,7 +246,8 @@ public:
   }
 
   void throwIfAborted();
-  /// Ends every wait of every rank. The first reason counts.
+  /// Ends every wait of every rank with a WaitError. Only the first call sets
+  /// the reason.
   void abort(const std::string &reason);
 
   Lock mutex;

@@ -37,10 +37,10 @@ private:
   Block *memory; ///< the block of the bytes if it may be exchanged, else null
 };
 
-/// An all-reduce between threads. The thread that folds a chunk first reads
-/// this chunk of every contribution, and then writes it to every member's sum.
-/// So no chunk is read after it was written, even if a sum is also a
-/// contribution.
+/// An all-reduce between threads. A thread takes one chunk at a time. It folds
+/// this chunk of all contributions into the sum of the first member, and then
+/// copies the result to the other sums. No thread reads this chunk of a
+/// contribution after the copies, so sums may also be contributions.
 struct InProcessReduction final : local::Reduction {
   static constexpr uint64_t kChunk = 64 * 1024;
 
@@ -58,7 +58,7 @@ struct InProcessReduction final : local::Reduction {
   }
 
   /// Folds one chunk that no thread has taken. Sets `found` to false if there
-  /// is no such chunk. Returns true if this completed the last chunk.
+  /// is no such chunk. Returns true if all chunks are complete after this fold.
   bool foldOne(bool &found) {
     found = false;
     folding.fetch_add(1);

@@ -12,12 +12,14 @@
 
 namespace chimera::runtime {
 
-/// Channels between `ranks` threads of this process, in rank order, for host
-/// memory. Each is used by one thread. They may be destroyed in any order, but
-/// requests must be destroyed before their channels.
+/// Makes the channels of `ranks` ranks, in rank order, for host memory. The
+/// ranks are threads of this process; each thread uses its own channels. The
+/// channels may be destroyed in any order, but requests must be destroyed
+/// before their channels.
 ///
-/// A message is copied once, by the rank that posts second. After every member
-/// has started an all-reduce, the members that wait for it fold it in chunks.
+/// The rank that posts second copies a message, or exchanges the blocks if both
+/// ranks posted blocks. After every member has started an all-reduce, the
+/// members that wait for it fold it in chunks.
 std::vector<std::unique_ptr<Channels>> makeInProcessChannels(uint32_t ranks);
 
 } // namespace chimera::runtime

@@ -15,9 +15,10 @@
 
 namespace chimera::runtime {
 
-/// The ranks of an all-reduce. The sum is the left fold over `contributions`,
-/// which are ranks. A rank occurs once for each of its contributions. `id` is
-/// equal at all members and differs between groups.
+/// The ranks of an all-reduce. `contributions` has the rank of each
+/// contribution. A rank with several contributions occurs several times. The
+/// sum is a left fold in this order: ((c0 + c1) + c2) + … `id` is equal at all
+/// members and differs between groups.
 struct ReduceGroup {
   uint32_t id;
   std::vector<uint32_t> contributions;
@@ -26,8 +27,11 @@ struct ReduceGroup {
 /// The ranks of a group, each once, ascending.
 std::vector<uint32_t> membersOf(const ReduceGroup &group);
 
-/// Throws std::invalid_argument if `rank` is not a member, if the number of
-/// contributions differs from the group's, or if a size is wrong.
+/// Checks the arguments of startAllReduce at `rank`. Throws
+/// std::invalid_argument if `rank` is not a member, if it does not give as many
+/// contributions as the group says, or if a contribution does not have the size
+/// of `sum`. Also throws if this size is no multiple of the element's size;
+/// UInt64 may have any size.
 void checkAllReduce(const ReduceGroup &group, uint32_t rank, ElementType type,
                     std::span<const ConstBytes> given, Bytes sum);
 

@@ -16,10 +16,12 @@
 
 namespace chimera::runtime {
 
-/// Identifies the stream of an operation. Two operations of a rank have equal
-/// keys if the message model executes them on one stream. The first number
-/// distinguishes messages between two ranks (1) from all-reduces of the same
-/// two ranks (0).
+/// Identifies the stream that executes a message or an all-reduce. Two
+/// operations of a rank have equal keys if the message model executes them on
+/// one stream. If all operations of a device share a stream, the key is empty.
+/// Otherwise the first number is 1 for a message and 0 for an all-reduce. So a
+/// message between two ranks and an all-reduce of these two have different
+/// keys.
 using StreamKey = std::vector<uint32_t>;
 
 inline StreamKey streamKey(program::MessageModel model, uint32_t from,
@@ -31,7 +33,7 @@ inline StreamKey streamKey(program::MessageModel model, uint32_t from,
   return {1, from, to};
 }
 
-/// The stream of an all-reduce. `members` are ascending.
+/// The key of an all-reduce. `members` are ascending.
 inline StreamKey streamKey(program::MessageModel model,
                            const std::vector<uint32_t> &members) {
   if (model == program::MessageModel::StreamPerDevice)

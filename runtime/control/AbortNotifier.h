@@ -15,8 +15,8 @@
 
 namespace chimera::runtime {
 
-/// The first abort reason and the handler that is called with it. The reason
-/// and the handler may come in either order.
+/// Calls a handler with the reason of the first `notify`. `notify` and
+/// `setHandler` may be called in either order.
 class AbortNotifier {
 public:
   using Handler = std::function<void(const std::string &)>;

@@ -19,7 +19,7 @@
 using namespace chimera::runtime;
 
 namespace {
-/// The messages from one rank to another that are not yet received.
+/// The messages from one rank to another that are not received yet.
 struct Box {
   std::deque<std::vector<std::byte>> messages;
   uint64_t bytes = 0;

@@ -15,8 +15,9 @@
 
 namespace chimera::runtime {
 
-/// The controls of `ranks` threads of this process, in rank order. Each is used
-/// by one thread. They may be destroyed in any order.
+/// Makes the controls of `ranks` ranks, in rank order. The ranks are threads of
+/// this process; each thread uses its own control. The controls may be
+/// destroyed in any order.
 std::vector<std::unique_ptr<Control>> makeInProcessControls(uint32_t ranks);
 
 } // namespace chimera::runtime

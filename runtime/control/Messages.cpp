@@ -31,9 +31,10 @@ void chimera::runtime::receiveAll(Control &control, uint32_t from, Bytes bytes,
   });
 }
 
-/// A dissemination barrier (Hensgen, Finkel, Manber, IJPP 1988). In round k
-/// each rank hears from the rank 2^k before it, which has already heard from
-/// the 2^k - 1 ranks before that. There are ceil(log2(ranks)) rounds.
+/// A dissemination barrier (Hensgen, Finkel, Manber, IJPP 1988). In round k =
+/// 0, 1, …, each rank receives a message from the rank 2^k before it. This
+/// message says that its sender and the 2^k - 1 ranks before the sender have
+/// called the barrier. There are ceil(log2(ranks)) rounds.
 void chimera::runtime::barrier(Control &control,
                                std::chrono::milliseconds timeout,
                                const char *what) try {
@@ -50,7 +51,7 @@ void chimera::runtime::barrier(Control &control,
 } catch (const WaitError &error) {
   if (error.reason != WaitError::Reason::TimedOut)
     throw;
-  // The error names the purpose of the barrier, which the user knows. The
-  // message of a round would say nothing to the user.
+  // The error names the purpose of the barrier, which the user knows. The error
+  // of a single receive would not help the user.
   throw WaitError(error.reason, timeoutMessage(timeout, what));
 }

@@ -19,11 +19,11 @@ namespace chimera::runtime {
 
 /// Sends a message of any size to rank `to`, which must call receiveAll with
 /// the same size. Large messages are split into pieces, and `timeout` applies
-/// to each piece. Both functions throw what Control::send and Control::receive
-/// throw.
+/// to each piece. Both functions throw the exceptions of Control::send and
+/// Control::receive.
 void sendAll(Control &control, uint32_t to, ConstBytes bytes,
              std::chrono::milliseconds timeout);
-/// `onPiece` is called after each piece.
+/// Receives a message of sendAll. `onPiece` is called after each piece.
 void receiveAll(Control &control, uint32_t from, Bytes bytes,
                 std::chrono::milliseconds timeout,
                 const std::function<void()> &onPiece = {});
@@ -62,8 +62,8 @@ std::vector<Value> gatherValues(Control &control, uint32_t root,
   return values;
 }
 
-/// A barrier: returns after every rank has called it. The error of a timeout
-/// says that it waited for `what`.
+/// A barrier: returns after every rank has called it. `what` is the awaited
+/// event in the error message of a timeout.
 void barrier(Control &control, std::chrono::milliseconds timeout,
              const char *what);
 

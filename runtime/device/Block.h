@@ -5,15 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// After an error, requests are dropped and then their memory is freed. MPI can
-// cancel a receive if no message has arrived for it. It cannot cancel a message
-// that has arrived in part, a send, or a collective sum. These end when the
-// other ranks do their part. A rank that is stopped or disconnected may do this
-// late or never. Until then MPI may read or write the memory.
+// After an error, a rank drops its requests (channel/Channels.h) and then frees
+// their memory. But MPI can cancel a receive only if no part of its message has
+// arrived, and it cannot cancel a send or an MPI_Iallreduce. Such an operation
+// ends when the other ranks do their part. A rank that is stopped or
+// disconnected may do this late or never. Until then MPI may read or write the
+// memory.
 //
-// So the memory of requests is in blocks. After the first request that MPI
-// could not end, no block is freed any more. This is no loss: such a rank has
-// failed, and its process is about to end.
+// So the memory of requests is in blocks. If MPI cannot end a request, no block
+// is freed from then on. This is no loss: the rank has failed, and its process
+// is about to end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,12 +30,12 @@ namespace chimera::runtime {
 class Device;
 
 /// Frees memory of `device`, or of the host if `device` is null. Does nothing
-/// after stopFreeingBlocks.
+/// after a call of stopFreeingBlocks.
 struct FreeMemory {
   Device *device = nullptr;
   void operator()(std::byte *memory) const noexcept;
 };
-/// Memory of the host or of a device. Blocks of equal size of the same device
+/// Memory of the host or of a device. Two blocks of the same device and size
 /// can be exchanged.
 using Block = std::unique_ptr<std::byte, FreeMemory>;
 
@@ -45,12 +46,12 @@ inline constexpr uint64_t kBlockAlignment = 64;
 /// `alignment`, a power of two. Throws std::bad_alloc.
 Block makeBlock(uint64_t bytes, uint64_t alignment = kBlockAlignment);
 
-/// The number of bytes that makeBlock allocates. Throws std::bad_alloc if it
-/// overflows.
+/// The number of bytes that makeBlock allocates. Throws std::bad_alloc if this
+/// number is too large for uint64_t.
 uint64_t blockBytes(uint64_t bytes, uint64_t alignment = kBlockAlignment);
 
 /// From now on, no block is freed until the process ends. Any thread may call
-/// it, and more than once.
+/// this function, any number of times.
 void stopFreeingBlocks() noexcept;
 bool blocksAreNeverFreed() noexcept;
 

@@ -18,8 +18,8 @@ namespace chimera::runtime {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
-/// The type of the elements of weights, gradients and losses in sums. UInt64
-/// sums are modulo 2^64.
+/// The type of the elements that an all-reduce sums: of weights, gradients and
+/// losses. Sums of UInt64 are modulo 2^64.
 enum class ElementType { Float32, Float64, UInt64 };
 
 } // namespace chimera::runtime

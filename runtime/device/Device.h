@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The memory and the queues on which a rank computes. The host, which is the
-// rank's thread, puts operations on the queues of the device and continues. The
+// The memory and the queues on which a rank computes. The host is the rank's
+// thread. It puts operations on the queues of the device and continues. The
 // operations of one queue take effect one after another. Operations of two
 // queues are ordered only by events. The host does not access memory of the
 // device; it copies data through a queue.
@@ -34,8 +34,9 @@
 
 namespace chimera::runtime {
 
-/// A point of a queue: the point after all operations that were put on the
-/// queue before. The default event has always passed.
+/// A point of a queue: the point after all operations that were on the queue
+/// when the event was recorded. The event has passed when these operations have
+/// taken effect. The default event has always passed.
 struct Event {
   uint32_t queue = 0;
   uint64_t position = 0;
@@ -54,8 +55,8 @@ inline Access writes(Bytes bytes) { return {Access::Writes, bytes}; }
 /// Reads the bytes and writes some or all of them.
 inline Access updates(Bytes bytes) { return {Access::Updates, bytes}; }
 
-/// Translates addresses of the device into addresses that work can access while
-/// a queue executes it. On most devices both are the same.
+/// Translates addresses of the device into addresses that the work of an
+/// operation (Queue::launch) can access. On most devices both are the same.
 class AddressMap {
 public:
   virtual ~AddressMap() = default;
@@ -76,9 +77,9 @@ public:
 
   /// Executes `work` once, with a map for the bytes of `accesses`. `work` must
   /// not access other memory of the device. Some queues call `work`
-  /// immediately; its effects then still occur in the queue's order. Others
-  /// call it later, perhaps on another thread. An exception of `work` is thrown
-  /// by this call or by a later call of the device.
+  /// immediately; its effects still occur in the queue's order. Others call it
+  /// later, perhaps on another thread. If `work` throws an exception, this call
+  /// or a later call of the device throws it.
   using Work = std::function<void(const AddressMap &)>;
   virtual void launch(std::span<const Access> accesses, Work work) = 0;
   void launch(std::initializer_list<Access> accesses, Work work) {
@@ -94,26 +95,27 @@ public:
   /// Multiplies the elements by `factor`; see Fold.h.
   virtual void scale(ElementType type, Bytes bytes, double factor) = 0;
 
-  /// Reserves memory for `count` loads in flight at a time, of `bytes` bytes
-  /// together, so that no load has to allocate memory.
+  /// Reserves memory for `count` loads that are in flight at the same time and
+  /// have `bytes` bytes together. So no load has to allocate memory.
   virtual void expectLoads(uint64_t count, uint64_t bytes) {
     (void)count, (void)bytes;
   }
-  /// Copies host memory of the same size, which `fill` writes, to the device.
-  /// Calls `fill` once, before it returns.
+  /// Fills `to`. Calls `fill` once, before this call returns, with host memory
+  /// of the same size. After `fill` has written this memory, the queue copies
+  /// it to `to`.
   virtual void load(Bytes to, const std::function<void(Bytes)> &fill) = 0;
-  /// Copies to host memory, which must live until the copy is done. If the
-  /// device did not allocate that memory (allocateHost), this may block until
-  /// the copy is done.
+  /// Copies to host memory, which must live until the copy is done. If this
+  /// memory is not from allocateHost, the call may block until the copy is
+  /// done.
   virtual void readBack(ConstBytes from, Bytes host) = 0;
 
-  /// The point after all operations so far.
+  /// The point after all operations that are on the queue now.
   virtual Event record() = 0;
-  /// The point after all operations so far, with its time, for
+  /// Like `record`, but the event also records the time at which it passes, for
   /// Device::nanosecondsBetween.
   virtual Event recordTime() { return record(); }
-  /// Later operations of this queue wait until `event` has passed. It may be an
-  /// event of any queue of the same device.
+  /// Makes later operations of this queue wait until `event` has passed. It may
+  /// be an event of any queue of the same device.
   virtual void wait(Event event) = 0;
 };
 
@@ -149,27 +151,27 @@ public:
   /// Allocates host memory that queues can copy to and from without blocking.
   virtual Block allocateHost(uint64_t bytes) { return makeBlock(bytes); }
   virtual void free(std::byte *memory) noexcept = 0;
-  /// The device memory that was allocated since the process opened the device,
-  /// including memory of libraries. None if this is not known: on hosts, and if
-  /// several ranks use the same device.
+  /// The number of bytes of device memory that were allocated since the process
+  /// opened the device, including memory of libraries. None if this is not
+  /// known: on hosts, and if several ranks use the same device.
   virtual std::optional<uint64_t> allocatedBytes() { return std::nullopt; }
 
   /// The memory of a device and the ranks that share it.
   struct Capacity {
     uint64_t freeBytes; ///< when this process opened the device
-    uint32_t ranks;     ///< that use the device; known after channels exist
+    uint32_t ranks;     ///< that use it; known after the channels are made
   };
-  /// None on hosts.
+  /// The capacity of the device. None on hosts.
   virtual std::optional<Capacity> capacity() { return std::nullopt; }
 
-  /// `name` appears in reports.
+  /// Makes a queue of the device. Reports name it `name`.
   virtual std::unique_ptr<Queue> makeQueue(const std::string &name) = 0;
 
   virtual bool isDone(Event event) = 0;
   /// Blocks the host until `event` has passed. Throws WaitError after
   /// `timeout`, and the exceptions of operations of the device.
   virtual void waitFor(Event event, std::chrono::milliseconds timeout) = 0;
-  /// The time between two points from `recordTime` that have both passed.
+  /// The time between two events from Queue::recordTime. Both must have passed.
   /// Throws std::logic_error if the device has no clock.
   virtual int64_t nanosecondsBetween(const Event &from, const Event &to) {
     (void)from, (void)to;
@@ -178,20 +180,20 @@ public:
   /// The number of calls of waitFor that blocked.
   virtual uint64_t hostBlocks() const = 0;
 
-  /// The bytes of the device after `event` has passed, for the host to read.
-  /// The bytes must not change while the result lives. May block as waitFor
-  /// does.
+  /// The contents of `bytes` after `event` has passed, for the host to read.
+  /// The device must not change them while the result lives. May block as
+  /// waitFor does.
   virtual HostBytes readBack(ConstBytes bytes, Event event,
                              std::chrono::milliseconds timeout) = 0;
 
-  /// Callbacks that report the progress of an asynchronous device on another
-  /// thread.
+  /// Callbacks that report the progress of an asynchronous device. A thread
+  /// other than the rank's calls them.
   struct Listener {
-    std::chrono::milliseconds timeout; ///< for one instruction
-    /// Reports the oldest instruction that has not ended. It was named by
-    /// `setInstruction`.
+    std::chrono::milliseconds timeout; ///< of one instruction
+    /// Reports the oldest instruction that has not ended, with the numbers that
+    /// setInstruction got.
     std::function<void(uint64_t step, uint32_t instruction)> onInstruction;
-    /// Reports that everything on the queues has ended.
+    /// Reports that all instructions on the queues have ended.
     std::function<void()> onIdle;
     /// Reports that an instruction failed or exceeded the timeout. Later calls
     /// of the device may throw or block.
@@ -202,7 +204,7 @@ public:
   virtual void setListener(std::optional<Listener> listener) { (void)listener; }
 
   /// Operations that are put on queues from now on belong to this instruction
-  /// of this step. For reports.
+  /// of this step. Reports name this instruction.
   virtual void setInstruction(uint64_t step, uint32_t instruction) {
     (void)step, (void)instruction;
   }

@@ -20,13 +20,14 @@ uint64_t chimera::runtime::elementBytes(ElementType type) {
 }
 
 namespace {
-/// The minimum number of bytes for which another thread is worth its cost.
+/// An additional thread must get at least this number of bytes to be worth its
+/// cost.
 constexpr int64_t kGrain = 1 << 17;
 
 using Contributions = std::span<const std::byte *const>;
 
-/// Adds in a local accumulator, block by block. All contributions of a block
-/// are read before the block is written, so `sum` may be one of them.
+/// Computes the sum block by block in a local accumulator. All contributions of
+/// a block are read before the block is written, so `sum` may be one of them.
 template <typename T>
 [[gnu::always_inline]] inline void foldElements(Contributions contributions,
                                                 std::byte *sum, uint64_t begin,

@@ -19,14 +19,15 @@
 
 namespace chimera::runtime {
 
-/// Bytes of one element.
+/// The size of one element in bytes.
 uint64_t elementBytes(ElementType type);
 
 /// Writes the left fold ((c0 + c1) + c2) + … of `contributions`, each of
 /// `bytes` bytes, to `sum`. `sum` may be one of the contributions, but must not
-/// overlap one partly. Memory may be unaligned. For UInt64, bytes after the
-/// last whole element are summed as one shorter number. For floating-point
-/// types there must be no such bytes. Requires at least one contribution.
+/// overlap a contribution partly. Memory may be unaligned. If the type is
+/// UInt64 and the last element is incomplete, its bytes are summed as a shorter
+/// integer. For floating-point types `bytes` must be a multiple of the element
+/// size. Requires at least one contribution.
 void fold(ElementType type, std::span<const std::byte *const> contributions,
           std::byte *sum, uint64_t bytes);
 

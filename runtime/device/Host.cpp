@@ -53,11 +53,12 @@ public:
   bool isSynchronous() const override { return true; }
   Block allocate(uint64_t bytes, uint64_t alignment) override {
     Block block = makeBlock(bytes, alignment);
-    // Touches every page now, so that the first step is not slower than others.
+    // Touch every page now, so that the first step is not slower than others.
     std::memset(block.get(), 0, blockBytes(bytes, alignment));
     return block;
   }
-  // FreeMemory frees host memory, so the device does nothing here.
+  // FreeMemory frees the memory of this device with std::free, because
+  // makeBlock sets no device.
   void free(std::byte *) noexcept override {}
   std::unique_ptr<Queue> makeQueue(const std::string &) override {
     return std::make_unique<HostQueue>();

@@ -12,12 +12,13 @@
 
 namespace chimera::runtime {
 
-/// The synchronous device whose memory is the host's. Its queues execute every
-/// operation immediately, so every event has passed and nothing blocks.
-/// Exceptions of work are thrown by the call itself.
+/// Makes the synchronous device whose memory is the host's. Its queues execute
+/// every operation immediately, so every event has passed and nothing blocks.
+/// If the work of an operation throws an exception, the call of launch throws
+/// it.
 std::unique_ptr<Device> makeHostDevice();
 
-/// A queue of the host. Any thread may use it at any time.
+/// A queue of the host device. Any thread may use it at any time.
 Queue &hostQueue();
 
 } // namespace chimera::runtime

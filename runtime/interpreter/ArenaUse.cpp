@@ -20,8 +20,8 @@ struct Value {
   size_t birth, lastUse;
 };
 
-/// The instructions in execution order, with the body twice, because a value
-/// may live from one step into the next.
+/// The instructions in execution order, as if the run had two steps. The body
+/// occurs twice, because a value may live from one step into the next.
 std::vector<uint32_t> unroll(const program::WorkerT &worker) {
   std::vector<uint32_t> order;
   auto append = [&](uint32_t begin, size_t end) {
@@ -69,13 +69,14 @@ chimera::runtime::arenaBytesInUse(const program::WorkerT &worker) {
                    values[buffer] = Value{at, at};
                    return;
                  }
-                 // A value that is read before it is written comes from the
-                 // previous step, so it counts from the beginning.
+                 // If a value is read before it is written, an earlier step has
+                 // written it. So its bytes count from the beginning of the
+                 // order.
                  if (!values[buffer])
                    values[buffer] = Value{0, at};
                  values[buffer]->lastUse = at;
-                 // The value continues in another buffer number. From this
-                 // instruction on, its bytes count there.
+                 // From this instruction on, the value has another buffer
+                 // number, and its bytes count for this number.
                  if (use == Use::Leave) {
                    values[buffer]->lastUse = at - 1;
                    end(buffer);

@@ -15,10 +15,11 @@
 namespace chimera::runtime {
 
 /// For each instruction, the bytes of the worker's arena that have a value
-/// which is still needed. States count always. Any other buffer counts from the
-/// instruction that writes it (for a receive, its post) to the last instruction
-/// that reads it (for a send or all-reduce, its wait). If steps differ, the
-/// maximum counts. Requires a verified program.
+/// which is still needed. Weights and optimizer state are always needed. Any
+/// other buffer is needed from the instruction that writes it to the last
+/// instruction that reads it. A receive writes from its post on. A send or an
+/// all-reduce reads until its wait. If the bytes differ from step to step, the
+/// result is the maximum. Requires a verified program.
 std::vector<uint64_t> arenaBytesInUse(const program::WorkerT &worker);
 
 } // namespace chimera::runtime

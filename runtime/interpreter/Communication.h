@@ -12,12 +12,13 @@
 
 namespace chimera::runtime {
 
-/// All communication of a verified program between its ranks. The id of a group
-/// is the index of a communicator in the program. The result is equal at all
-/// ranks, so the ranks of a process share it.
+/// All communication of a verified program between its ranks. The id of a
+/// reduce group is the index of its communicator in the program. The result
+/// does not depend on the rank, so the ranks of a process can share it.
 Communication communicationOf(const program::ProgramT &program);
 
-/// The ranks with which a rank exchanges messages or sums, ascending.
+/// The ranks with which `rank` exchanges messages or shares an all-reduce,
+/// ascending.
 std::vector<uint32_t> peersOf(const Communication &all, uint32_t rank);
 
 } // namespace chimera::runtime

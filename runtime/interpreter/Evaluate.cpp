@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // A pass runs the forwards of a step, the loads and messages that they need,
-// and the sum of losses. The program's proof is also valid for this subset of
-// instructions: the order of waits is the same, with fewer waits, and each
-// buffer is written and read in the same order. Passes run between two steps
-// with a flush, or after the last step. At these times, no other values are in
-// the buffers.
+// and the all-reduce of losses. The program was proven free of deadlocks and
+// races. The proof is also valid for this subset of its instructions: the
+// instructions of the subset keep their order, so each buffer is written and
+// read in the same order, and there are fewer waits. Passes run between two
+// steps with a flush, or after the last step. At these times, the buffers that
+// passes use have no other values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +56,7 @@ void Interpreter::findEvaluated() {
 
 void Interpreter::evaluate() {
   beginEvaluation();
-  enterNextSection(); // for a rank without instructions to evaluate
+  enterNextSection(); // ends the passes if a rank has no instructions in them
   while (next())
     advance();
   finish();
@@ -65,8 +66,10 @@ void Interpreter::beginEvaluation() {
   status.enter(Status::Evaluating);
   pass = 0;
   // An evaluation must use the newest weights in all forwards. After a run
-  // without a flush, the labels of forwards name older versions. A pass updates
-  // nothing, so the renames that it executes are undone at its end.
+  // without a flush, the operands of some forwards are buffers with older
+  // weights, so forwards use `evaluatedWeights` instead. A pass executes
+  // renames but updates no weights. So the effect of the renames on `memoryOf`
+  // is undone at the end of the pass.
   for (const program::State &state : worker.states)
     evaluatedWeights[{state.pipeline(), state.stage()}] =
         bytesOf(state.weights());
@@ -74,8 +77,8 @@ void Interpreter::beginEvaluation() {
   enterPass();
 }
 
-/// Enters the first section of a pass. With a flush, this is the body. Without
-/// a flush, it is the prologue, and the epilogue follows.
+/// Enters the first section of a pass. With a flush, a pass consists of the
+/// body. Without a flush, a pass consists of the prologue and the epilogue.
 void Interpreter::enterPass() {
   lossOfStep.reset();
   const bool flushes = program.updates == program::Updates::Flush;
@@ -109,7 +112,7 @@ bool Interpreter::endPass() {
     return false;
   }
   pass.reset();
-  stepBegin = steadyNanoseconds(); // for a profile
+  stepBegin = steadyNanoseconds(); // a profile does not include evaluations
   return true;
 }
 

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each replica has a flag in the memory of the device. Its updates set the flag
-// and check it. The host reads it together with the loss of the step. Replicas
-// of a stage use the same gradient sums, so they halt at the same update
-// without communication. Other stages may be a few updates ahead when the run
-// stops.
+// The option keepFinite: updates halt if a gradient sum is not finite. Each
+// replica has a flag in the memory of the device. An update sets the flag if
+// its gradient sum is not finite, and changes nothing if the flag is set. The
+// host reads the flag together with the loss of the step. All replicas of a
+// stage use the same gradient sums, so they halt at the same update without
+// communication. Other stages may do a few more updates before the run stops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Creates the flags of this worker's replicas, initially not set.
+/// Creates the flags of this worker's replicas. They are not set initially.
 void Interpreter::makeFlags() {
   for (const program::State &state : worker.states) {
     Block &flag = flags[{state.pipeline(), state.stage()}] =
@@ -37,8 +38,8 @@ Bytes Interpreter::flagOf(const Key &key) const {
   return flag == flags.end() ? Bytes() : Bytes(flag->second.get(), kFlagBytes);
 }
 
-/// Queues a copy of the flags to the host, which the host reads together with
-/// the loss.
+/// Enqueues a copy of the flags to host memory. noteHalts reads this copy when
+/// the step has ended.
 void Interpreter::readFlags() {
   if (flags.empty())
     return;
@@ -49,7 +50,8 @@ void Interpreter::readFlags() {
   }
 }
 
-/// If updates halted in a step that has ended, records their replicas.
+/// Called when `step` has ended on the device. Records the replicas whose
+/// updates halted in this step.
 void Interpreter::noteHalts(const QueuedStep &step) {
   if (flags.empty())
     return;

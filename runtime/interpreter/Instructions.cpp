@@ -25,7 +25,7 @@ static Access usesGradientSum(WgradMode mode, Bytes bytes) {
   return mode == WgradMode::Overwrite ? writes(bytes) : updates(bytes);
 }
 
-/// Slice k of `count` equal slices.
+/// Divides `bytes` into `count` equal slices and returns slice `k`.
 template <typename AnyBytes>
 static AnyBytes slice(AnyBytes bytes, uint64_t k, uint64_t count) {
   size_t size = bytes.size() / count;
@@ -126,7 +126,8 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
 void Interpreter::load(const Instruction &instruction, uint64_t step) {
   Bytes all = bytesOf(program::resultsOf(worker, instruction)[0]);
   uint32_t count = instruction.micro_batches();
-  // The tensors of a piece are contiguous, so pieces are loaded separately.
+  // In the buffer, the tensors of a piece are contiguous. So each piece is
+  // loaded separately.
   uint32_t parts = pieces.partsOf(instruction.micro_batch());
   DataSource &source = pass ? *options.evaluation.data : data;
   for (uint32_t k = 0; k < count; ++k)
@@ -155,8 +156,9 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   for (uint32_t k = 0; k < count; ++k) {
     uint32_t m = instruction.micro_batch() + k;
     Bytes loss = last ? bytesOf(out[k]) : Bytes();
-    // If a micro-batch has only one part, the share of this part is the loss
-    // itself.
+    // The losses of the parts of a micro-batch are first written to `shares`.
+    // If a micro-batch has only one part, its loss is written to `loss`
+    // directly.
     auto shareOf = [&](uint32_t part) {
       return Bytes(shares.get() + part * loss.size(), loss.size());
     };
@@ -239,11 +241,12 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
   double scale = gradientScale(program, data, step, instruction.micro_batch(),
                                instruction.micro_batches());
-  // Keep it in every step, because any step may be the last one.
+  // Keep the gradient in every step, because the run may end after any step.
   if (options.keepGradients)
     keepGradient(instruction, bytesOf(in[2]), scale);
-  // The new weights are in another buffer if the old ones are still needed. The
-  // update works in place, so copy the old weights there first.
+  // If the old weights are still needed, the buffer of the new weights is
+  // another one. optimizerStep updates weights in place, so copy the old
+  // weights to the new buffer first.
   if (out[0] != in[0])
     compute->copy(bytesOf(in[0]), bytesOf(out[0]));
   if (scale == 0)
@@ -285,7 +288,8 @@ void Interpreter::finishWait(const Instruction &waited) {
                           std::min<uint64_t>(sum.size(), kLossBytes)});
 }
 
-/// The memory for the copy of the gradient sum that an update used.
+/// The copy of the gradient sum that the update `instruction` uses. Allocates
+/// its memory at the first call.
 Interpreter::GradientCopy &
 Interpreter::gradientCopyOf(const Instruction &instruction) {
   GradientCopy &copy =

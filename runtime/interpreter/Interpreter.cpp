@@ -21,7 +21,8 @@ using program::Opcode;
 using program::ValueKind;
 
 namespace {
-/// Whether an instruction may run for a long time without calling the channels.
+/// Whether an instruction may compute for a long time. During this time, the
+/// host does not call the channels.
 bool computes(Opcode opcode) {
   switch (opcode) {
   case Opcode::Load:
@@ -76,9 +77,9 @@ Interpreter::Interpreter(const program::ProgramT &program,
     arena.push_back(allocate(bytes));
     allocated += blockBytes(bytes, program.buffer_alignment);
   }
-  // An exchange of blocks takes effect on the host at once. On an asynchronous
-  // device, queued operations could still be using the block. So there are no
-  // exchanges there.
+  // An exchange of blocks takes effect on the host immediately. On an
+  // asynchronous device, queued operations could still use the old block. So no
+  // message is passed without a copy on such a device.
   isZeroCopy = device.isSynchronous()
                    ? findZeroCopyMessages(program, worker, blocks)
                    : std::vector<bool>(worker.instructions.size());
@@ -129,7 +130,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
 
 Interpreter::~Interpreter() {
   requests.clear();
-  compute.reset(); // finishes operations that use stashes and stages
+  compute.reset(); // waits for operations that use stashes and stages
   stashes.clear();
 }
 
@@ -142,8 +143,8 @@ void Interpreter::findRecomputes() {
                                  instruction.part())] = true;
 }
 
-/// Tells the queue how many loads to expect, and how large they are. Loads run
-/// ahead of the steps that need them.
+/// Tells the queue how many loads can be in flight, and how many bytes they
+/// have. The host enqueues loads before the device has ended earlier steps.
 void Interpreter::expectLoads() {
   uint64_t count = 0, bytes = 0;
   for (const Instruction &instruction : worker.instructions)
@@ -159,7 +160,8 @@ void Interpreter::expectLoads() {
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
                                 uint32_t parts) const {
-  // Without a flush, N + m is micro-batch m of the next step.
+  // Without a flush, micro-batch N + m is micro-batch m of the next step, where
+  // N is program.micro_batches.
   return {step + m / program.micro_batches,
           static_cast<uint64_t>(copy) * program.micro_batches +
               m % program.micro_batches,
@@ -215,9 +217,10 @@ void Interpreter::warmUp() {
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)
     stash.reset();
-  // After the first warm-up run, no stash is left. So the remaining bytes
-  // belong to libraries, and are subtracted. In later warm-up runs, such bytes
-  // may belong to stashes.
+  // No stash is left now. So after the first warm-up run, all bytes on the
+  // meter belong to libraries, and are subtracted. After later warm-up runs
+  // they are not subtracted, because another thread's stashes may be among
+  // them.
   if (options.meter && !std::exchange(hasWarmedUp, true)) {
     peakStash -= std::min(peakStash, stashBytes());
     meterStart = options.meter->currentBytes();
@@ -259,8 +262,8 @@ void Interpreter::enterSection(uint32_t sectionBegin, uint32_t sectionEnd) {
   stashBefore = stashBytes();
 }
 
-/// If this section has no more instructions, continues with the next section
-/// that has any.
+/// If this section has no more instructions, enters the next section that has
+/// instructions.
 void Interpreter::enterNextSection() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
@@ -309,12 +312,12 @@ void Interpreter::endStep() {
       {step, pass, nextLoss++, lossOfStep,
        options.profile ? compute->recordTime() : compute->record(),
        std::exchange(timed, {})});
-  // Reports steps that have ended, without a wait.
+  // Report steps that have ended, without waiting.
   reportSteps(SIZE_MAX);
 }
 
-/// Reports steps that have ended. Waits until at most `mostAhead` steps have
-/// not.
+/// Reports the queued steps that have ended on the device. Waits until at most
+/// `mostAhead` queued steps have not ended.
 void Interpreter::reportSteps(size_t mostAhead) {
   while (!queuedSteps.empty() && (queuedSteps.size() > mostAhead ||
                                   device.isDone(queuedSteps.front().end))) {
@@ -379,7 +382,7 @@ void Interpreter::advance() {
   enterNextSection();
 }
 
-/// Records which memory the compute queue has used for an instruction.
+/// Records that the compute queue uses the buffers of an instruction.
 void Interpreter::noteUses(const Instruction &instruction) {
   switch (instruction.opcode()) {
   case Opcode::PostSend:

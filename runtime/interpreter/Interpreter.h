@@ -7,15 +7,16 @@
 //
 // The loop over the instructions of one worker. It owns the worker's memory (an
 // arena, allocated in blocks, and a table of stashes) and the requests in
-// flight. It knows no particular device, channel or model: it puts the
+// flight. It depends on no particular device, channel or model. It puts the
 // computations of stages on a queue of the device, posts messages and
-// all-reduces, and orders both with events. It reads and writes no values
-// itself.
+// all-reduces, and uses events to order the messages and the computations. It
+// reads and writes no values itself.
 //
-// A stage computes one piece at a time: the micro-batch, or the part of it,
-// that one backward covers. If a forward covers several pieces, the interpreter
-// calls the stage for each. The samples are the leading dimension of all
-// values, so a piece is a slice of a value's bytes.
+// A stage computes one piece at a time. A piece is the micro-batch, or the part
+// of a micro-batch, that one backward covers. If a forward covers several
+// pieces, the interpreter calls the stage once for each piece. The samples are
+// the leading dimension of all values, so a piece is a slice of a value's
+// bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,20 +43,21 @@
 namespace chimera::runtime {
 
 /// The evaluation of a model: its loss on held-out data. It consists of
-/// `passes` passes over as many micro-batches as a step has. `data` gets the
-/// number of the pass as its step. All ranks run the forwards of a step and the
-/// messages that these need, in the order of a step and nothing else. So the
-/// program's proof is valid for a pass.
+/// `passes` passes. A pass covers as many micro-batches as a step. The pass
+/// number is given to `data` as the step number. In a pass, all ranks run only
+/// the forwards of a step and the instructions that the forwards need, in the
+/// order of the step. So the proof that the program has no deadlock and no race
+/// is also valid for a pass.
 struct Evaluation {
   DataSource *data = nullptr; ///< null: no evaluation
   uint64_t passes = 0;
-  uint64_t every = 0; ///< in steps; 0: only after the last step
-  /// Called at workers that have the loss, with the number of steps before the
-  /// evaluation and the mean loss.
+  uint64_t every = 0; ///< steps between evaluations; 0: only by `evaluate`
+  /// Called on ranks that have the loss. The arguments are the number of steps
+  /// before the evaluation, and the mean loss.
   std::function<void(uint64_t, double)> onLoss = {};
 };
 
-/// The bytes of each replica, by (pipeline, stage).
+/// The bytes of the weights or gradients of each replica, by (pipeline, stage).
 using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
 
 class Interpreter {
@@ -66,44 +68,46 @@ public:
     /// Whether to keep a copy of each update's gradient sum until the next
     /// update.
     bool keepGradients = false;
-    /// Whether to keep the weights finite: the updates of a replica halt at its
-    /// first gradient sum that is not finite (Stage::optimizerStep). `onHalt`
-    /// is called at the end of the step in which the first replica of this
-    /// worker halts.
+    /// Whether to keep the weights finite. If so, a replica's first gradient
+    /// sum that is not finite, and all later ones, do not change its weights
+    /// (Stage::optimizerStep): its updates have halted. `onHalt` is called at
+    /// the end of the step in which the first replica of this worker halts.
     bool keepFinite = false;
     std::function<void()> onHalt = {};
-    /// Called before each step except the first. If it returns false, no
-    /// further step begins. Without a flush, the step before has already begun
-    /// this step, so this step is completed and is the last one.
+    /// Called with the number of each step, except the first, before the step
+    /// begins. If it returns false, the run ends before this step. Without a
+    /// flush, part of this step has already run together with the previous
+    /// step, so the run ends after this step instead.
     std::function<bool(uint64_t)> mayBeginStep = {};
     const MemoryMeter *meter = nullptr;
     /// If set, collects the durations of instructions and steps.
     Profile *profile = nullptr;
     /// If set, collects the times of each instruction. On an asynchronous
-    /// device it gets them at the end of the run.
+    /// device, the times are added at the end of the run.
     Trace *trace = nullptr;
-    /// Evaluations between steps. They require a flush, because without one the
-    /// weights of a step never all exist at the same moment. After the last
-    /// step there is no evaluation; the caller may call `evaluate`.
+    /// Evaluations between steps. They require a flush. Without a flush, stages
+    /// update their weights at different times, so at no moment do all stages
+    /// have the weights of the same step. There is no evaluation after the last
+    /// step; the caller may call `evaluate`.
     Evaluation evaluation = {};
   };
 
   /// Creates the stages and initialises the weights. Requires a verified
-  /// program, its `groups`, and as many ranks as the program has. The channels
-  /// must work on the device's memory. Throws the exceptions of stages that
-  /// cannot run the program.
+  /// program, its `groups` (communicationOf), and channels with as many ranks
+  /// as the program has. The channels must work on the device's memory. Throws
+  /// an exception of `factory` if a stage cannot run the program.
   Interpreter(const program::ProgramT &program,
               std::span<const ReduceGroup> groups, const StageFactory &factory,
               DataSource &data, Device &device, Channels &channels,
               Status &status, const Options &options);
   ~Interpreter();
 
-  /// Executes the computations of one step with zeros as inputs, in the order
-  /// and in the memory of the step. Sends nothing and changes no weights. So
-  /// libraries load their code and allocate their memory before ranks wait for
-  /// each other. If they did this later, the device could block until its
-  /// communication ends, and two devices could block each other for ever. Call
-  /// it before `begin` or not at all.
+  /// Executes the computations of one step, except updates, with zeros as
+  /// inputs, in the order and in the memory of the step. Sends nothing and
+  /// changes no weights. During these computations, libraries load their code
+  /// and allocate their memory. If a library did this later, the device could
+  /// block until its communication ends, and two devices could block each other
+  /// for ever. Call `warmUp` before `begin` or `run`, or not at all.
   void warmUp();
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
@@ -113,14 +117,15 @@ public:
   /// epilogue. Calls `onStep` after each step, with the step's loss if this
   /// worker has one. Call it once.
   ///
-  /// On an asynchronous device, the host is at most kMaxStepsAhead whole steps
-  /// ahead. If it is further ahead, it waits, between two steps, until the
-  /// oldest step has ended. It never waits inside a step.
+  /// On an asynchronous device, the host enqueues at most kMaxStepsAhead whole
+  /// steps that have not ended on the device. If there are more, the host waits
+  /// until the oldest step has ended. It waits only between two steps, never
+  /// inside a step.
   void run(uint64_t steps, const OnStep &onStep);
   static constexpr size_t kMaxStepsAhead = 1;
 
-  /// Runs the same program one instruction at a time: call `begin`, then
-  /// `advance` while `next` returns a position, then `finish`.
+  /// The same as `run`, but the caller advances by single instructions: call
+  /// `begin`, then `advance` while `next` returns a position, then `finish`.
   struct Position {
     uint64_t step;
     uint32_t instruction;
@@ -129,36 +134,39 @@ public:
   std::optional<Position> next() const;
   void advance();
   void finish();
-  /// Evaluates the model after a run. `beginEvaluation` replaces `begin` if the
-  /// caller advances by single instructions.
+  /// Evaluates the model (options.evaluation) after a run. To evaluate in
+  /// single instructions, call `beginEvaluation`, then `advance` and `finish`
+  /// as above.
   void evaluate();
   void beginEvaluation();
-  /// Whether `advance` would wait for the end of a step.
+  /// Whether `advance` would block until the device has ended a step.
   bool isTooFarAhead() const;
 
   /// The weights of this worker's replicas, and the gradient sums of their last
   /// updates if `keepGradients` is set. Floating-point gradients are multiplied
-  /// by their scale. Call them after the run.
+  /// by gradientScale (Scale.h). Call these functions after the run.
   Replicas weights() const;
   Replicas gradients() const;
 
-  /// The replicas whose updates have halted, each with the step in which this
-  /// happened. Call it after the run.
+  /// The replicas whose updates have halted (Options::keepFinite), each with
+  /// the step in which they halted. Call it after the run.
   const std::map<std::pair<uint32_t, uint32_t>, uint64_t> &halted() const {
     return haltedIn;
   }
 
   uint64_t instructionsRun() const { return executed; }
-  /// How often the host waited for the device inside a step.
+  /// The number of times that the host blocked inside a step to wait for the
+  /// device.
   uint64_t hostBlocksInSteps() const { return blocksInSteps; }
   /// The number of steps that ended.
   uint64_t stepsRun() const { return step; }
   /// The bytes allocated for the arena, and the maximum bytes of stashes.
   uint64_t arenaBytes() const { return allocated; }
   uint64_t peakStashBytes() const { return peakStash; }
-  /// The peak of the sum of two sizes: the bytes of the values in the arena
-  /// (see ArenaUse.h), and the bytes of stashes by the memory meter. It is
-  /// taken before and after each instruction.
+  /// The maximum over all instructions of the sum of two sizes: the bytes of
+  /// the values in the arena (ArenaUse.h), and the bytes of stashes. The memory
+  /// meter measures the stashes before and after each instruction, and the
+  /// larger number is used.
   uint64_t peakBytes() const { return peak; }
 
 private:
@@ -169,7 +177,8 @@ private:
     Bytes bytes;
     bool isThere = false; ///< whether an update has filled it
   };
-  /// The bytes of a loss on the host: one element of any type.
+  /// The bytes reserved for a loss in host memory. One element of any type
+  /// fits.
   static constexpr uint64_t kLossBytes = 8;
 
   struct QueuedStep;
@@ -227,48 +236,49 @@ private:
   Channels &channels;
   Status &status;
   const uint32_t copy;
-  const uint32_t firstRank; // the first rank of this copy
+  const uint32_t firstRank; // the rank of worker 0 in this data-parallel copy
   const program::BackwardPieces pieces;
 
   // The order of these members matters: requests must be destroyed before the
   // memory that they use, even after an error.
   std::unique_ptr<Queue> compute;
   const Blocks blocks;
-  std::vector<Block> arena; // by block; a zero-copy message replaces one
+  std::vector<Block> arena; // by block; a message without a copy replaces one
   std::map<Key, std::unique_ptr<Stage>> stages;
-  std::map<Key, GradientCopy> gradientCopies; // gradient sums
-  std::map<Key, Block> flags;                 // halted or not, on the device
-  std::vector<ElementType> reduceTypes;       // by communicator
-  // For each buffer, the buffer whose memory has its value. A rename permutes
-  // this list.
+  std::map<Key, GradientCopy> gradientCopies; // by replica
+  std::map<Key, Block> flags; // by replica, on the device: set if halted
+  std::vector<ElementType> reduceTypes; // by communicator
+  // For each buffer number, the buffer whose memory has its value. A rename
+  // instruction permutes this list.
   std::vector<uint32_t> memoryOf;
-  std::vector<std::unique_ptr<Stash>> stashes;    // by entry of `memoryOf`
-  std::vector<std::unique_ptr<Request>> requests; // by post's index
-  std::vector<bool> isZeroCopy;                   // by post's index
-  // Whether a recompute makes the stash of a piece. Indexed by stage, then
-  // piece.
+  std::vector<std::unique_ptr<Stash>> stashes;    // by memoryOf[buffer]
+  std::vector<std::unique_ptr<Request>> requests; // by index of the post
+  std::vector<bool> isZeroCopy;                   // by index of the post
+  // Whether a recompute, and not the forward, makes the stash of a piece.
+  // Indexed by stage, then piece.
   std::vector<bool> recomputed;
-  Block shares;      // parts of a loss
-  LastUses lastUses; // by entry of `memoryOf`
+  Block shares;      // for the losses of the parts of a micro-batch
+  LastUses lastUses; // by memoryOf[buffer]
   uint32_t groupEnd = 0;
 
-  // A step that was put on the queues completely.
+  // An instruction whose times the device measures.
   struct Timed {
-    uint64_t section; // its number in a trace
+    uint64_t section; // Trace::Section::number
     uint32_t instruction;
     Event begin, end;
   };
   struct QueuedStep {
     uint64_t step;
-    std::optional<uint64_t> pass;        // the pass, if it is an evaluation
-    uint64_t losses;                     // number of its loss
+    std::optional<uint64_t> pass; // set if this is a pass of an evaluation
+    uint64_t losses;              // its entry is losses[this % losses.size()]
     std::optional<ElementType> lossType; // none if this worker has no loss
     Event end;
     std::vector<Timed> timed; // only on an asynchronous device
   };
-  std::deque<QueuedStep> queuedSteps; // oldest first; not reported yet
-  // Host memory for the losses of the queued steps and the current step, used
-  // in turn. Also host memory for the flags of these steps, in the order of
+  std::deque<QueuedStep> queuedSteps; // not reported yet; oldest first
+  // Host memory for the losses of the queued steps and the current step. Step
+  // after step uses the next entry, cyclically. `flagsRead` has the same
+  // entries for the flags: an entry has all flags of a step, in the order of
   // `flags`.
   std::vector<Block> losses;
   std::vector<Block> flagsRead;
@@ -284,20 +294,22 @@ private:
   uint32_t end = 0;
   uint64_t step = 0;
   uint64_t steps = 0;
-  // For a profile: the time at which the step began, on the host or on the
-  // device, and the instructions that are timed on the device.
+  // The time at which the current step began: on the host's clock, or on an
+  // asynchronous device. `timed` has the instructions of this step that the
+  // device measures.
   int64_t stepBegin = 0;
   Event stepBeginOnDevice;
   std::vector<Timed> timed;
-  // For a trace: the timed instructions of steps that have ended on an
-  // asynchronous device, oldest first.
+  // For a trace on an asynchronous device: the measured instructions of each
+  // step that has ended, oldest first.
   std::deque<std::vector<Timed>> tracedOnDevice;
 
-  // During an evaluation: the current pass, and the weights that it uses.
+  // During an evaluation: the current pass, the weights that it uses, and a
+  // copy of `memoryOf` from before the pass.
   std::optional<uint64_t> pass;
   std::map<Key, Bytes> evaluatedWeights;
   std::vector<uint32_t> memoryBeforePass;
-  std::vector<bool> evaluated; // by instruction, whether a pass runs it
+  std::vector<bool> evaluated; // by instruction: whether a pass runs it
   double sumOfPasses = 0;
 
   std::map<Key, uint64_t> haltedIn; // the step in which a replica halted
@@ -305,9 +317,9 @@ private:
   uint64_t executed = 0;
   int64_t meterStart = 0;
   bool hasWarmedUp = false;
-  uint64_t allocated = 0;           // bytes allocated for the arena
+  uint64_t allocated = 0;           // bytes of the arena
   std::vector<uint64_t> arenaInUse; // by instruction
-  uint64_t stashBefore = 0;         // before the next instruction
+  uint64_t stashBefore = 0; // bytes of stashes before the next instruction
   uint64_t peakStash = 0;
   uint64_t peak = 0;
 };

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The last uses of each part of the arena by a queue. A device may receive into
-// memory only after the last use of this memory. It may send the contents of
-// memory only after they were written. Buffers can share memory, completely or
-// partly. So uses are recorded for cells and not for buffers. The arena is
-// divided into cells at the beginning and the end of each buffer.
+// The last use of each part of a worker's arena by a queue of the device. A
+// device may receive into memory only after the last use of this memory. It may
+// send the contents of memory only after they were written. Buffers can share
+// memory, completely or partly. So uses are recorded for cells and not for
+// buffers. The arena is cut at the beginning and the end of every buffer. A
+// cell is the memory between two neighbouring cuts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,11 +30,12 @@ public:
   explicit LastUses(const program::WorkerT &worker);
 
   /// Records that the queue uses the memory of `buffer` before `event`.
-  /// Requires that `event` is later than the events of earlier calls.
+  /// Requires that `event` is later in the queue than the events of earlier
+  /// calls.
   void note(uint32_t buffer, bool writes, const Event &event);
 
-  /// The point after the last use of any memory of `buffer`, and after the last
-  /// write to it.
+  /// The point of the queue after the last use of any memory of `buffer`, and
+  /// the point after the last write to any memory of `buffer`.
   Event lastUse(uint32_t buffer) const;
   Event lastWrite(uint32_t buffer) const;
 
@@ -46,8 +48,8 @@ private:
   };
   template <typename Member> Event latest(uint32_t buffer, Member which) const;
 
-  std::vector<Cell> cells;   ///< the cells of the arena, ascending
-  std::vector<Range> ranges; ///< the cells of each buffer; empty for a stash
+  std::vector<Cell> cells;   ///< ascending by address
+  std::vector<Range> ranges; ///< by buffer: its cells; empty for a stash
 };
 
 /// The later of two points of one queue.

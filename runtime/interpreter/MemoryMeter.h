@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A meter for the memory of stashes. The interpreter owns the arena and knows
-// its size. Stashes belong to stages (a transformer's stash consists of
-// tensors), so their size must be measured.
+// A meter for the memory of stashes. The interpreter knows the size of the
+// arena, because it allocates it. It does not know the size of a stash, because
+// the stage allocates it. For example, the stash of a transformer consists of
+// tensors. So the size of stashes is measured.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,15 +19,16 @@
 
 namespace chimera::runtime {
 
-/// Counts the bytes outside the arena that belong to the stages of the current
-/// thread. The interpreter reads it on its own thread between instructions,
-/// when only stashes and permanent data of stages are allocated. The value
-/// before the first instruction counts as zero.
+/// Counts the bytes outside the arena that the stages of the current thread
+/// have allocated. The interpreter reads the meter on its own thread between
+/// instructions. At these times, stages have allocated only stashes and
+/// permanent data. To leave out the permanent data, the interpreter subtracts
+/// the value that it read before the first instruction.
 class MemoryMeter {
 public:
   virtual ~MemoryMeter() = default;
-  /// The bytes that count now. Negative if this thread freed memory that
-  /// another thread had allocated.
+  /// The number of bytes now. It can be negative, if this thread freed memory
+  /// that another thread had allocated.
   virtual int64_t currentBytes() const { return 0; }
 };
 

@@ -104,8 +104,7 @@ void Durations::add(int64_t nanoseconds) {
   largest = std::max(largest, nanoseconds);
   if (samples.size() < kMaxSamples)
     return;
-  // From now on, keep half as many samples: drop every second one, and double
-  // the distance of new ones.
+  // Drop every second sample. From now on, take a sample half as often.
   stride *= 2;
   for (size_t i = 0; i < samples.size() / 2; ++i)
     samples[i] = {samples[2 * i].nanoseconds, stride};
@@ -136,8 +135,9 @@ int64_t Durations::median() const {
 void Profile::add(const Instruction &instruction, const Instruction *posted,
                   int64_t nanoseconds) {
   const Key key = keyOf(instruction, posted);
-  // The time of an optimizer step is not converted: its label names all
-  // micro-batches of its gradient.
+  // The time of an optimizer step is not converted. An optimizer step does not
+  // compute for each micro-batch: its micro_batches() are those whose gradients
+  // were summed.
   if (key.group == Key::Action && key.opcode != Opcode::OptimizerStep)
     nanoseconds = nanoseconds * std::max<int64_t>(1, instruction.parts()) /
                   std::max<int64_t>(1, instruction.micro_batches());
@@ -166,7 +166,7 @@ std::vector<int64_t> Profile::pack() const {
     for (const Durations::Sample &sample : durations.samples)
       packed.insert(packed.end(), {sample.nanoseconds, sample.weight});
   };
-  // The first entry has the durations of the steps; its key is not used.
+  // The first entry has the durations of the steps. Its key has no meaning.
   add({}, laterSteps);
   for (const auto &[key, durations] : times)
     add(key, durations);
@@ -248,8 +248,7 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
             toJson(durations);
     list.push_back(std::move(entry));
   }
-  // Bytes that are not UTF-8 are replaced, because the program's name may have
-  // some.
+  // The program's name may have bytes that are not UTF-8. They are replaced.
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The times of each kind of action on each stage, and of a rank's waits for
-// each kind of message. The compiler can read them as costs. All times are in
-// nanoseconds.
+// The durations of each kind of action on each stage, and of a rank's waits for
+// each kind of message. The compiler can read these durations as costs. All
+// times are in nanoseconds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@
 namespace chimera::runtime {
 
 /// The durations of one kind of event. Count, total, minimum and maximum are
-/// exact. The median is computed from about 2,000 to 4,000 evenly spaced
-/// samples.
+/// exact. The median is exact for less than 4,096 durations. For more
+/// durations, it is computed from 2,048 to 4,095 evenly spaced ones.
 class Durations {
 public:
   void add(int64_t nanoseconds);
@@ -33,7 +33,7 @@ public:
 
   uint64_t count() const { return number; }
   int64_t total() const { return sum; }
-  /// These require a count of at least 1.
+  /// The next three functions require a count of at least 1.
   int64_t min() const { return smallest; }
   int64_t max() const { return largest; }
   int64_t median() const;
@@ -54,9 +54,10 @@ private:
 /// The durations of one rank.
 class Profile {
 public:
-  /// A kind of event. It is an action (`index` is the stage), or the post of a
-  /// transfer or the wait for it (`opcode` is the post's, `index` is the kind
-  /// of the value), or anything else that a worker does.
+  /// A kind of event. For an action, `index` is the stage. For the post of a
+  /// message or all-reduce, and for the wait for it, `opcode` is the opcode of
+  /// the post, and `index` is the kind of the value. All other instructions are
+  /// in group Other.
   struct Key {
     enum Group : int64_t { Action, Wait, Post, Other } group;
     program::Opcode opcode;
@@ -65,25 +66,26 @@ public:
     auto operator<=>(const Key &) const = default;
   };
 
-  /// Adds the duration of an instruction. `posted` is the post that a wait
-  /// completes; null for other instructions. The duration of an action is
-  /// converted to one whole micro-batch: divided by the number of micro-batches
-  /// that it covers, or multiplied by the number of parts if it covers one
-  /// part.
+  /// Adds the duration of an instruction. If the instruction is a wait,
+  /// `posted` is the post that it completes, otherwise null. The duration of an
+  /// action is converted to the duration for one whole micro-batch: it is
+  /// divided by the number of micro-batches that the action covers, or
+  /// multiplied by the number of parts if the action covers one part. The
+  /// duration of an optimizer step is not converted.
   void add(const program::Instruction &instruction,
            const program::Instruction *posted, int64_t nanoseconds);
   void addStep(int64_t nanoseconds);
 
-  /// The durations without those of the first step, which opens connections and
-  /// allocates memory. Kinds of events that exist only in the first step are
-  /// included.
+  /// The durations in all steps except the first. In the first step, ranks open
+  /// connections and allocate memory. If a kind of event occurs only in the
+  /// first step, its durations in this step are included.
   const std::map<Key, Durations> &durations() const { return times; }
-  /// The durations of all steps except the first; the duration of the first
+  /// The durations of all steps except the first, and the duration of the first
   /// step.
   const Durations &steps() const { return laterSteps; }
   int64_t firstStep() const { return first; }
 
-  /// Conversion to plain memory and back.
+  /// Conversion to a list of numbers, to send it to another rank, and back.
   std::vector<int64_t> pack() const;
   static Profile unpack(const std::vector<int64_t> &packed);
 
@@ -94,22 +96,22 @@ private:
   int64_t first = 0;
 };
 
-/// The stages, the device and the threads with which a profile was made. The
-/// program does not state them.
+/// Facts about a run that influence its times and are not in the program.
 struct Computed {
-  std::string stages;   ///< kind of the stages, as in --stages
-  std::string device;   ///< as in --device
+  std::string stages;   ///< the kind of stages: the value of --stages
+  std::string device;   ///< the value of --device
   uint32_t threads = 1; ///< threads of one rank
-  /// The host's cores for each of its ranks; 0 if ranks compute on no cores.
+  /// The number of cores of a host divided by the number of its ranks. 0 if the
+  /// ranks do not compute on cores.
   double coresPerRank = 0;
 };
 
 /// A JSON document with the profiles of the ranks and the step times of rank
 /// `root`. It has the durations of each stage's actions, over all replicas, and
-/// the durations of each rank's waits and posts. It also says what was
-/// measured: the model, the layers of each stage, the optimizer, the sizes of a
-/// step, and the devices that computed. From this a reader can compute the time
-/// of a layer, and predict times for other stages or micro-batch sizes.
+/// the durations of each rank's waits and posts. It also has the model, the
+/// layers of each stage, the optimizer, the sizes of a step, and the kind of
+/// device. From these facts a reader can compute the time of a layer, and
+/// predict times for other stages or micro-batch sizes.
 std::string formatProfile(const program::ProgramT &program,
                           const std::vector<Profile> &ranks, uint32_t root,
                           const Computed &computed);

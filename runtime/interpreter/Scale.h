@@ -12,36 +12,39 @@
 
 namespace chimera::runtime {
 
-/// The total weight of the losses of micro-batches [first, first + count) of a
-/// step, in all copies. This is count·W if each loss is a mean.
+/// The sum of the weights (DataSource::weight) of micro-batches [first, first +
+/// count) of a step, over all W data-parallel copies. The mean loss is the sum
+/// of the losses divided by this weight. If each loss is a mean, every weight
+/// is 1 and the result is count·W.
 double totalWeight(const program::ProgramT &program, DataSource &data,
                    uint64_t step, uint32_t first, uint32_t count);
 
-/// The factor for the gradients of these micro-batches: 1 / weight, or 0 if the
-/// weight is 0. If the factor is 0, the update is left out, so weights and
-/// optimizer state do not change. Every rank can compute the factor without
-/// communication.
+/// The factor for the gradient sum of these micro-batches: 1 / totalWeight, or
+/// 0 if the total weight is 0. If the factor is 0, the update is left out:
+/// weights and optimizer state do not change. Every rank can compute the factor
+/// without communication.
 double gradientScale(const program::ProgramT &program, DataSource &data,
                      uint64_t step, uint32_t first, uint32_t count);
 
-/// Writes to `loss` the sum of its `parts` shares, which are contiguous in
-/// `shares`.
+/// Adds the losses of the parts of a micro-batch and writes the sum to `loss`.
+/// The losses are contiguous in `shares`. `parts` is their number.
 void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
 
-/// The loss of a step: the bits of the sum over all N·W micro-batches, and the
-/// sum divided by their weight.
+/// The loss of a step. It covers the N micro-batches of each of the W
+/// data-parallel copies. `sum` has the bits of the sum of their losses, in the
+/// type of the loss. `mean` is the sum divided by totalWeight.
 struct Loss {
   uint64_t sum;
   double mean;
-  bool hasWeight = true; ///< false if the weight is 0; then the mean is 0
+  bool hasWeight = true; ///< if false, the total weight and the mean are 0
 };
 
-/// Reads a sum of losses whose total weight is `weight`. Throws
-/// std::runtime_error if the weight is negative or not a number.
+/// Converts a sum of losses. `weight` is the total weight of these losses.
+/// Throws std::runtime_error if the weight is negative or not a number.
 Loss readLoss(ConstBytes sum, ElementType type, double weight);
 
-/// The mean loss of an evaluation. Throws std::runtime_error unless the weight
-/// is positive.
+/// The mean loss of an evaluation: sum / weight. Throws std::runtime_error
+/// unless the weight is positive.
 double evaluationLoss(double sum, double weight);
 
 } // namespace chimera::runtime

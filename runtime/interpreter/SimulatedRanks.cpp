@@ -68,7 +68,8 @@ void SimulatedRanks::evaluate() {
   runAll();
 }
 
-/// Runs until the ranks have finished everything that was begun.
+/// Runs all ranks until they have finished the run or the evaluation that was
+/// begun.
 void SimulatedRanks::runAll() {
   std::vector<simulated::Simulation::Host> hosts;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {

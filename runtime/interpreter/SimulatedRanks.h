@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The interpreters of all ranks, each on a device of one simulation. One thread
-// advances them, one instruction at a time. The seed decides which one advances
-// next.
+// The interpreters of all ranks of a run. Each has its own simulated device.
+// One thread runs all interpreters, one instruction at a time. The seed
+// determines which interpreter or device advances next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,39 +24,42 @@ class SimulatedRanks {
 public:
   struct Options {
     uint64_t seed = 0;
-    /// The message model; by default the one that the program was proven under.
+    /// The message model. If it is not set, the model for which the program was
+    /// proven.
     std::optional<program::MessageModel> model = {};
-    /// Whether each host advances only when its queues are empty, as on a
-    /// synchronous device.
+    /// Whether a host runs its next instruction only when all queues of its
+    /// device are empty. So the device behaves like a synchronous device.
     bool synchronousHosts = false;
     Interpreter::Options interpreter = {};
-    /// Called for evaluations with the rank, the step and the loss, in place of
-    /// the interpreters' own callbacks.
+    /// Called instead of interpreter.evaluation.onLoss if set, with the rank,
+    /// the number of steps before the evaluation, and the mean loss.
     std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
-    std::function<Status &(uint32_t)> statusOf; ///< by rank; required
-    /// For tests: returns true for an ordering that the simulation is to leave
-    /// out.
+    /// Returns the status entry of a rank. Required.
+    std::function<Status &(uint32_t)> statusOf;
+    /// For tests: if it returns true, the simulation ignores this ordering
+    /// between two operations.
     std::function<bool(const simulated::Label &, simulated::Ordering)> ignores =
         {};
   };
 
   /// Creates the interpreters. Requires a verified program. Throws the
-  /// interpreters' exceptions.
+  /// exceptions of the constructor of Interpreter.
   SimulatedRanks(const program::ProgramT &program, const StageFactory &factory,
                  DataSource &data, const Options &options);
 
   using OnStep = std::function<void(uint32_t, uint64_t, std::optional<Loss>)>;
 
   /// Runs all ranks to the end. Calls `onStep` with the rank, the step and its
-  /// loss. Throws std::runtime_error if nothing can advance although not all
-  /// ranks have ended, or, at the end, if two uses of memory were not ordered.
-  /// Also throws the exceptions of operations. Call it once.
+  /// loss. Throws std::runtime_error if no rank and no device can advance
+  /// before all ranks have ended. At the end, throws std::runtime_error if two
+  /// conflicting uses of the same memory were not ordered. Also throws the
+  /// exceptions of operations. Call it once.
   void run(uint64_t steps, const OnStep &onStep);
   /// Evaluates the model after `run`. Throws the same exceptions.
   void evaluate();
 
   Interpreter &rank(uint32_t rank) { return *ranks.at(rank); }
-  /// The rank that was running when a call threw.
+  /// If a member function threw: the rank whose code threw.
   uint32_t current() const { return running; }
   const simulated::Simulation &world() const { return simulation; }
 

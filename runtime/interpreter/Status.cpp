@@ -27,8 +27,8 @@ int64_t chimera::runtime::steadyNanoseconds() {
 
 void Status::fail(const std::string &text) {
   if (isFailing.exchange(1) != 0) {
-    // Another thread is writing the reason. Wait for it, because the caller
-    // reads it next.
+    // Another thread is writing the reason. Wait until the reason is complete,
+    // because the caller may read it after this call.
     for (int i = 0; i < 1000 && state.load() != Failed; ++i)
       sched_yield();
     return;

@@ -15,40 +15,43 @@
 
 namespace chimera::runtime {
 
-/// The host's steady clock in nanoseconds, comparable between processes.
+/// The time of the host's steady clock in nanoseconds. All processes of a host
+/// read the same clock.
 int64_t steadyNanoseconds();
 
 /// The entry of one rank in the status page. It is in shared memory, so it has
-/// no pointers, and zero is a valid initial value.
+/// no pointers. An entry with all bytes zero is valid.
 struct alignas(64) Status {
   enum State : uint32_t {
-    Absent,     ///< not started, or on another host
-    Starting,   ///< allocating, initialising weights
-    Running,    ///< at `instruction` of step `step`
-    Finishing,  ///< after the last step: gathering results
-    Saving,     ///< the root saves
-    Evaluating, ///< at `instruction` of a pass, after `step` steps
-    Done,       ///< may exit
-    Failed      ///< ended by the error in `reason`
+    Absent,     ///< not started yet, or on another host
+    Starting,   ///< allocating memory, initialising weights
+    Running,    ///< at instruction `instruction` of step `step`
+    Finishing,  ///< after the last step: collecting results
+    Saving,     ///< the root rank is saving results
+    Evaluating, ///< at `instruction` of a pass; `step` steps have ended
+    Done,       ///< finished; the process may exit
+    Failed      ///< the error in `reason` ended the rank
   };
 
   std::atomic<uint32_t> state;
   std::atomic<int32_t> pid;
   std::atomic<uint64_t> step;
   std::atomic<uint32_t> instruction;
-  /// The time at which it got there, by steadyNanoseconds.
+  /// The time, by steadyNanoseconds, at which the rank entered this state or
+  /// reached this instruction.
   std::atomic<int64_t> since;
-  /// Not 0 if the device still has to run instructions that the host has
-  /// enqueued. The next three fields are then the position of the device.
+  /// Not 0 if the device has not yet run all instructions that the host has
+  /// enqueued. In this case, the next three fields have the instruction of the
+  /// device, its step, and the time at which the device reached it.
   std::atomic<uint32_t> isBehind;
   std::atomic<uint32_t> deviceInstruction;
   std::atomic<uint64_t> deviceStep;
   std::atomic<int64_t> deviceSince;
   /// Whether a thread has begun to write the reason of a failure.
   std::atomic<uint32_t> isFailing;
-  /// The state in which it failed.
+  /// The state of the rank before the failure.
   std::atomic<uint32_t> failedIn;
-  /// A text that ends with a zero byte; valid when the state is Failed.
+  /// The error text, with a zero byte at its end. Valid if the state is Failed.
   std::array<char, 1000> reason;
 
   void enter(State next) {
@@ -67,8 +70,8 @@ struct alignas(64) Status {
     isBehind.store(1, std::memory_order_release);
   }
   void deviceIsIdle() { isBehind.store(0, std::memory_order_release); }
-  /// Records a failure; only the first one of a rank is kept. Several threads
-  /// of the process may call it at once.
+  /// Records a failure of the rank. Later failures are ignored. Several threads
+  /// of the process may call it at the same time.
   void fail(const std::string &text);
 };
 

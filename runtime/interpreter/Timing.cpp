@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// On a synchronous device, the host reads its clock before and after an
-// instruction. An asynchronous device has its own clock: its queue records a
-// point before and a point after the operations of an instruction. The time
-// between two points is known when both have passed.
+// The measurement of instructions, for profiles and traces. On a synchronous
+// device, the host reads its clock before and after each instruction. An
+// asynchronous device has its own clock. For it, the host enqueues one event
+// before and one event after the operations of an instruction. When the device
+// has passed the two events, the time between them is known.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,19 +55,19 @@ void Interpreter::profileStep(const QueuedStep &step) {
   stepBeginOnDevice = step.end;
 }
 
-/// Keeps the recorded points of a step that has ended. They become times at the
-/// end of the run, unless later steps replace the step in the trace.
+/// Keeps the events of a step that has ended. At the end of the run,
+/// traceDevice converts the events of the last steps to times.
 void Interpreter::keepForTrace(QueuedStep &step) {
   tracedOnDevice.push_back(std::move(step.timed));
-  // An entry has one section. Only the entry of the first step also has the
-  // prologue.
+  // An entry has the events of one section. Only the entry of the first step
+  // has two sections: the prologue and the body.
   while (tracedOnDevice.size() > options.trace->mostSections())
     tracedOnDevice.pop_front();
 }
 
-/// Adds the last steps to the trace, in times of the host's clock. The two
-/// clocks are related through one moment: after the wait below, the last point
-/// on the device has just passed.
+/// Adds the last steps to the trace, in times of the host's clock. To relate
+/// the two clocks, the host waits for an event and then reads its own clock: at
+/// this moment, the device has just passed the event.
 void Interpreter::traceDevice() {
   const Event last = compute->recordTime();
   device.waitFor(last, options.timeout);

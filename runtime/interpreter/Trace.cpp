@@ -25,8 +25,8 @@ Trace::Trace(const program::ProgramT &program, const program::WorkerT &worker,
   sections.reserve(most);
 }
 
-/// Only the first sections allocate memory. Later sections reuse the memory of
-/// the oldest one.
+/// Allocates memory for the first `most` sections. A later section reuses the
+/// memory of the oldest section.
 void Trace::begin(uint64_t section) {
   if (sections.size() < most) {
     sections.emplace_back();

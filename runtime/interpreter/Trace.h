@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The times of each instruction of a rank, for the last steps of a run. A run
-// may be stopped after any step, so every step is recorded. The memory is
-// allocated once; new steps overwrite the oldest. TraceFormat.h converts a
-// trace to events.
+// The times of each instruction of a rank in the last steps of a run. A run may
+// be stopped after any step, so every step is recorded, and a new step
+// overwrites the oldest one. Memory is allocated only for the first steps.
+// TraceFormat.h converts a trace to a file of events.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,9 @@ public:
     uint32_t instruction;
     int64_t begin, end; ///< nanoseconds of a steady clock
   };
-  /// One execution of a section of the worker's stream. The prologue has number
-  /// 0. A body or the epilogue has the number of its step, from 1.
+  /// One execution of a section of the worker's instructions: the prologue, the
+  /// body or the epilogue. The number of the prologue is 0. The number of a
+  /// body or of the epilogue is the number of its step, from 1.
   struct Section {
     uint64_t number = 0;
     std::vector<Span> spans; ///< in execution order
@@ -37,17 +38,16 @@ public:
 
   /// A trace that records nothing.
   Trace() = default;
-  /// Allocates memory for the sections of the last `steps` steps of `worker`.
+  /// A trace that keeps the sections of the last `steps` steps of `worker`.
   Trace(const program::ProgramT &program, const program::WorkerT &worker,
         uint64_t steps);
 
-  /// The number of sections that show `steps` whole steps. Without a flush, a
-  /// step begins in the section of the step before, so one more section is
-  /// needed.
+  /// The number of consecutive sections that contain `steps` whole steps.
+  /// Without a flush, the first actions of a step are in the section of the
+  /// previous step, so one more section is needed.
   static uint64_t sectionsOf(const program::ProgramT &program, uint64_t steps);
 
-  /// Adds a span. Requires that sections come in order, and the spans of a
-  /// section too.
+  /// Adds a span. Requires that spans are added in execution order.
   void add(uint64_t section, const Span &span) {
     if (sections.empty() || sections.back().number != section)
       begin(section);
@@ -56,11 +56,12 @@ public:
   /// Adds `nanoseconds` to all times.
   void shift(int64_t nanoseconds);
 
-  /// The maximum number of sections; the recorded sections, oldest first.
+  /// The maximum number of sections that the trace keeps, and the sections that
+  /// it has now, oldest first.
   size_t mostSections() const { return most; }
   std::span<const Section> kept() const { return sections; }
 
-  /// Conversion to plain memory and back.
+  /// Conversion to a list of numbers, to send it to another rank, and back.
   std::vector<int64_t> pack() const;
   static Trace unpack(std::span<const int64_t> packed);
 
@@ -68,7 +69,7 @@ private:
   void begin(uint64_t section);
 
   size_t most = 0;
-  size_t mostSpans = 0; ///< of one section
+  size_t mostSpans = 0; ///< the maximum number of spans of a section
   std::vector<Section> sections;
 };
 

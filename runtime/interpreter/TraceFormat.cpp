@@ -90,17 +90,18 @@ public:
   }
 
 private:
-  /// One end of a message. An arrow needs both ends.
+  /// One end of the arrow of a message: the action that computes or uses the
+  /// value.
   struct End {
     std::string name;
-    int64_t middle; ///< the middle of its action
+    int64_t middle; ///< the time in the middle of the action
     uint32_t peer;
   };
   struct Arrow {
     std::optional<End> from, to;
   };
-  /// The key of a message: the copy, the section, the sender, the receiver, and
-  /// the position of the message among the messages of this pair in the
+  /// Identifies a message: the copy, the section, the sender, the receiver, and
+  /// the number of messages from this sender to this receiver before it in the
   /// section.
   using MessageKey =
       std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, uint64_t>;
@@ -148,16 +149,17 @@ private:
     }
   }
 
-  /// The number of the micro-batch over all steps of the trace, as in the
-  /// compiler's traces.
+  /// The number of the micro-batch. The numbers continue from step to step, as
+  /// in the compiler's traces. The first step of the trace begins with 0.
   uint64_t microBatchOf(const Instruction &instruction) const {
     return (sectionStep - firstStep) * program.micro_batches +
            instruction.micro_batch();
   }
 
   /// The micro-batches of an action in the compiler's notation (Timeline.h):
-  /// "3", "2-3", "3a". A "'" follows for each further stage that the worker has
-  /// of the pipeline.
+  /// "3", "2-3", "3a". If a worker has several stages of a pipeline, actions of
+  /// its second stage have "'" at the end, and actions of its third stage have
+  /// "'2".
   std::string coverOf(const Instruction &of, uint32_t stage) const {
     const uint64_t first = microBatchOf(of), count = of.micro_batches();
     std::string cover = std::to_string(first);
@@ -283,13 +285,15 @@ private:
       case Opcode::Split:
       case Opcode::Join:
       case Opcode::Rename:
-        break; // no time is spent
+        break; // these instructions take no time
       }
     }
     findArrows(section);
   }
 
-  /// Whether an action computes the value of a message, or uses it.
+  /// Whether `action` is an action of `stage` that has the pipeline,
+  /// micro-batch, part and direction of a message. Such an action computes or
+  /// uses the value of the message.
   static bool isOf(const Instruction &action, const Instruction &message,
                    uint32_t stage) {
     const bool isForward = action.opcode() == Opcode::Forward;
@@ -301,11 +305,12 @@ private:
            action.part() == message.part();
   }
 
-  /// The two ends of a message are in the same section: the k-th send to a
-  /// worker is received by its k-th receive from this worker.
+  /// Finds the sending ends and the receiving ends of messages in a section.
+  /// Both ends of a message are in the same section. The k-th receive from a
+  /// worker receives the k-th send of that worker to this worker.
   void findArrows(const Trace::Section &section) {
-    std::map<uint32_t, uint64_t> sent, received; // by the other worker
-    std::map<uint32_t, MessageKey> awaited;      // by the receive's index
+    std::map<uint32_t, uint64_t> sent, received; // number of posts, by peer
+    std::map<uint32_t, MessageKey> awaited;      // by index of the post
     const std::vector<Trace::Span> &spans = section.spans;
     auto at = [&](size_t i) -> const Instruction & {
       return stream().instructions[spans[i].instruction];
@@ -354,7 +359,8 @@ private:
                               {"pid", std::get<0>(key)},
                               {"tid", thread}};
         if (!isStart)
-          event["bp"] = "e"; // ends in the enclosing action, not the next
+          // Bind to the enclosing action, not to the next one.
+          event["bp"] = "e";
         event["args"] = {{isStart ? "to" : "from", nameOf(end.peer)}};
         add(event);
       };
@@ -370,7 +376,7 @@ private:
   int64_t origin = 0;
   std::string text;
   std::map<MessageKey, Arrow> arrows;
-  // The copy, worker and step whose events are being added.
+  // The copy, the worker and the step of the events that are currently added.
   uint32_t process = 0, worker = 0;
   uint64_t sectionStep = 0;
 };

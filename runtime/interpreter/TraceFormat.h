@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The file format for the events of a run. It is the format of the compiler's
-// predicted events (compiler/schedule/timeline/ChromeTrace.h), so people and
-// scripts can compare both and find what is late.
+// The file format for the events of a run. The compiler writes its predicted
+// events in the same format (compiler/schedule/timeline/ChromeTrace.h). So
+// people and scripts can compare the two files and find events that are late.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,29 +22,33 @@
 
 namespace chimera::runtime {
 
-/// Returns JSON in the Trace Event Format (Google). Each copy is a process and
-/// each worker a thread. Complete events have `ts` and `dur` in microseconds;
-/// time 0 is the first event. Events of a worker do not overlap.
+/// Returns JSON in the Trace Event Format (Google). A data-parallel copy is
+/// shown as a process and a worker as a thread. Complete events have `ts` and
+/// `dur` in microseconds. Time 0 is the beginning of the first event. Events of
+/// a worker do not overlap.
 ///
 /// - An action has its kind as category and the arguments `worker`, `kind`,
-///   `pipeline`, `stage` and `micro_batch`. It has `micro_batches` if it covers
-///   several, and `part` and `parts` if it covers a part of one. If there are
-///   several steps, it has its `step`, from 0, and micro-batches are numbered
-///   over all steps.
+///   `pipeline`, `stage` and `micro_batch`. If the action covers several
+///   micro-batches, it has `micro_batches`, their number. If it covers a part
+///   of a micro-batch, it has `part` and `parts`. If the trace has several
+///   steps, the action has `step`, from 0, and the numbers of micro-batches
+///   continue from step to step.
 /// - "update of stage 1" has the category `update`, "wait for all-reduce of
 ///   stage 1" has the category `wait`.
 /// - Waits for messages ("receive activation 3") have the category `message
 ///   wait`. Posts of messages and starts of all-reduces have `post`. Loads and
 ///   everything else have `other`.
-/// - A message is an arrow: a flow event "s" in the action that computed its
-///   value, and a flow event "f" in the action that used it.
+/// - A message is shown as an arrow: a flow event "s" in the action that
+///   computed the value, and a flow event "f" in the action that used the
+///   value.
 ///
-/// `otherData` has the number of the first step, from 1, the number of steps,
-/// and, as in a profile, `threads` and `cores_per_rank`. If ranks had several
-/// clocks, `clockError` is the maximum error of
-/// their times in nanoseconds. Requires that the times of all `ranks` have been
-/// converted to one clock. Sections that are older than the newest ones of all
-/// ranks are left out.
+/// `otherData` has `first_step` (from 1), `steps` (their number), and, from
+/// `computed`, `threads` and `cores_per_rank`. `clockError` is set if ranks had
+/// several clocks. It is the maximum error of their times in nanoseconds,
+/// written as `largest_half_round_trip_ns`. Requires that the times of all
+/// `ranks` have been converted to one clock. If the ranks ended at different
+/// steps, sections that are too old compared with the newest section of any
+/// rank are left out.
 std::string formatTrace(const program::ProgramT &program,
                         const std::vector<Trace> &ranks,
                         std::optional<int64_t> clockError,

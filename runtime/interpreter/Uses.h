@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The uses of buffers by instructions. The runtime derives everything it knows
-// about the lifetime of values from here: the bytes in use (ArenaUse.h), the
-// messages that need no copy (ZeroCopy.h), and the points that messages must
-// wait for (LastUses.h).
+// The uses of buffers by instructions. The runtime derives everything that it
+// knows about the lifetimes of values from forEachUse: the bytes in use
+// (ArenaUse.h), the messages that need no copy (ZeroCopy.h), and the
+// computations that a message must wait for (LastUses.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,19 +25,20 @@ enum class Use {
   Read,
   Write,  ///< writes a new value without reading the old one
   Update, ///< replaces a value that it reads
-  /// The value continues in the same bytes under other buffer numbers: this
-  /// buffer number ends (Leave) or begins (Enter).
+  /// A split or join gives other buffer numbers to a value, which stays in the
+  /// same bytes. The value leaves its old buffer numbers (Leave) and enters its
+  /// new ones (Enter).
   Leave,
   Enter,
-  /// A wait: until here, the operation that it completes has read or written
-  /// the buffer.
+  /// The instruction is a wait. The message or all-reduce that it completes may
+  /// read (EndOfRead) or write (EndOfWrite) the buffer until this wait ends.
   EndOfRead,
   EndOfWrite,
 };
 
 /// Calls `visit(buffer, Use)` once for each buffer that an instruction of the
-/// worker uses, first for those that it reads. A transfer or an all-reduce uses
-/// its buffers both at its post and at its wait.
+/// worker uses: first for its operands, then for its other results. A message
+/// or an all-reduce uses its buffers at its post, and again at its wait.
 template <typename Visit>
 void forEachUse(const program::WorkerT &worker,
                 const program::Instruction &instruction, const Visit &visit) {

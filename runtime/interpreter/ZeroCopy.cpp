@@ -21,8 +21,8 @@ bool isInArena(const program::Buffer &buffer) {
   return !program::isStash(buffer.kind());
 }
 
-/// An instruction that uses memory of a block. An update reads before it
-/// writes, so it counts as a read.
+/// An instruction that uses memory of a block. `reads` is false only if the
+/// instruction overwrites the memory without reading it.
 struct Touch {
   uint32_t instruction;
   bool reads;
@@ -82,14 +82,15 @@ private:
     });
   }
 
-  /// Whether nothing reads the bytes of the block after the send at `post`, so
-  /// that the send may give them away.
+  /// Whether the send at `post` may pass the memory of the block to the
+  /// receiver. This is the case if no instruction reads the bytes of the block
+  /// after the wait for the send.
   bool isGivenAway(uint32_t post, uint32_t block) const {
     if (!exchangeable[block])
       return false;
     const std::vector<Touch> &list = touches[block];
     auto own = std::ranges::lower_bound(list, post, {}, &Touch::instruction);
-    // After the post, the next use must be the wait for this send.
+    // The next instruction that uses the block must be the wait for this send.
     auto wait = own + 1;
     if (wait == list.end() || wait->instruction != waits[post])
       return false;
@@ -97,8 +98,8 @@ private:
     if (wait + 1 != list.end() && (wait + 1)->instruction < sectionEnd)
       return !(wait + 1)->reads;
     // No later instruction of the section uses the block. With a flush, the
-    // same step follows, so its first use decides. Without a flush, the value
-    // may be passed to the next section.
+    // body runs again, so the next use is the first use in the body: it must
+    // not read. Without a flush, another section may follow and read the value.
     return program.updates == program::Updates::Flush && !list.front().reads;
   }
 
@@ -112,9 +113,9 @@ private:
   const program::ProgramT &program;
   const program::WorkerT &worker;
   const Blocks &blocks;
-  std::vector<bool> exchangeable;          // by block
-  std::vector<uint32_t> waits;             // by post
-  std::vector<std::vector<Touch>> touches; // by block, ascending
+  std::vector<bool> exchangeable; // by block
+  std::vector<uint32_t> waits;    // by index of the post: index of its wait
+  std::vector<std::vector<Touch>> touches; // by block, in order
 };
 } // namespace
 
@@ -134,9 +135,9 @@ Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
     if (blocks.bytes.empty() || buffer.offset() >= end) {
       blocks.bytes.push_back(0);
       end = buffer.offset();
-      // A piece of a gradient may begin at an unaligned offset, and other
-      // buffers may overlap with it. So the block begins at the aligned offset
-      // before it.
+      // If the buffer is a piece of a gradient, its offset may be unaligned.
+      // The block must begin at an aligned offset, so it begins at the last one
+      // before the buffer.
       begin = end - end % program.buffer_alignment;
     }
     end = std::max(end, buffer.offset() + buffer.bytes());

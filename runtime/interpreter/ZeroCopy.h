@@ -19,25 +19,30 @@
 
 namespace chimera::runtime {
 
-/// A worker's arena, divided into blocks at every place where no buffer is.
-/// Each block can be allocated separately, with the alignment of buffers.
+/// A worker's arena, divided into blocks. Buffers that overlap are in the same
+/// block, and no buffer is in two blocks. So each block can be allocated
+/// separately, with the alignment of buffers.
 struct Blocks {
   struct Location {
     uint32_t block;
     uint64_t offset; ///< in the block
   };
   std::vector<uint64_t> bytes;     ///< by block
-  std::vector<Location> locations; ///< by buffer; meaningless for a stash
+  std::vector<Location> locations; ///< by buffer; not used for a stash
 };
 
 Blocks blocksOf(const program::ProgramT &program,
                 const program::WorkerT &worker);
 
-/// For each instruction, whether it is a post whose message fills a whole block
-/// that can be exchanged for another block of the same size. Such a block has
-/// no state and nothing that a rename moves. If the post is a send, no
-/// instruction uses the block before its wait, and the next one that uses it
-/// overwrites it. Requires a verified program.
+/// For each instruction, whether it posts a message that can be passed without
+/// a copy. Requires a verified program. The message must satisfy these
+/// conditions:
+/// - Every buffer in the block of the message fills the whole block.
+/// - No buffer in the block is a state (weights or optimizer state), or an
+///   operand or result of a rename.
+/// - If the post is a send, no instruction uses the block between the post and
+///   its wait. After the wait, the next instruction that uses the block
+///   overwrites it.
 std::vector<bool> findZeroCopyMessages(const program::ProgramT &program,
                                        const program::WorkerT &worker,
                                        const Blocks &blocks);

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The `forwards` and `backward_parts` of a program's pipelines (program.fbs),
-// indexed by micro-batch. A *piece* is the part of a micro-batch, or the whole
+// A table of the division of micro-batches: for each micro-batch, the
+// micro-batches that its forward covers, and the parts that its backwards
+// cover. The table is made from the `forwards` and `backward_parts` of the
+// pipelines (program.fbs). A *piece* is the part of a micro-batch, or the whole
 // micro-batch, that one backward covers.
 //
 //===----------------------------------------------------------------------===//
@@ -33,8 +35,9 @@ public:
   /// Requires pipelines that verifyProgram accepts.
   explicit BackwardPieces(const ProgramT &program);
 
-  /// All functions accept micro-batches below 2N. N + m is micro-batch m of the
-  /// next step, and is divided in the same way as m.
+  /// N is the number of micro-batches of a step. All functions accept
+  /// micro-batches below 2N. Micro-batch N + m is micro-batch m of the next
+  /// step, which is divided in the same way as m. `inStep` converts N + m to m.
   uint32_t inStep(uint32_t m) const { return m < size() ? m : m - size(); }
   uint32_t pipelineOf(uint32_t m) const {
     return byMicroBatch[inStep(m)].pipeline;
@@ -43,7 +46,7 @@ public:
   uint32_t indexInPipeline(uint32_t m) const {
     return byMicroBatch[inStep(m)].index;
   }
-  /// The micro-batches below N that the forward of `m` covers.
+  /// The micro-batches that the forward of `m` covers, as numbers below N.
   Range forwardOf(uint32_t m) const { return byMicroBatch[inStep(m)].forward; }
   /// The number of pieces of a micro-batch.
   uint32_t partsOf(uint32_t m) const { return byMicroBatch[inStep(m)].parts; }

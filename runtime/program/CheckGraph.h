@@ -15,10 +15,11 @@
 
 namespace chimera::program {
 
-/// The limit on values in a graph, and on tensors of one kind in a layer.
+/// The maximum number of values in a graph, and of tensors of one kind (for
+/// example parameters or inputs) in a layer.
 inline constexpr uint32_t kMaxValues = 1 << 20;
 
-/// The first error in a package. Later errors are ignored.
+/// The first error that was found in a package. Later errors are ignored.
 struct FirstError {
   std::string where; ///< the beginning of a message, for example "layer 3: "
   std::string text;  ///< empty if there is no error
@@ -33,13 +34,14 @@ struct FirstError {
 void checkText(FirstError &error, const char *what, const std::string &text);
 void checkType(FirstError &error, TensorType type);
 
-/// Checks a graph. Fails
-/// - if an input has a role that is not in `takes`, or an output has one that
-///   is not in `makes`;
-/// - if two ports have the same role and index, or an index is not below the
-///   `count` of its role;
-/// - if a value is used before it is made, or made twice;
-/// - or if an argument of a call does not have the field that its kind needs.
+/// Checks a graph. Reports an error
+/// - if an input has a role that is not in `takes`, or an output has a role
+///   that is not in `makes`;
+/// - if two inputs or two outputs have the same role and index, or if an index
+///   is not below count(role);
+/// - if a value is used before it is defined, or defined twice;
+/// - if an argument of a call does not have exactly the fields that its kind
+///   needs.
 void checkGraph(FirstError &error, const GraphT &graph,
                 std::span<const Role> takes, std::span<const Role> makes,
                 const std::function<size_t(Role)> &count);

@@ -17,14 +17,15 @@ namespace chimera::program {
 
 namespace {
 
-// No model has more elements. Sizes below this limit can be multiplied by 16
-// and added without overflow.
+// The maximum number of elements of a tensor and of all parameters. No model
+// has more. Sizes below this limit can be multiplied by 16 and added without
+// overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 44;
 constexpr size_t kMaxLayers = 1 << 14;
 
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
 
-/// Finds the first error; ignores later ones.
+/// Finds the first error of a package.
 class Checker {
 public:
   explicit Checker(const PackageT &package) : package(package) {}
@@ -95,8 +96,9 @@ private:
                            parameter.start == Start::TruncatedNormal;
     if (hasBounds && !(parameter.low < parameter.high))
       fail("expected a lower bound below the upper one" + of);
-    // Nothing can be drawn from a range beyond 4 deviations: the error function
-    // is 1 to the last bit there.
+    // Refuse a range that is completely more than 4 deviations away from the
+    // mean. Farther away (about 8 deviations), the error function is 1 at both
+    // bounds, so no number could be drawn (drawTruncated).
     const double reach = 4 * parameter.deviation;
     if (parameter.start == Start::TruncatedNormal &&
         !(parameter.low < parameter.mean + reach &&
@@ -168,7 +170,7 @@ private:
         graphs.input_gradient_flops > kMost / 4 ||
         graphs.weight_gradient_flops > kMost / 4 || graphs.kept_bytes > kMost)
       return fail("expected numbers of operations below 2^61");
-    // Check the form of the hash, because it becomes a file name.
+    // Check the form of the hash, because it is used as a file name.
     const std::string &native = graphs.native;
     if (!native.empty() &&
         (native.size() != 64 ||
@@ -305,8 +307,8 @@ private:
       if (terms(*graphs) != terms(*kind.graphs[0]))
         return fail("expected equal numbers of weight terms for all numbers of "
                     "samples");
-      // The buffer of a part of a micro-batch is the part's share of the whole
-      // buffer.
+      // A part of a micro-batch uses a slice of the buffer of the micro-batch.
+      // So the bytes must be proportional to the number of samples.
       const LayerGraphsT &most = *kind.graphs[0];
       const auto share = [&](int64_t bytes, int64_t ofMost) {
         return __int128(bytes) * most.samples ==
@@ -325,7 +327,8 @@ private:
     });
   }
 
-  /// The tensors that a data source provides must have one row for each sample.
+  /// Checks the inputs of the first layer and the labels of the last layer. A
+  /// data source provides them, with one row for each sample.
   void checkFields() {
     const auto check =
         [&](const char *what, const std::vector<std::string> &names,

@@ -19,12 +19,13 @@ struct PlannedFile {
   uint64_t bytes;
 };
 
-/// Returns which files do not fit on their file systems now; empty if
-/// writeAtomically (Output.h) has room for all of them. Files on the same file
-/// system are added up. A file that will be replaced still takes its room while
-/// the new one is written. Files that are not regular, and file systems that do
-/// not report their size, count as having enough room. Call it before long work
-/// whose result goes into the files.
+/// Checks whether the file systems have enough space to write all `files` with
+/// writeAtomically (Output.h). Returns an error text, or an empty text if they
+/// have. The sizes of files on the same file system are added. If a file will
+/// be replaced, its space is not free yet when the new file is written. Files
+/// that are not regular, and file systems that do not report their size, are
+/// not checked. Call it before long work whose result is written to these
+/// files.
 std::string checkDiskSpace(const std::vector<PlannedFile> &files);
 
 } // namespace chimera::program

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Keys are the field names of program.fbs, in its order. Each instruction has
-// three more: `does` (its description), `at` (its source location), and its
-// buffers as two lists in place of a range of the operand pool. A graph of a
-// package is a list of lines. The type and shape of a tensor are one text.
+// Conversion of a program to JSON. The keys are the field names of program.fbs,
+// in the order of that file. There are these differences: An instruction also
+// has `does` (its description) and `at` (its source location). It has lists of
+// its operands and results instead of its range of the worker's `operands`. A
+// graph of a package is a list of lines. The type and shape of a tensor are one
+// text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -163,7 +165,8 @@ Json dump(const LayerKindT &kind) {
       {"parameters", parameters}, {"constants", constants}, {"graphs", sizes}};
 }
 
-/// Null if there is no package, an error text if the package is malformed.
+/// Null if there is no package. If checkPackage refuses the package, its error
+/// text.
 Json dump(const PackageT *package) {
   if (!package)
     return nullptr;
@@ -255,7 +258,8 @@ Json dump(const CommunicatorT &communicator) {
           {"contributions", contributions}};
 }
 
-/// The part of [first, first + count) that is inside the operand pool.
+/// The entries [first, first + count) of worker.operands, without indices past
+/// its end.
 std::vector<uint32_t> poolRange(const WorkerT &worker, uint64_t first,
                                 uint64_t count) {
   uint64_t size = worker.operands.size();
@@ -356,8 +360,8 @@ std::string dumpJson(const ProgramT &program) {
                    {"files", program.files},
                    {"locations", locations},
                    {"buffer_alignment", program.buffer_alignment}};
-  // Anyone may have written the strings of a file. Bytes that are not UTF-8 are
-  // replaced, since they must not end the dump.
+  // The strings of a file may have bytes that are not UTF-8. They are replaced,
+  // because otherwise dump() would throw an exception.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

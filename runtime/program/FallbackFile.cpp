@@ -21,8 +21,8 @@ bool isThere(const fs::path &path) {
   return ::lstat(path.c_str(), &status) == 0;
 }
 
-/// Returns an empty path if `write` returns false for a name that is not in
-/// use.
+/// Calls `write` with a path in `folder` that is not in use. Returns this path,
+/// or an empty path if `write` returns false although the path is not in use.
 std::string writeInto(const fs::path &folder, const std::string &name,
                       const std::function<bool(const std::string &)> &write) {
   constexpr int kMaxNames = 1000;
@@ -33,8 +33,8 @@ std::string writeInto(const fs::path &folder, const std::string &name,
       continue;
     if (write(path))
       return path;
-    // If a file has the name now, another run took it after the check above.
-    // Then try the next name.
+    // If a file has this path now, another run created it after the check
+    // above. In this case, try the next name.
     if (!isThere(path))
       break;
   }

@@ -13,11 +13,13 @@
 
 namespace chimera::program {
 
-/// A fallback for the result of long work, if its file cannot be written. Calls
-/// `write` with a name that is derived from `path` and not in use: first in the
-/// current folder, then, if `write` returns false, in the folder for temporary
-/// files (TMPDIR, else /tmp). Returns the absolute path, or an empty string if
-/// both failed. `write` must not replace a file (IfExists::Fail).
+/// Saves the result of long work in another folder, if `path` cannot be
+/// written. Calls `write` with a path whose file name is derived from `path`
+/// and not in use. The path is first in the current folder. If `write` returns
+/// false, it is in the folder for temporary files (TMPDIR, else /tmp). Returns
+/// the absolute path of the written file, or an empty string if `write`
+/// returned false for both folders. `write` must not replace a file
+/// (IfExists::Fail).
 std::string
 writeFallback(const std::string &path,
               const std::function<bool(const std::string &)> &write);

@@ -54,8 +54,8 @@ int64_t sampleBytes(const std::vector<Field> &fields) {
 std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
                                     const char *name) {
   auto found = std::ranges::find(fields, name, &Field::name);
-  // If a loss has factors, they are the last field. They are not part of a
-  // sample.
+  // If the loss has several terms, the last field has their factors and no data
+  // of a sample. So it is not counted.
   const bool scales = !fields.empty() && fields.back().name == kLossScales;
   if (found == fields.end() && fields.size() == (scales ? 2 : 1))
     found = fields.begin();

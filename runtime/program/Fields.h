@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The tensors that the first and the last stage load. Each has one row for each
-// sample of a micro-batch. In a buffer they are contiguous: all rows of the
-// first tensor, then all rows of the second.
+// The fields of a sample: for example its tokens and its labels. The first
+// stage loads the inputs, and the last stage loads the labels. For each field
+// it loads a tensor with one row for each sample of a micro-batch. In the
+// buffer the tensors are contiguous: all rows of the first field, then all rows
+// of the second.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +25,7 @@
 
 namespace chimera::program {
 
-/// A tensor in which each sample has `shape`.
+/// A tensor [samples, shape...]. `shape` is the shape of one sample.
 struct Field {
   std::string name;
   TensorType type;
@@ -39,26 +41,29 @@ inline constexpr char kInputIds[] = "input_ids", kLabels[] = "labels",
                       kAttentionMask[] = "attention_mask",
                       kNextSentenceLabel[] = "next_sentence_label";
 
-/// The fields of the model, in order. For "gpt2": input_ids, and labels.
+/// The inputs of the first stage and the labels of the last stage, in order.
+/// For "gpt2", `input_ids` and `labels`.
 std::vector<Field> inputFields(const ModelT &model);
 std::vector<Field> labelFields(const ModelT &model);
 
-/// Bytes of one sample in all fields together.
+/// The bytes of one sample in all fields.
 int64_t sampleBytes(const std::vector<Field> &fields);
 
-/// The index in `fields` of the field with a sample's tokens, or with their
-/// labels: the field called `name`, or the only field. None if there is no such
-/// field, or if its samples are not one row of int64 numbers.
+/// The index in `fields` of the field called `name`. If there is no such field
+/// but only one field, the index of that field. A field of loss scales
+/// (kLossScales) is ignored. None if there is no such field, or if a sample of
+/// the field is not a row of int64 numbers.
 std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
                                     const char *name);
 
-/// The number of tokens in a sample; none if a sample of the model is not a row
+/// The number of tokens in a sample. None if a sample of the model has no field
 /// of tokens.
 std::optional<int64_t> contextOf(const ModelT &model);
 
-/// The number of different tokens that the model knows. For a package, this is
-/// the number of rows of the table in which its first layer looks tokens up.
-/// None if the first layer has no such table.
+/// The number of different tokens that the model knows. For a package, it is
+/// the number of rows of the embedding table of its first layer, or of the
+/// smallest one if there are several. None if the first layer has no embedding
+/// of the tokens.
 std::optional<int64_t> vocabularyOf(const ModelT &model);
 
 } // namespace chimera::program

@@ -38,11 +38,11 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 
-/// FlatBuffers uses 32-bit offsets with a sign bit.
+/// FlatBuffers uses signed 32-bit offsets.
 constexpr uint64_t kMaxPayload = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
 
-/// An estimate of the program's bytes in the file, rather too large than too
-/// small. Strings and the fixed part of tables are small.
+/// An estimate of the bytes of the FlatBuffer. It should not be too small. It
+/// adds a constant for strings and the fixed parts of tables, which are small.
 uint64_t payloadBytes(const ProgramT &program) {
   auto bytesOf = [](const auto &list) {
     return list.size() * sizeof(*list.data());
@@ -69,7 +69,8 @@ std::string truncated(uint64_t expected, uint64_t got) {
 }
 
 /// The header of a file that begins with `bytes`. None, with the reason in
-/// `error`, if such a file cannot be a program.
+/// `error`, if the header is not the header of a program that this reader can
+/// read.
 std::optional<Header> headerOf(std::span<const std::byte> bytes,
                                std::string &error) {
   size_t known = std::min(bytes.size(), sizeof(kMagic));
@@ -104,7 +105,8 @@ std::optional<Header> headerOf(std::span<const std::byte> bytes,
 /// false, with errno set, if reading fails.
 bool readUpTo(int descriptor, uint64_t limit, std::vector<std::byte> &bytes) {
   for (size_t filled = bytes.size(); filled < limit;) {
-    // Grows while it reads, because the size of a pipe's content is not known.
+    // `bytes` grows while the file is read, because the size of a pipe's
+    // content is not known.
     uint64_t room = std::max(
         {uint64_t(bytes.capacity()), uint64_t(filled) * 2, uint64_t(1) << 16});
     bytes.resize(static_cast<size_t>(std::min(room, limit)));
@@ -122,10 +124,10 @@ bool readUpTo(int descriptor, uint64_t limit, std::vector<std::byte> &bytes) {
   return true;
 }
 
-/// Reads the bytes that deserialize needs: as many as the header states, and
-/// one more byte, which shows that something follows. If the file does not
-/// begin like a program, reads only its beginning. Returns false, with errno
-/// set, if reading fails.
+/// Reads the header, as many bytes as the header states, and one more byte. If
+/// there is one more byte, deserialize reports that something was appended. If
+/// the file does not begin with a valid header, reads only the header. Returns
+/// false, with errno set, if reading fails.
 bool readFile(int descriptor, std::vector<std::byte> &bytes) {
   struct stat status;
   if (::fstat(descriptor, &status) != 0)
@@ -180,8 +182,8 @@ uint64_t checksum(std::span<const std::byte> bytes) {
     state = (state ^ word) * kFactor;
     return state ^ (state >> 29);
   };
-  // Use four independent chains. In a single chain, each step would wait for
-  // the multiplication of the step before.
+  // Use four independent chains. In a single chain, each multiplication would
+  // have to wait for the previous multiplication.
   uint64_t chains[4] = {1, 2, 3, 4};
   size_t position = 0;
   for (; position + 32 <= bytes.size(); position += 32) {
@@ -236,13 +238,14 @@ std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
     error = "damaged: the checksum of the content differs from the header's";
     return std::nullopt;
   }
-  // The size of the file bounds the number of tables: each table takes some
-  // bytes, and no table may be referenced twice.
+  // A limit on the number of tables is not needed: each table has some bytes,
+  // and sharesBytes refuses a file that refers to a table twice. So the size of
+  // the file limits the number of tables.
   flatbuffers::Verifier::Options options;
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
-  // The FlatBuffers verifier needs an aligned payload. The payload of a whole
-  // file in allocated memory is aligned, because the header has 32 bytes.
-  // Otherwise it is copied.
+  // The FlatBuffers verifier needs an aligned payload. If `bytes` begins at the
+  // beginning of allocated memory, the payload is aligned, because the header
+  // has 32 bytes. Otherwise copy the payload.
   std::vector<std::byte> aligned;
   if (reinterpret_cast<uintptr_t>(payload.data()) % 8 != 0) {
     aligned.assign(payload.begin(), payload.end());

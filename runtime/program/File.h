@@ -37,35 +37,36 @@ inline constexpr uint32_t kMinorVersion = 0;
 /// The checksum in the header. It detects damage, not tampering.
 uint64_t checksum(std::span<const std::byte> payload);
 
-/// True if `bytes` begin like a program file, of any version.
+/// Whether `bytes` begin with the magic of a program file, of any version.
 bool isProgram(std::span<const std::byte> bytes);
 
-/// The bytes of a program file: header and FlatBuffer. Requires a program that
-/// has all its tables and takes less than 2 GB.
+/// The bytes of a program file: header and FlatBuffer. Requires that
+/// hasAllTables is true and that the file has less than 2 GB.
 std::vector<std::byte> serialize(const ProgramT &program);
 
-/// The program in `bytes`. Its structure is checked; it is not verified yet.
-/// Fails, with the reason in `error`, if the file is not a program or
-/// truncated, or has another major version, a wrong checksum, a malformed
-/// FlatBuffer or parts that share bytes. The program takes at most about ten
-/// times the memory of `bytes`.
+/// Converts the bytes of a program file to a program. Checks the structure of
+/// the file, but does not verify the program (runtime/proof/Verify.h). Returns
+/// none, with the reason in `error`, if the file is not a program or is
+/// truncated, or if it has another major version, a wrong checksum, a malformed
+/// FlatBuffer or parts that share bytes (SharedBytes.h). The program has at
+/// most about ten times as many bytes as the file.
 std::optional<ProgramT> deserialize(std::span<const std::byte> bytes,
                                     std::string &error);
 
-/// Calls deserialize for the file at `path`; `error` names the path. Reads no
-/// more bytes than the header states.
+/// Like deserialize, for the file at `path`. `error` names the path. Reads at
+/// most one byte more than the size in the header.
 std::optional<ProgramT> deserializeFile(const std::string &path,
                                         std::string &error);
 
-/// Whether the program has all its tables. A program that lacks one cannot be
-/// serialized.
+/// Whether no pointer to an optimizer, a worker, a pipeline or a communicator
+/// is null. If one is null, the program cannot be serialized.
 bool hasAllTables(const ProgramT &program);
 
 /// Writes serialize(program) to `path`, completely or not at all
 /// (writeAtomically), or to standard output if `path` is `-`. Returns false,
-/// with the reason in `error`, if that fails or if the program would take 2 GB
-/// or more. Calls `mayPublish` as writeAtomically does. Requires a program that
-/// has all its tables.
+/// with the reason in `error`, if that fails or if the file would have 2 GB or
+/// more. Calls `mayPublish` as writeAtomically does. Requires that hasAllTables
+/// is true.
 bool serializeFile(
     const ProgramT &program, const std::string &path, std::string &error,
     const std::function<bool()> &mayPublish = [] { return true; });

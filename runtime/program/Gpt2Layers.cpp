@@ -15,9 +15,10 @@
 namespace chimera::program {
 namespace {
 
-// GPT-2's initialisation is N(0, 0.02²). The 2L projections that write into the
-// residual stream have a deviation that is smaller by a factor of sqrt(2L), so
-// that the variance of the stream does not grow with depth.
+// GPT-2's initialisation is N(0, 0.02²). The model has L blocks, and so 2L
+// projections whose results are added to the residual stream. Their deviation
+// is divided by sqrt(2L), so that the variance of the stream does not grow with
+// the number of blocks.
 constexpr double kDeviation = 0.02;
 
 constexpr char kHeadWeight[] = "head.weight";
@@ -33,10 +34,10 @@ Parameter ones(std::string name, std::vector<int64_t> shape) {
   return {std::move(name), std::move(shape), Start::Ones};
 }
 
-// The stash of each layer: the tensors that it keeps from the forward to the
-// backward, in the order of the forward. m tokens in a micro-batch, width C, H
-// heads, context T, vocabulary V, elements of e bytes. Masks have one byte an
-// element.
+// The next functions compute the bytes of the stash of each layer: the tensors
+// that the layer keeps from the forward to the backward, in the order of the
+// forward. m is the number of tokens in a micro-batch, C the width, and e the
+// bytes of an element. Masks have one byte per element.
 
 int64_t embeddingStash(const ModelT &model, int64_t m) {
   int64_t tokens = saturatedProduct({m, 8});
@@ -44,31 +45,35 @@ int64_t embeddingStash(const ModelT &model, int64_t m) {
   return saturatedSum({tokens, mask});
 }
 
-// Statistics and losses have a type of at least four bytes. s is its size.
+// The bytes of an element of statistics and losses. Their type has at least
+// four bytes.
 
 int64_t statisticBytes(int64_t e) { return std::max<int64_t>(e, 4); }
 
 int64_t blockStash(const ModelT &model, int64_t m, int64_t e) {
-  // 8 tensors of width C: the block's input, the output of norm 1, queries,
-  // keys and values, the output of the attention heads, the sum after
-  // attention, the output of norm 2. 4C before the GELU and 4C after it.
+  // 8 tensors of width C: the input of the block, the output of norm 1, the
+  // queries, the keys, the values, the output of the attention heads, the
+  // residual stream after the attention, and the output of norm 2. The input
+  // and the output of the GELU have width 4C each, so the sum is 16C.
   int64_t activations = saturatedProduct({16, m, model.width, e});
-  // Mean and reciprocal deviation of two norms.
+  // Two norms have a mean and a reciprocal deviation for each token.
   int64_t norms = saturatedProduct({4, m, statisticBytes(e)});
   if (model.dropout == 0)
     // The fused attention keeps one log-sum-exp for each row of scores.
     return saturatedSum(
         {activations, norms,
          saturatedProduct({m, model.heads, statisticBytes(e)})});
-  // The masks of the two dropouts outside of the attention. The attention's own
-  // mask is not kept, because its backward recomputes the probabilities.
+  // The masks of the two dropouts outside of the attention. The dropout mask of
+  // the attention is not kept, because the backward of the attention recomputes
+  // its probabilities.
   int64_t masks = saturatedProduct({2, m, model.width});
   return saturatedSum({activations, norms, masks});
 }
 
 int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
-  // The head's input and the norm's output; the norm's mean and reciprocal
-  // deviation; log-probabilities; labels; the divisor of the loss.
+  // In the order of the terms below: the head's input and the norm's output;
+  // the norm's mean and reciprocal deviation; log-probabilities; labels; the
+  // divisor of the loss.
   const int64_t s = statisticBytes(e);
   return saturatedSum({saturatedProduct({2, m, model.width, e}),
                        saturatedProduct({2, m, s}),
@@ -76,10 +81,11 @@ int64_t headStash(const ModelT &model, int64_t m, int64_t e) {
                        saturatedProduct({m, 8}), s});
 }
 
-// The weight stash of each layer: the tensors that it keeps from the input
-// gradient to the weight gradient. For a linear layer these are its input and
-// the gradient of its output. For a norm these are its input and statistics;
-// its output is recomputed.
+// The next functions compute the bytes of the weight stash of each layer: the
+// tensors that the layer keeps from the input gradient to the weight gradient.
+// For a linear layer, these are its input and the gradient of its output. For a
+// norm, these are its input and its statistics, because its output can be
+// recomputed.
 
 int64_t embeddingWeightStash(const ModelT &model, int64_t m, int64_t e) {
   return saturatedSum(
@@ -87,9 +93,10 @@ int64_t embeddingWeightStash(const ModelT &model, int64_t m, int64_t e) {
 }
 
 int64_t blockWeightStash(const ModelT &model, int64_t m, int64_t e) {
-  // Inputs: 1 of each of the two norms, 1 of the attention's projection, 4 of
-  // the MLP's projection. Gradients: 3 of queries, keys and values, 4 in the
-  // MLP, 1 of each of the two projections.
+  // In units of the width. Inputs: 1 for each of the two norms, 1 for the
+  // projection of the attention, 4 for the projection of the MLP. Gradients: 3
+  // for queries, keys and values, 4 for the first layer of the MLP, 1 for each
+  // of the two projections.
   return saturatedSum(
       {saturatedProduct({2 + 1 + 4 + 3 + 4 + 2, m, model.width, e}),
        saturatedProduct({4, m, statisticBytes(e)})});
@@ -131,10 +138,11 @@ LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
   const int64_t e = bytesOf(types.activations);
   const int64_t m = saturatedProduct({microBatchSize, model.context});
   const int64_t c = model.width;
-  // Two operations for each multiply-add of a matrix product; other operations
-  // are not counted. The embedding has no products, so its additions are
-  // counted. A backward has two products for each product of the forward: one
-  // for the input gradient and one for the weight gradient.
+  // A multiply-add of a matrix product counts as two operations. Other
+  // operations are not counted. Only for the embedding, which has no matrix
+  // products, additions are counted. For each product of the forward, the
+  // backward has two products: one for the input gradient and one for the
+  // weight gradient.
   int64_t forward, stash, weightStash;
   if (layer == 0) {
     forward = saturatedProduct({m, c});
@@ -145,8 +153,9 @@ LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
     stash = headStash(model, m, e);
     weightStash = headWeightStash(model, m, e);
   } else {
-    // Queries, keys, values and projection have 4C² multiply-adds a token, the
-    // MLP has 8C², scores and the sum of values TC each. The full matrix of
+    // C is the width and T the context. Queries, keys, values and the
+    // projection have 4C² multiply-adds per token, and the MLP has 8C². The
+    // scores have TC, and the weighted sum of values has TC. The full matrix of
     // scores is counted, although attention is causal.
     forward = saturatedSum({saturatedProduct({24, m, c, c}),
                             saturatedProduct({4, m, model.context, c})});

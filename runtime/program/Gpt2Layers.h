@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The part of Layers.h for models of the architecture "gpt2".
+// The layers of models of the architecture "gpt2". Layers.h describes them.
 // runtime/stage/torch/Gpt2.h computes these layers.
 //
 //===----------------------------------------------------------------------===//
@@ -17,8 +17,7 @@
 
 namespace chimera::program {
 
-/// The layerParameters and layerCost of such a model, with the same
-/// requirements.
+/// layerParameters and layerCost (Layers.h) for a model of this architecture.
 std::vector<Parameter> gpt2Parameters(const ModelT &model, uint32_t layer);
 LayerCost gpt2Cost(const ModelT &model, Types types, uint32_t microBatchSize,
                    uint32_t layer);

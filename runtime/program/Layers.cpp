@@ -35,11 +35,11 @@ std::string checkModel(const ModelT &model) {
   if (std::ranges::find(kArchitectures, model.architecture) ==
       std::end(kArchitectures))
     return "expected architecture 'gpt2', got '" + model.architecture + "'";
-  // No model is larger. Below this limit, the number of parameters cannot
-  // overflow.
+  // The maximum of each size except the number of layers. No model has larger
+  // sizes. Below this limit, the number of parameters cannot overflow.
   constexpr uint32_t kLargest = 1 << 20;
-  // Each layer needs memory besides its parameters, so their number is limited
-  // too.
+  // The runtime also needs memory for each layer, so the limit on the number of
+  // layers is smaller.
   constexpr uint32_t kMaxLayers = 1 << 14;
   struct {
     const char *name;
@@ -106,8 +106,9 @@ std::string checkTypesAndSizes(const ModelT &model, Types types,
     return expected("micro-batches", microBatchSize) + ": take " +
            std::to_string(whole) + ", or export it for " +
            std::to_string(microBatchSize);
-  // The advice below names --parts relative to the largest number of samples,
-  // because the exporter divides that number.
+  // The exporter divides the largest number of samples by the value of --parts.
+  // So the advice below computes --parts from this number and not from the size
+  // of the micro-batch.
   const uint32_t part = microBatchSize / parts;
   if (!graphsOf(package, 0, part))
     return expected("parts of micro-batches", part) +
@@ -176,8 +177,8 @@ ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
 }
 
 /// Whether parameter `number` of `layer` shares memory with another parameter
-/// of a stage whose first layer is `first`. This is so for the last layer's
-/// tied parameter if the stage also has the first layer.
+/// of its stage, whose first layer is `first`. This is true for the tied
+/// parameter of the last layer if the stage also has the first layer.
 static bool sharesTiedParameter(const ModelT &model, uint32_t first,
                                 uint32_t layer, uint32_t number) {
   if (first != 0 || layer + 1 != layerCount(model))
@@ -202,7 +203,7 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
 
 /// The number of elements of the parameters of `layer`, in a stage whose first
 /// layer is `first`. If the stage has both the first and the last layer of the
-/// model, the tied parameter counts only in the first layer.
+/// model, the tied parameter is counted only in the first layer.
 static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   int64_t result = 0;
   uint32_t number = 0;
@@ -220,8 +221,8 @@ int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
       result = saturatedSum({result, elementsOf(model, first, layer)});
     return result;
   }
-  // All blocks have the same size, so no loop over them is needed: a file can
-  // state a very large number.
+  // All blocks have the same size, so no loop over them is needed. Such a loop
+  // could be slow, because a file can have a very large number of layers.
   const uint32_t head = model.layers + 1;
   const uint32_t begin = std::max(first, 1u);
   const uint32_t blocks = std::max(std::min(last, head), begin) - begin;
@@ -264,7 +265,7 @@ static std::string describe(const Tied *tied) {
          std::to_string(tied->last_offset()) + " of the last";
 }
 
-/// Returns what is wrong with the stages' layers; empty if each layer is in one
+/// Returns an error text, or an empty text if each layer of the model is in one
 /// stage, in order.
 static std::string checkLayers(const ProgramT &program) {
   const uint32_t layers = layerCount(*program.model);
@@ -304,7 +305,7 @@ std::string checkBytes(const ModelT &model, Types types,
       {"boundary", stage.boundary_bytes(),
        boundaryBytes(model, types, microBatchSize,
                      stage.first_layer() + stage.layers() - 1)}};
-  // The last stage sends nothing across its boundary, so its size is not
+  // The last stage sends no activation, so the size of its boundary is not
   // checked.
   const bool isLast = stage.first_layer() + stage.layers() == layerCount(model);
   for (const auto &[what, got, expected] : std::span(sizes, isLast ? 3 : 4))
@@ -314,8 +315,9 @@ std::string checkBytes(const ModelT &model, Types types,
   return "";
 }
 
-/// Returns how `tied` differs from the model's; empty if it does not. Requires
-/// checked layers.
+/// Returns an error text if program.tied differs from the tied parameters of
+/// the model, otherwise an empty text. Requires that checkLayers accepts the
+/// program.
 static std::string checkTied(const ProgramT &program) {
   std::optional<Tied> ofModel = tiedParameters(*program.model, typesOf(program),
                                                program.stages.back().layers());

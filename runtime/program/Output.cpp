@@ -60,15 +60,16 @@ public:
     number = -1;
     return closing < 0 || ::close(closing) == 0;
   }
-  /// The path to remove; empty after the file got its final name.
+  /// The temporary name of the file. Empty if it has none, in particular after
+  /// it got its final name.
   std::string temporary;
 
 private:
   int number;
 };
 
-/// A name next to `path` that this process has used for no other file. The
-/// process holds a lock on each file to which it gives such a name.
+/// A temporary name for `path` that this process has not used before. The
+/// process holds a lock on each file to which it gives a temporary name.
 std::string temporaryName(const std::string &path) {
   static std::atomic<uint32_t> names{0};
   return path + "." + std::to_string(::getpid()) + "." +
@@ -95,8 +96,8 @@ bool isNamed(int descriptor, const std::string &path) {
          ::lstat(path.c_str(), &named) == 0 && areEqual(opened, named);
 }
 
-/// Removes files that killed processes left next to `path`. Such a file has a
-/// temporary name for `path` and no lock.
+/// Removes files that killed processes left in the folder of `path`. These
+/// files have a temporary name for `path` and are not locked.
 void removeLeftovers(const std::string &path) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folderOf(path), error), end;
@@ -111,8 +112,9 @@ void removeLeftovers(const std::string &path) {
   }
 }
 
-/// Calls `make` with temporary names for `path` until one is free. Returns an
-/// empty name, with errno set, if that fails.
+/// Calls `make`, which creates a file, with temporary names for `path` until it
+/// succeeds. Returns the name of the file. Returns an empty name, with errno
+/// set, if `make` fails with an error other than EEXIST, or after 101 attempts.
 template <typename Make>
 std::string nameBeside(const std::string &path, Make make) {
   for (int attempt = 0;; ++attempt) {
@@ -124,10 +126,10 @@ std::string nameBeside(const std::string &path, Make make) {
   }
 }
 
-/// Creates and locks a new file in the folder of `path`. It has no name, so
-/// nothing is left if the process is killed. If the file system has no unnamed
-/// files, it gets a temporary name. On failure the result has no descriptor,
-/// and errno is set.
+/// Creates and locks a new file in the folder of `path`. The file has no name,
+/// so it disappears if the process is killed. If the file system has no unnamed
+/// files, it has a temporary name. On failure, the descriptor is negative and
+/// errno is set.
 Descriptor createBeside(const std::string &path) {
   int number =
       ::open(folderOf(path).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
@@ -139,8 +141,8 @@ Descriptor createBeside(const std::string &path) {
     number = ::open(candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (number < 0)
       return false;
-    // Between open and lock, another process may take the file for a leftover
-    // and remove it.
+    // Between open and lock, removeLeftovers of another process may remove the
+    // file, because it is not locked yet.
     lock(number);
     if (isNamed(number, candidate))
       return true;
@@ -152,24 +154,24 @@ Descriptor createBeside(const std::string &path) {
   return Descriptor(number, name);
 }
 
-/// Gives the open file the name `name`. Returns false, with errno set, if that
-/// fails.
+/// Gives the name `name` to the open file. Returns false, with errno set, if
+/// that fails.
 bool link(const Descriptor &file, const char *name) {
   std::string self = "/proc/self/fd/" + std::to_string(file.get());
   return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) ==
          0;
 }
 
-/// Gives the complete file its final name. Returns false, with errno set, if
+/// Gives its final name to the complete file. Returns false, with errno set, if
 /// that fails.
 bool place(Descriptor &file, const std::string &target, IfExists ifExists) {
-  // If no file has the name, link is enough.
+  // If no file has this name yet, link is enough.
   if (link(file, target.c_str()))
     return true;
   if (errno != EEXIST || ifExists == IfExists::Fail)
     return false;
-  // No system call can link over an existing name. So the file gets a temporary
-  // name, which rename then replaces.
+  // link cannot replace an existing file, but rename can. rename needs a file
+  // with a name, so give a temporary name to the file.
   if (file.temporary.empty())
     file.temporary = nameBeside(
         target, [&](const char *candidate) { return link(file, candidate); });
@@ -212,8 +214,8 @@ bool writeAtomically(const std::string &path,
     return false;
   };
 
-  // A device or a pipe is written directly, since a new file cannot take its
-  // place.
+  // A device or a pipe is written directly, because a new file must not replace
+  // it.
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists) {
@@ -281,7 +283,7 @@ std::string checkOutput(const std::string &path) {
 }
 
 std::string targetOf(const std::string &path) {
-  // realpath cannot be used, because the end of the links need not exist.
+  // realpath would fail if the file at the end of the links does not exist.
   constexpr int kMaxLinks = 40;
   std::error_code error;
   std::filesystem::path target = path;
@@ -295,11 +297,12 @@ std::string targetOf(const std::string &path) {
 }
 
 bool isRegularOrNew(const std::string &path) {
-  // If an open file has lost its name (/proc/self/fd/N), its link leads to
-  // another file or to none. But the two calls can also see different files
-  // because another process replaced the file between them. In that case `path`
-  // no longer leads to the opened file, and the loop tries again. The inode
-  // number stays reserved while the file is open.
+  // If `path` is /proc/self/fd/N and file N no longer has a name,
+  // targetOf(path) is another file or does not exist. In this case, return
+  // false. But the opened file and the target can also differ because another
+  // process has replaced the file in the meantime. In this case, `path` no
+  // longer leads to the opened file, and the loop tries again. No new file can
+  // have the inode number of the opened file, because the file is still open.
   for (;;) {
     Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
     struct stat opened, target, named;

@@ -21,58 +21,63 @@ using Parts = std::initializer_list<std::span<const std::byte>>;
 /// The operating system's message for an error number.
 std::string reasonOf(int code);
 
-/// Writes the parts, one after the other, to an open file. Returns false, with
+/// Writes the parts one after another to an open file. Returns false, with
 /// errno set, if not all bytes could be written.
 bool writeAll(int descriptor, Parts parts);
 
 /// The action if a file of the same name exists.
 enum class IfExists { Replace, Fail };
 
-/// Writes the parts, one after the other, to `path`, completely or not at all:
-/// it writes a new file in the same folder, which then takes the name. Symbolic
-/// links stay links (see targetOf). If `path` is not a regular file, for
-/// example a pipe or /dev/null, it is written directly. Returns false, with the
-/// reason in `error`, if this fails, or if a file exists and `ifExists` is
-/// Fail.
+/// Writes the parts one after another to `path`, completely or not at all: it
+/// writes a new file in the same folder and then gives it the name `path`. If
+/// `path` is a symbolic link, the link stays and the file that it names is
+/// replaced (targetOf). If `path` is not a regular file, for example a pipe or
+/// /dev/null, the parts are written to it directly. Returns false, with the
+/// reason in `error`, if writing fails, or if `ifExists` is Fail and a file of
+/// this name exists.
 ///
-/// The new file has no name until it is complete; then it gets its final name.
-/// There are two exceptions. If it replaces another file, it is called
-/// PATH.PID.NUMBER.tmp for the time between two system calls. If the file
-/// system has no unnamed files (for example NFS), it is called so from the
-/// start. If a process is killed, such a file can stay; the next call for the
-/// same `path` removes it. A file lock tells whether its writer is still alive.
+/// The new file has no name until it is complete (O_TMPFILE). There are two
+/// exceptions, in which it has the temporary name PATH.PID.NUMBER.tmp. If it
+/// replaces another file, it has the temporary name between two system calls.
+/// If the file system has no unnamed files (for example NFS), it has the
+/// temporary name while it is written. If the process is killed, a file with a
+/// temporary name can remain. The next call for the same `path` removes it,
+/// unless the file is locked: a writer holds a lock while it is alive.
 ///
-/// Calls `mayPublish` at the last moment before the result becomes visible. If
-/// it returns false, nothing is left; `mayPublish` must have set `error`.
+/// Calls `mayPublish` immediately before the result becomes visible. If
+/// `mayPublish` returns false, it must have set `error`; writeAtomically then
+/// removes the new file and returns false.
 bool writeAtomically(
     const std::string &path, Parts parts, std::string &error,
     const std::function<bool()> &mayPublish = [] { return true; },
     IfExists ifExists = IfExists::Replace);
 
-/// Like the first writeAtomically, but `write` writes the content to an open
-/// file. It returns false, with errno set, if it cannot.
+/// Like the first writeAtomically, but calls `write` to write the content to
+/// the open file. `write` returns false, with errno set, if it fails.
 bool writeAtomically(
     const std::string &path, const std::function<bool(int)> &write,
     std::string &error,
     const std::function<bool()> &mayPublish = [] { return true; },
     IfExists ifExists = IfExists::Replace);
 
-/// Appends the parts to the process's standard output if `mayPublish` returns
-/// true. Returns false as writeAtomically does.
+/// Writes the parts to standard output if `mayPublish` returns true. Returns
+/// false, with the reason in `error`, if `mayPublish` or the writing fails.
 bool writeStandardOutput(Parts parts, std::string &error,
                          const std::function<bool()> &mayPublish);
 
-/// Returns why `path` cannot be written now; empty if it looks writable. Call
-/// it before long work whose result goes there.
+/// Checks whether `path` can be written. Returns an error text, or an empty
+/// text if no problem was found. Call it before long work whose result is
+/// written to `path`.
 std::string checkOutput(const std::string &path);
 
-/// Whether `path` names a regular file, or nothing yet, so that another file
-/// can take its place. False for an open file that no longer has a name (for
-/// example one given by /proc/self/fd).
+/// Whether writeAtomically can put a new file in the place of `path`: `path`
+/// names a regular file, or no file. False if `path` leads to an open file that
+/// no longer has a name (/proc/self/fd/NUMBER).
 bool isRegularOrNew(const std::string &path);
 
-/// The path that a write to `path` creates or replaces: the end of its chain of
-/// symbolic links, whether the file exists or not.
+/// The path of the file that a write to `path` creates or replaces. It is the
+/// end of the chain of symbolic links that begins at `path`. The file need not
+/// exist.
 std::string targetOf(const std::string &path);
 
 /// Whether both paths name the same regular file, or the same file that does

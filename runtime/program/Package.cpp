@@ -71,7 +71,7 @@ std::string samplesOf(const PackageT &package) {
 }
 
 uint64_t fileBytes(const PackageT &package) {
-  // Without its lists, no table has more bytes than this.
+  // No table has more bytes than this, if its lists and texts are not counted.
   constexpr uint64_t kTable = 128;
   uint64_t bytes = kTable + package.producer.size();
   for (const auto *names : {&package.inputs, &package.labels})

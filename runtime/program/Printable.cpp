@@ -13,8 +13,8 @@ namespace chimera::program {
 
 namespace {
 
-/// The length in bytes of the character at the start of `text`; 0 if it is not
-/// printable UTF-8. Requires a text that is not empty.
+/// The length in bytes of the first character of `text`. 0 if it is not a
+/// printable character in UTF-8. Requires a text that is not empty.
 size_t shownLength(std::string_view text) {
   auto byte = [&](size_t k) { return static_cast<uint8_t>(text[k]); };
   uint8_t first = byte(0);

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Names in a program file may come from anyone, and a terminal executes control
-// characters in the text that it prints. So the texts of a program must not
-// contain any.
+// Functions that find and replace control characters. Anyone can write the
+// names in a program file, and a terminal executes control characters in a text
+// that it prints. So the texts of a program must not contain control
+// characters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +24,8 @@ namespace chimera::program {
 /// that change the direction of the text around them.
 bool isPrintable(std::string_view text);
 
-/// `text` with each byte that is not part of a printable character written as
-/// \xNN.
+/// A copy of `text` in which each byte that is not part of a printable
+/// character is written as \xNN.
 std::string printable(std::string_view text);
 
 } // namespace chimera::program

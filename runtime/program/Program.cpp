@@ -96,8 +96,8 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
   case Opcode::Group:
     return text + " of " + number(target) + " posts";
   case Opcode::Wait:
-    // A wait that refers to another wait is malformed. Following it could loop
-    // forever.
+    // A wait for another wait is malformed. Do not follow it, because the waits
+    // could refer to each other in a cycle.
     if (!follow || target >= worker.instructions.size())
       return text + " for instruction " + number(target);
     return text + " for " +

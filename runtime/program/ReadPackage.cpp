@@ -19,8 +19,9 @@
 
 namespace chimera::program {
 
-/// Reads a file of at most 256 MiB; a package made from it has less than 2 GB.
-/// Returns false, with the reason in `error`, on failure.
+/// Reads a file of at most 256 MiB. With this limit, the package that is made
+/// from it has less than 2 GB. Returns false, with the reason in `error`, on
+/// failure.
 static bool readText(const std::string &path, std::string &text,
                      std::string &error) {
   constexpr uint64_t kMost = uint64_t{1} << 28;

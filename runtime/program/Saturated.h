@@ -25,8 +25,8 @@ inline uint64_t saturatedSum(uint64_t left, uint64_t right) {
   return __builtin_add_overflow(left, right, &result) ? UINT64_MAX : result;
 }
 
-/// The product and the sum of any number of sizes, none of which is negative.
-/// INT64_MAX if the result overflows.
+/// The product and the sum of any number of sizes, or INT64_MAX if it
+/// overflows. Requires that no size is negative.
 inline int64_t saturatedProduct(std::initializer_list<int64_t> factors) {
   int64_t result = 1;
   for (int64_t factor : factors)

@@ -16,7 +16,8 @@ namespace {
 using flatbuffers::Offset;
 using flatbuffers::uoffset_t;
 
-/// Adds up the bytes of everything that is referenced, up to a limit.
+/// Adds the bytes of all tables, lists and texts, once for each reference to
+/// them. Stops when the sum exceeds a limit.
 class Count {
 public:
   explicit Count(uint64_t limit) : left(limit) {}
@@ -161,8 +162,9 @@ public:
   }
 
 private:
-  /// A table has at least an offset to its vtable and an offset for each
-  /// required field. Its vtable may be shared, and other fields may be absent.
+  /// Adds the minimum size of a table: an offset to its vtable and an offset
+  /// for each required field. The vtable is not added, because tables may share
+  /// it. Optional fields may be absent.
   void table(uint64_t requiredFields) {
     take((1 + requiredFields) * sizeof(uoffset_t));
   }

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each stage of a pipeline must run each forward once. For each piece it must
-// run one backward, or one input gradient and one weight gradient. Each
-// backward needs a stash, which its forward or a recompute makes. With a flush,
-// the whole program is one step. Without a flush, the body is one step, and
-// prologue and epilogue together are another.
+// The check that each action exists once. Each stage must run each forward of
+// its pipeline once. For each piece (BackwardPieces.h), it must run one
+// backward, or one input gradient and one weight gradient. Each backward needs
+// a stash, which its forward or a recompute makes. With a flush, the whole
+// program is one step. Without a flush, the body is one step, and prologue and
+// epilogue together are another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,7 @@ public:
 private:
   enum Step { Body, Ends, Steps };
 
-  /// The actions found for a piece in a step, as bits.
+  /// The kinds of actions that were found for a piece in a step, as bits.
   enum Seen : uint8_t {
     Forward = 1,
     Backward = 2,
@@ -62,8 +63,8 @@ private:
     }
   }
 
-  /// Records all actions. Returns false, with a report, if an action is there
-  /// twice.
+  /// Records all actions. Reports an action that occurs twice. Returns false if
+  /// an error was reported.
   bool collect() {
     for (uint32_t w = 0; w < program.workers.size(); ++w) {
       const WorkerT &worker = *program.workers[w];
@@ -87,9 +88,10 @@ private:
     uint64_t instructions = 0;
     for (const auto &each : program.workers)
       instructions += each->instructions.size();
-    // Each cell (a piece on a stage) needs a backward, so there are at most as
-    // many cells as instructions. Check this before memory is allocated for a
-    // number of cells that a file merely states.
+    // Each cell (a piece on a stage) needs a backward, so a correct program has
+    // at least as many instructions as cells. Check this before the allocation
+    // of memory for the cells, because a small file could have a very large
+    // number of them.
     if (cells > instructions) {
       report.add(Rule::Structure, "expected backwards for " + text(stages) +
                                       " stages and " + text(pieces.count()) +
@@ -187,7 +189,7 @@ private:
   uint64_t stages;
   // Both lists are indexed by stage, then by piece.
   std::vector<uint8_t> seen[Steps];
-  std::vector<uint32_t> kept[Steps]; ///< stashes, by the forward's first piece
+  std::vector<uint32_t> kept[Steps]; ///< number of stashes, by first piece
 };
 
 } // namespace

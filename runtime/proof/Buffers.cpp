@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks each stream in execution order and turns every value into an interval,
-// from the instruction that writes it to the last one that uses it. Two buffers
-// that overlap in the arena must not overlap in time (Overlaps.cpp). The bytes
-// that the worker holds are the sum over the intervals (Memory.cpp). Buffers
-// that a rename permutes overlap with no other buffer at any time, so the check
-// of overlaps can ignore the intervals of their values.
+// The check of reads and writes of buffers. It follows the instructions of a
+// worker in execution order, and makes an interval for every value: from the
+// instruction that writes the value to the last instruction that uses it.
+// Values whose buffers overlap in the arena must have intervals that do not
+// overlap (Overlaps.cpp). The bytes in use are the sum over the intervals
+// (Memory.cpp). Buffers of a rename share no bytes with other buffers, so the
+// check of overlaps ignores the intervals of their values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,10 +60,10 @@ public:
 
 private:
   struct BufferState {
-    uint32_t birth = kNone; ///< from here on the value counts; kNone: no value
+    uint32_t birth = kNone; ///< position of the write; kNone: no value
     uint32_t lastUse = 0;
-    uint32_t writer = 0;  ///< the position that wrote it last
-    uint32_t readers = 0; ///< transfers and all-reduces that are reading it
+    uint32_t writer = 0;  ///< the last position that wrote it
+    uint32_t readers = 0; ///< messages and all-reduces that are reading it
     bool isWritten = false;
     bool isFilling = false; ///< a receive or an all-reduce is writing it
     bool isConsumed = false;
@@ -79,8 +80,8 @@ private:
     std::vector<bool> written(states.size());
     for (uint32_t b = 0; b < states.size(); ++b)
       written[b] = states[b].isWritten;
-    // After the second body, the same buffers must be filled as after the first
-    // one.
+    // The buffers that have a value after the second body must be the buffers
+    // that have a value after the first body.
     if (run.step == 1)
       for (uint32_t b = 0; b < states.size(); ++b)
         if (written[b] != found[b])
@@ -142,9 +143,8 @@ private:
   void close(uint32_t buffer) {
     BufferState &state = states[buffer];
     bool isCounted = state.birth != kNone && !state.isState;
-    // `lastUse` may be before `birth`: if a rename moves a value out of a
-    // state's buffer, the value may never be used again. Then it has no
-    // interval.
+    // If a rename moves a value out of a state's buffer and the value is never
+    // used again, `lastUse` is before `birth`. Such a value has no interval.
     if (isCounted && state.lastUse >= state.birth)
       intervals.push_back({buffer, state.birth, state.lastUse});
     state.birth = kNone;
@@ -179,8 +179,8 @@ private:
       uint32_t sum = resultsOf(worker, instruction)[0];
       for (uint32_t buffer : operandsOf(worker, instruction))
         read(buffer);
-      // The write may be in the buffer of a contribution, so it is allowed
-      // although this buffer is being read.
+      // The sum may be in the buffer of a contribution. So call write() before
+      // `readers` is increased.
       write(sum, true);
       for (uint32_t buffer : operandsOf(worker, instruction))
         if (buffer != sum)
@@ -195,10 +195,10 @@ private:
     }
   }
 
-  /// Counts only the larger of the two stashes of an input gradient, because it
-  /// frees its stash while it makes the weight stash. The interval of the
-  /// smaller one is made one instruction shorter: the stash ends earlier, or
-  /// the weight stash begins later.
+  /// An input gradient frees its stash while it makes its weight stash. So only
+  /// the larger one of the two counts at this instruction. If the stash is the
+  /// smaller one, its interval ends one instruction earlier. Otherwise the
+  /// interval of the weight stash begins one instruction later.
   void replaceStash(std::span<const uint32_t> in,
                     std::span<const uint32_t> out) {
     for (uint32_t buffer : in)
@@ -213,9 +213,9 @@ private:
     close(stash);
   }
 
-  /// Ends the intervals of the operands one instruction earlier. The results
-  /// have the same bytes, which otherwise would count twice at this
-  /// instruction.
+  /// Applies a split or a join. The operands and the results have the same
+  /// bytes. The intervals of the operands end one instruction earlier, because
+  /// otherwise these bytes would count twice at this instruction.
   void cut(std::span<const uint32_t> from, std::span<const uint32_t> to) {
     for (uint32_t buffer : from) {
       read(buffer);
@@ -230,7 +230,8 @@ private:
       write(buffer);
   }
 
-  /// Exchanges the values of buffers, together with their intervals.
+  /// Applies a rename: moves the values between buffers, together with the
+  /// beginnings of their intervals.
   void rename(std::span<const uint32_t> from, std::span<const uint32_t> to) {
     std::vector<BufferState> moved;
     std::vector<bool> isState;
@@ -252,7 +253,7 @@ private:
     }
   }
 
-  /// Ends the transfer or the all-reduce that the instruction `post` began.
+  /// Ends the message or the all-reduce that the instruction `post` began.
   void complete(const Instruction &post) {
     uint32_t filled = kNone;
     if (post.results() > 0) {
@@ -274,7 +275,7 @@ private:
   Report &report;
   std::vector<BufferState> states; ///< by buffer
   std::vector<Interval> intervals;
-  std::vector<bool> found; ///< by buffer, whether the last body filled it
+  std::vector<bool> found; ///< by buffer: written after the last body
   uint32_t position = 0;
 };
 

@@ -12,8 +12,8 @@
 
 namespace chimera::program::verify {
 
-/// A worker's instructions in the order of an execution, section after section.
-/// A position is an index into this sequence.
+/// The sequence of a worker's instructions in one execution (runsOf). A section
+/// that runs twice occurs twice. A position is an index in this sequence.
 struct Unrolled {
   Unrolled(const ProgramT &program, uint32_t w, const std::vector<Run> &runs)
       : w(w), worker(*program.workers[w]), runs(runs) {
@@ -40,25 +40,26 @@ struct Unrolled {
   uint32_t positions = 0; ///< the number of instructions of all runs
 };
 
-/// A value in a buffer, from the position that writes it to the position that
-/// uses it last, both included.
+/// The lifetime of a value in a buffer: from the position that writes it to the
+/// position that uses it last, both included.
 struct Interval {
   uint32_t buffer;
   uint32_t birth;
   uint32_t death;
 };
 
-/// For each buffer, whether a rename names it. Reports each buffer in a rename
-/// that shares bytes with another buffer.
+/// For each buffer, whether a rename moves values into or out of it. Reports a
+/// violation if such a buffer shares bytes with another buffer.
 std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report);
 
-/// Reports two values that overlap both in memory and in time, and values that
-/// overlap with a state. Requires that the buffers in `permuted` overlap with
-/// no other.
+/// Reports two values that overlap in memory and at the same time in their
+/// intervals. Also reports values that overlap in memory with a state. Ignores
+/// the buffers in `permuted` (verifyPermuted), which must share no bytes with
+/// other buffers.
 void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report);
 
-/// The bytes that the worker holds: its states and the values of all
+/// The bytes in use: the bytes of the worker's states, and of the values in
 /// `intervals`.
 Footprint footprintOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals);

@@ -13,8 +13,10 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Checks that the stages of the contributions are the stages that an
-/// all-reduce of this kind sums.
+/// Checks the stages of the contributions. All contributions of losses come
+/// from the last stage. For the gradients of tied parameters, the first and the
+/// last stage alternate. For other gradients, all contributions come from one
+/// stage.
 void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
                   const std::string &name, Report &report) {
   const std::vector<Contribution> &list = communicator.contributions;
@@ -52,7 +54,7 @@ void verifyCommunicator(const ProgramT &program,
   if (communicator.contributions.empty())
     return structure(report, name + "expected contributions, got none");
   verifyStages(program, communicator, name, report);
-  std::vector<uint32_t> accepted; // contributions
+  std::vector<uint32_t> accepted; // indices in communicator.contributions
   uint64_t keys = ofLosses ? program.micro_batches : program.pipelines.size();
   const char *what = ofLosses ? "micro-batch " : "pipeline ";
   const Contribution *before = nullptr;
@@ -92,7 +94,7 @@ void verifyCommunicator(const ProgramT &program,
 }
 
 /// The worker and the index of the first instruction that starts an all-reduce
-/// in a communicator; kNone if there is none.
+/// in a communicator. kNone twice if there is no such instruction.
 std::pair<uint32_t, uint32_t> firstStart(const ProgramT &program,
                                          uint32_t communicator) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs every stream as far as possible, one worker at a time. The order in
-// which workers run does not matter, because a condition that a wait needs
-// never becomes false again. So either all workers end, or they always get
-// stuck in the same state. In that state, a graph shows what each worker waits
-// for. The shortest cycle of that graph is reported.
+// The check for deadlocks. It executes the instructions of each worker
+// abstractly, as far as possible, one worker at a time. The order in which
+// workers run does not matter: after the condition of a wait has become true,
+// it never becomes false again. So either all workers end, or they get stuck in
+// the same state in every order. In this state, the edges of a graph lead from
+// each stuck worker to the workers that it waits for. The shortest cycle of
+// this graph is reported.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,20 +25,21 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// The limit on the links of a cycle that a message shows.
+/// The maximum number of links of a cycle that a message shows.
 constexpr size_t kMaxLinks = 20;
 
-/// The operations of a worker that take effect one after another. Depending on
-/// the message model, they are the operations of one communicator or all
-/// operations of the worker.
+/// A list of operations of a worker that take effect one after another.
+/// Depending on the message model, a worker has one stream for each
+/// communicator, or one stream for all its operations.
 struct Stream {
-  /// One operation: a range in the worker's list of posts.
+  /// The posts of one operation: a range in posted[worker]. A group has several
+  /// posts.
   struct Operation {
     uint32_t begin, end;
   };
   std::vector<Operation> queue; ///< in the order in which they were posted
-  size_t head = 0;              ///< the operation in effect, if any
-  uint32_t open = 0; ///< posts of the head whose partners are not in effect
+  size_t head = 0;              ///< index of the operation in effect, if any
+  uint32_t open = 0;            ///< posts of `head` that wait for a partner
 };
 
 class AbstractExecution {
@@ -100,7 +103,8 @@ private:
     return streamed ? inEffect[ref.worker][ref.index] : isReached(ref);
   }
 
-  /// The stream, on its worker, to which a post or start belongs.
+  /// The key, in streams[ref.worker], of the stream to which a post or start
+  /// belongs.
   uint64_t keyOf(InstructionRef ref) const {
     if (program.message_model == MessageModel::StreamPerDevice)
       return 0;
@@ -114,8 +118,8 @@ private:
 
   void advance(uint32_t w) {
     const std::vector<Instruction> &stream = program.workers[w]->instructions;
-    // The instructions before `next` count as reached. So set `next` even while
-    // the worker is running.
+    // isReached uses `next`, also while this worker is running. So use `next`
+    // as the loop variable.
     for (uint32_t &i = next[w]; i < stream.size(); ++i)
       switch (stream[i].opcode()) {
       case Opcode::PostSend:
@@ -141,8 +145,8 @@ private:
       }
   }
 
-  /// Adds the posts in [begin, end) to their streams. Posts of the same stream
-  /// form one operation of this stream.
+  /// Adds the posts in [begin, end) to their streams. All of these posts that
+  /// are in the same stream form one operation.
   void enqueue(uint32_t w, uint32_t begin, uint32_t end) {
     std::vector<uint32_t> &posts = posted[w];
     auto first = static_cast<uint32_t>(posts.size());
@@ -199,7 +203,9 @@ private:
       partnersInEffect(peer);
   }
 
-  /// Called when all partners of a post or start are in effect.
+  /// Called when all partners of a post or start are in effect. Under a stream
+  /// model, completes an operation when this is true for all its posts, and
+  /// begins the next operation of the stream.
   void partnersInEffect(InstructionRef ref) {
     if (!streamed)
       return complete(ref);
@@ -219,22 +225,24 @@ private:
     if (done[w][i])
       return;
     done[w][i] = true;
-    // This is false if the worker is running now: then `next` is at a post.
+    // If the worker is at the wait for this post, it can run. If the worker is
+    // running now, `next` is at a post and not at a wait.
     if (next[w] == facts.waitOf[w][i])
       runnable.push_back(w);
   }
 
-  // The state in which all workers have ended or are stuck.
+  // The following functions examine the final state, in which all workers have
+  // ended or are stuck.
 
-  /// A node of the graph: a worker at a wait, or a stream at its first
-  /// unfinished operation.
+  /// A node of the graph: a worker that is stuck at a wait, or a stream that is
+  /// stuck at its first unfinished operation.
   struct Node {
     uint32_t worker;
-    std::optional<uint64_t> key; ///< of a stream
+    std::optional<uint64_t> key; ///< set if the node is a stream
   };
-  /// The reason why a node does not advance. The node is at `post` or waits for
-  /// it. `post` needs `awaited`, and `awaited` takes effect only after the node
-  /// `node` advances.
+  /// A reason why a node is stuck. The node is at `post` or waits for it.
+  /// `post` is not complete, because `awaited` has not taken effect. `awaited`
+  /// can take effect only after the node `node` advances.
   struct Edge {
     uint32_t node;
     InstructionRef post, awaited;
@@ -246,7 +254,8 @@ private:
            found->second.head < found->second.queue.size();
   }
 
-  /// Numbers the nodes by worker. A worker's wait comes before its streams.
+  /// Finds the nodes, in the order of workers. The node of a worker's wait
+  /// comes before the nodes of its streams.
   void findNodes() {
     waiting.assign(next.size(), kNone);
     for (uint32_t w = 0; w < next.size(); ++w) {
@@ -271,8 +280,8 @@ private:
           starts[matchOf({w, i})].push_back({w, i});
   }
 
-  /// The instructions that a node is at or waits for: the posts of an
-  /// operation, or the start of one all-reduce.
+  /// The instructions at which a node is stuck, or for which it waits: the
+  /// posts of an operation, or the start of an all-reduce.
   std::vector<InstructionRef> postsOf(const Node &node) const {
     if (node.key)
       return headOf(node.worker, *node.key);
@@ -284,8 +293,8 @@ private:
     return program.workers[w]->instructions[next[w]].target();
   }
 
-  /// The edges of `posts`, at most one to each node, in ascending order of
-  /// nodes.
+  /// The edges of a node that is stuck at `posts` (postsOf). At most one edge
+  /// leads to each node. The edges are in ascending order of these nodes.
   std::vector<Edge> edgesOf(const std::vector<InstructionRef> &posts) const {
     std::vector<Edge> edges;
     for (InstructionRef post : posts) {
@@ -312,8 +321,9 @@ private:
     return edges;
   }
 
-  /// The graph of the stuck state. Each node has an edge. All members of an
-  /// all-reduce wait for the same other members, so their edges share a list.
+  /// The graph of the final state. Each node has an edge. All stuck members of
+  /// an all-reduce wait for the same other members, so they share one list of
+  /// edges.
   Graph graphOfNodes() const {
     Graph graph;
     std::vector<uint32_t> listOfStart(starts.size(), kNone);
@@ -343,7 +353,7 @@ private:
                           " model, got a cycle of " + text(cycle.size()) + ":";
     InstructionRef first{};
     for (size_t k = 0; k < cycle.size(); ++k) {
-      // Show at most this many links; more do not help a reader.
+      // Show at most kMaxLinks links, because more links do not help a user.
       if (k == kMaxLinks) {
         message += "\n    and " + text(cycle.size() - k) + " more";
         break;
@@ -389,12 +399,14 @@ private:
            text(posted[edge.awaited.worker][head]) + " on its " + stream;
   }
 
-  /// "rank 1", or "ranks 1, 5, 9" if there are copies.
+  /// The ranks of a worker: "rank 1", or "ranks 1, 5, 9" if there are
+  /// data-parallel copies.
   std::string ranksOf(uint32_t w) const {
     uint32_t copies = program.data_parallel;
     std::string ranks = (copies > 1 ? "ranks " : "rank ") + text(w);
     for (uint32_t copy = 1; copy < copies; ++copy) {
-      // Show only the first few ranks and the last; more do not help a reader.
+      // Show only the first three ranks and the last rank, because more ranks
+      // do not help a user.
       if (copy > 2 && copy + 1 < copies) {
         ranks += ", ...";
         copy = copies - 1;
@@ -409,26 +421,29 @@ private:
   Report &report;
   bool buffered;
   bool streamed;
-  std::vector<uint32_t> next; ///< by worker, the index of the next instruction
-  std::vector<std::vector<bool>> done; ///< by worker, then post or start
-  std::vector<std::vector<InstructionRef>>
-      arrived; ///< by all-reduce, starts in effect
+  std::vector<uint32_t> next; ///< by worker: the index of the next instruction
+  std::vector<std::vector<bool>> done; ///< by worker, then by instruction
+  /// For each all-reduce, its starts that are in effect.
+  std::vector<std::vector<InstructionRef>> arrived;
   std::vector<uint32_t> runnable;
 
   // Used only under a stream model.
-  std::vector<std::vector<bool>> inEffect; ///< by worker, then post or start
-  std::vector<std::map<uint64_t, Stream>> streams; ///< by worker, then key
+  std::vector<std::vector<bool>> inEffect; ///< by worker, then by instruction
+  std::vector<std::map<uint64_t, Stream>> streams; ///< by worker, then by key
   /// For each worker, its posts and starts. The posts of one operation are
   /// adjacent.
   std::vector<std::vector<uint32_t>> posted;
-  std::vector<uint32_t> sharedBy; ///< first communicator with equal members
-  std::vector<std::pair<uint32_t, uint64_t>> beginning; ///< new heads
+  /// For each communicator, the first communicator with the same members.
+  std::vector<uint32_t> sharedBy;
+  /// The streams whose next operation can begin, by worker and key.
+  std::vector<std::pair<uint32_t, uint64_t>> beginning;
 
-  // Data of the stuck state.
+  // Used only by the functions that examine the final state.
   std::vector<Node> nodes;
-  std::vector<uint32_t> waiting; ///< by worker, its node at a wait
-  std::map<std::pair<uint32_t, uint64_t>, uint32_t> held; ///< nodes of streams
-  std::vector<std::vector<InstructionRef>> starts;        ///< by all-reduce
+  std::vector<uint32_t> waiting; ///< by worker: the node of its wait
+  /// The node of each stuck stream, by worker and key.
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> held;
+  std::vector<std::vector<InstructionRef>> starts; ///< all, by all-reduce
 };
 
 } // namespace

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The parts of verifyProgram: one function for each rule group of Verify.h.
-// Each function assumes that the earlier functions found no violation. It
-// records facts that later functions use.
+// The functions of verifyProgram (Verify.h), one for each group of rules. They
+// are called in the order of this file. Each function assumes that the earlier
+// functions found no violation. It records facts that later functions use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +41,12 @@ inline std::array<Section, kSections> sectionsOf(const WorkerT &worker) {
            {worker.body_end, size}}};
 }
 
-/// One section of an execution, with the number of its step. The executions
-/// that runsOf returns show every way in which one section can follow another.
-/// A program without a flush has two executions: one step without a body, and
-/// several steps with bodies. Two bodies are enough, because verifyBuffers and
-/// verifyWeights check that a third body would begin like the second.
+/// A section in an execution of the program, with the number of its step.
+/// runsOf returns executions in which every possible pair of consecutive
+/// sections occurs. For a program without a flush, these are two executions:
+/// one with two bodies, and one without a body. Two bodies are enough, because
+/// verifyBuffers and verifyWeights check that a third body would begin like the
+/// second.
 struct Run {
   size_t section;
   uint64_t step;
@@ -57,36 +58,36 @@ inline std::vector<std::vector<Run>> runsOf(const ProgramT &program) {
           {{kPrologue, 0}, {kEpilogue, 0}}};
 }
 
-/// An instruction, by worker and index.
+/// Identifies an instruction by its worker and its index.
 struct InstructionRef {
   uint32_t worker;
   uint32_t index;
 };
 
 /// A worker that contributes to a communicator, and the indices of its
-/// contributions there, ascending.
+/// contributions in the communicator's list, ascending.
 struct Member {
   uint32_t worker;
   std::vector<uint32_t> contributions;
 };
 
-/// Facts that one rule group finds and another uses. The outer index of nested
-/// vectors is the worker.
+/// Facts that one function finds and later functions use. In `waitOf` and
+/// `match`, the outer index is the worker.
 struct Facts {
-  /// Set after the pipelines have been verified.
+  /// Set when the pipelines have been verified.
   std::optional<BackwardPieces> pieces;
-  /// True for each piece on each stage that is recomputed, so that its forward
-  /// makes no stash for it. Indexed by stage, then piece. Empty if nothing is
-  /// recomputed.
+  /// Whether a piece (BackwardPieces.h) is recomputed on a stage. If it is, its
+  /// forward makes no stash for it. Indexed by stage, then piece. Empty if
+  /// nothing is recomputed.
   std::vector<bool> recomputed;
-  /// The members of each communicator, ascending.
+  /// The members of each communicator, in ascending order of workers.
   std::vector<std::vector<Member>> members;
   /// `worker` as a member of a communicator; null if it is not a member.
   const Member *memberOf(uint32_t communicator, uint32_t worker) const;
-  /// For each post and start, the index of the wait that completes it; kNone
-  /// for other instructions.
+  /// For each post of a message and each start of an all-reduce, the index of
+  /// the wait that completes it. kNone for other instructions.
   std::vector<std::vector<uint32_t>> waitOf;
-  /// For each post, the index of the matching post on its target. For each
+  /// For each post, the index of the matching post on the peer worker. For each
   /// start, the number of its all-reduce, which is the same at every member.
   std::vector<std::vector<uint32_t>> match;
   /// The communicator of each all-reduce.
@@ -113,13 +114,14 @@ public:
     if (!full())
       list.push_back({rule, std::move(message)});
   }
-  /// Adds a violation; `message` is preceded by the name of the instruction.
+  /// Adds a violation. Its text is the name of the instruction and then
+  /// `message`.
   void add(Rule rule, uint32_t worker, uint32_t index,
            const std::string &message) {
     if (!full())
       addAt(rule, worker, index, name(worker, index) + ": " + message);
   }
-  /// Adds a violation; `message` must name the instruction itself.
+  /// Adds a violation. Its text is `message`, which must name the instruction.
   void addAt(Rule rule, uint32_t worker, uint32_t index, std::string message) {
     if (!full())
       list.push_back({rule, std::move(message), worker, index});
@@ -141,29 +143,29 @@ inline void structure(Report &report, std::string message) {
 /// Verifies everything except the instructions: that all tables exist, limits,
 /// placement, sections, communicators and states.
 void verifyTables(const ProgramT &program, Facts &facts, Report &report);
-// Two parts of verifyTables. The first checks each number and each text by
-// itself. The second checks the communicators.
+// verifyTables calls these two functions. verifyLimits checks each number and
+// each text by itself. verifyCommunicators checks the communicators.
 void verifyLimits(const ProgramT &program, Report &report);
 void verifyCommunicators(const ProgramT &program, Facts &facts, Report &report);
 /// Verifies each instruction by itself: indices, operands, label.
 void verifyInstructions(const ProgramT &program, const Facts &facts,
                         Report &report);
-/// Verifies that all streams together have the actions that the pipelines
-/// require.
+/// Verifies that the workers together have the actions (forwards, backwards,
+/// ...) that the pipelines require, each once.
 void verifyActions(const ProgramT &program, Facts &facts, Report &report);
 void verifyWaits(const ProgramT &program, Facts &facts, Report &report);
 void verifyMatching(const ProgramT &program, Facts &facts, Report &report);
 void verifyDeadlock(const ProgramT &program, const Facts &facts,
                     Report &report);
 
-/// The bytes that a worker holds, as defined in Verify.h.
+/// The bytes in use of a worker, as defined in Verify.h.
 struct Footprint {
   uint64_t peak;
-  uint32_t peakInstruction;   ///< the first instruction that reaches the peak
-  uint64_t bytesAtStatedPeak; ///< the maximum at the instruction that the
-                              ///< program states
-  /// Only for workers with a cap: the maximum bytes of live stashes, and the
-  /// first instruction that reaches it.
+  uint32_t peakInstruction;   ///< the first instruction with this peak
+  uint64_t bytesAtStatedPeak; ///< the maximum bytes in use at the program's
+                              ///< `peak_instruction`
+  /// Only for workers with a memory cap: the maximum bytes of live stashes, and
+  /// the first instruction with this maximum.
   uint64_t stashes = 0;
   uint32_t stashInstruction = 0;
 };
@@ -172,13 +174,13 @@ std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
 /// labels, activation, gradient, stash or loss.
 void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
 /// Verifies the version of the weights that each action reads, and the
-/// gradients that each update takes.
+/// gradients in the sum that each update uses.
 void verifyWeights(const ProgramT &program, const Facts &facts, Report &report);
 void verifyMemory(const ProgramT &program,
                   const std::vector<Footprint> &footprints, Report &report);
 
-/// Applies a rename to a list of facts by buffer: all results get the facts of
-/// their operands at the same time.
+/// Applies a rename to a list that has one fact for each buffer: result k gets
+/// the fact of operand k, for all k at the same time.
 template <typename Known>
 void rename(const WorkerT &worker, const Instruction &instruction,
             std::vector<Known> &ofBuffers) {

@@ -140,8 +140,8 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
       return fail("expected the bucket of the gradient sum that its label "
                   "names, got " +
                   describe(given));
-    // Only this worker knows which gradients are in its contribution. So the
-    // check must be here.
+    // Check the contributions here: the check of another member does not know
+    // which gradients are in them.
     int64_t update = completeUpdateOf(given);
     if (update == kNoUpdate || (next > 1 && update != result.update))
       return fail("expected the gradients of a whole update to reduce, got " +
@@ -167,15 +167,15 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   sum = result;
 }
 
-/// The update that is complete in `sum`: all gradients of one replica for this
-/// update have been added. kNoUpdate if there is none. Requires that `sum`
-/// belongs to one known replica. Each backward occurs once in the program, so
-/// it suffices to compare the number of backwards in `sum` with the number of
-/// the update.
+/// The update for which `sum`, which is not all-reduced, has all gradients of
+/// its replica. kNoUpdate if there is none. Requires that the replica of `sum`
+/// is known. Each backward occurs once in a step, so the sum is complete if it
+/// has as many backwards as the update needs.
 int64_t GradientSums::completeUpdateOf(const GradientSum &sum) const {
   const PipelineT &pipeline = *program.pipelines[sum.replica / stages];
-  // A pipeline without micro-batches contributes zeros, to update 0. There is
-  // no other update, because such a program has a flush.
+  // The sum of a pipeline without micro-batches is zero, and is complete for
+  // update 0. There is no other update, because a program with such a pipeline
+  // has a flush.
   if (pipeline.micro_batches.empty())
     return 0;
   bool each = program.updates == Updates::EachMicroBatch;
@@ -187,7 +187,9 @@ int64_t GradientSums::completeUpdateOf(const GradientSum &sum) const {
   return sum.first / length;
 }
 
-/// The update that may use `sum`; kNoUpdate if no update may use it.
+/// The update that may use `sum`. kNoUpdate if no update may use it. If there
+/// is only one replica of the stage, a sum needs no all-reduce, unless it
+/// contains tied parameters.
 int64_t GradientSums::updateFor(const GradientSum &sum) const {
   bool alone = program.pipelines.size() == 1 && program.data_parallel == 1;
   bool hasTied = sum.part == Part::All && tiedPieceOf(sum.replica % stages);
@@ -235,8 +237,8 @@ void GradientSums::splitTied(const Instruction &instruction, GradientSum piece,
 void GradientSums::join(const Instruction &instruction, Buffers in,
                         GradientSum &result) {
   GradientSum expected = sums[in[0]];
-  // If the sum is only a part (tied or rest), the join puts the tied piece and
-  // the rest together.
+  // The operands are the tied piece and the rest, if the first operand is one
+  // of the two and is not a bucket.
   if (isSumOf(instruction, expected) && expected.part != Part::All &&
       expected.buckets == 1)
     return joinTied(instruction, in, result);
@@ -259,8 +261,9 @@ void GradientSums::join(const Instruction &instruction, Buffers in,
   result = expected;
 }
 
-/// Joins the tied piece and the rest. The result belongs to the update of both
-/// pieces. If the two pieces are for different updates, it belongs to none.
+/// Joins the tied piece and the rest. If the two pieces are for the same
+/// update, the result is for this update. Otherwise no update may use the
+/// result.
 void GradientSums::joinTied(const Instruction &instruction, Buffers in,
                             GradientSum &result) {
   size_t tied = *tiedPieceOf(instruction.stage());
@@ -285,8 +288,8 @@ void GradientSums::joinTied(const Instruction &instruction, Buffers in,
   result = whole;
 }
 
-/// Follows a copy of the reduced sum of the tied parameters. This sum is equal
-/// for the replicas of the first and of the last stage.
+/// Applies a copy of a tied piece after its all-reduce. The tied pieces of the
+/// first and of the last stage have the same sum.
 void GradientSums::copy(const Instruction &instruction, const GradientSum &from,
                         GradientSum &to) {
   if (instruction.kind() != ValueKind::WeightGradient)

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The gradients in each gradient sum. Internal to verifyWeights, which walks
-// the streams. Micro-batches are numbered over the whole run: micro-batch m of
-// step k has the number k N + m.
+// The proof of gradient sums: which gradients are in each buffer. Only
+// verifyWeights uses this header. Micro-batches are numbered over the whole
+// run: with N micro-batches per step, micro-batch m of step k has the number
+// k*N+m.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,31 +21,33 @@ namespace chimera::program::verify {
 
 inline constexpr int64_t kNoUpdate = -1;
 
-/// "pipeline 0 stage 1" for replica number pipeline * stages + stage. kNone is
-/// an unknown replica.
+/// A text like "pipeline 0 stage 1" for a replica. Replicas are numbered
+/// pipeline * stages + stage. kNone means that the replica is unknown.
 std::string nameOfReplica(uint32_t replica, uint32_t stages);
 
 /// The contents of a gradient buffer.
 struct GradientSum {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
-  // The lowest and the highest micro-batch in the sum, the number of backwards
-  // in it, and the update for which the sum over all pipelines is complete.
+  // The lowest and the highest micro-batch in the sum, and the number of
+  // backwards in the sum. If the sum has been all-reduced and is complete for
+  // an update, `update` is this update.
   int64_t first = INT64_MAX;
   int64_t last = INT64_MIN;
   uint64_t backwards = 0;
   int64_t update = kNoUpdate;
-  bool isReduced = false; ///< the sum of several workers or copies
-  /// The parameters of the replica that the sum is for. The first and the last
-  /// stage sum their tied parameters apart from the rest.
+  bool isReduced = false; ///< whether an all-reduce made the sum
+  /// The parameters that the sum covers: all parameters of the replica, or only
+  /// the tied ones, or only the others. Tied parameters are summed separately.
   enum class Part : uint8_t { All, Rest, Tied } part = Part::All;
-  // For a bucket: the byte of the part at which it begins, its number, and the
-  // number of buckets of the part. A whole part is bucket 0 of 1.
+  // If `part` is split into buckets and this is one of them: the byte of the
+  // part at which the bucket begins, the index of the bucket, and the number of
+  // buckets. If the part is not split, it is bucket 0 of 1.
   uint64_t offset = 0;
   uint32_t bucket = 0, buckets = 1;
 
   bool isWhole() const { return part == Part::All && buckets == 1; }
-  /// The sum at the same place one step later, for a step with this many
-  /// micro-batches and updates.
+  /// The same sum one step later. A step has `microBatches` micro-batches and
+  /// `updates` updates.
   GradientSum later(int64_t microBatches, int64_t updates) const;
   bool operator==(const GradientSum &) const = default;
 };
@@ -53,8 +56,9 @@ struct GradientSum {
 /// one instruction after another.
 class GradientSums {
 public:
-  /// For each all-reduce, the byte at which its bucket begins, if known. All
-  /// members must agree, so all workers of a program share this list.
+  /// For each all-reduce, the byte at which its bucket begins, if known. It
+  /// must be the same at all members, so the proofs of all workers use one
+  /// list.
   using BucketOffsets = std::vector<uint64_t>;
   static BucketOffsets unknownOffsets(const Facts &facts);
 
@@ -64,12 +68,13 @@ public:
   /// Forgets all sums.
   void clear() { sums.assign(worker.buffers.size(), GradientSum()); }
 
-  /// Applies instruction `i` of a step to the sums, and reports what is wrong.
+  /// Updates the sums after instruction `i` of a step. Reports an error if the
+  /// instruction uses a wrong sum.
   void follow(const Instruction &instruction, uint32_t i, int64_t step);
 
-  /// The reason why `buffer` does not have the sum that the optimizer step
-  /// `update` needs. Empty if it has all gradients of that update, which is
-  /// update number `number` of its stage.
+  /// An error text if `buffer` does not have the sum of all gradients that the
+  /// optimizer step `update` needs, otherwise an empty text. `number` is the
+  /// number of this update among the updates of its stage.
   std::string faultOf(const Instruction &update, uint32_t buffer,
                       int64_t number, int64_t step) const;
 
@@ -98,8 +103,8 @@ private:
   bool isSumOf(const Instruction &instruction, const GradientSum &sum) const {
     return sum.replica == replicaOf(instruction);
   }
-  /// The index of the tied piece among the two pieces of the stage's gradient;
-  /// none if the stage has no tied parameters.
+  /// The index of the tied piece among the two pieces of the stage's gradient.
+  /// None if the stage has no tied parameters.
   std::optional<unsigned> tiedPieceOf(uint32_t stage) const {
     return indexOfTiedPiece(program.tied.get(), stages, stage);
   }
@@ -109,7 +114,8 @@ private:
   }
   std::string describe(GradientSum::Part part, uint32_t replica) const;
   std::string describe(const GradientSum &sum) const;
-  /// Names the micro-batches in `sum`, relative to the first one of the step.
+  /// A text with the number of backwards in `sum`, and with its lowest and
+  /// highest micro-batch, counted from the first micro-batch of the step.
   std::string describeContents(const GradientSum &sum, int64_t step) const;
   void fail(const std::string &message) {
     report.add(Rule::Weights, w, i, message);

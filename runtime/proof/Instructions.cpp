@@ -144,14 +144,15 @@ private:
     return false;
   }
 
-  /// The range that a label must name: the micro-batches of one forward, the
-  /// piece of one backward, or one micro-batch.
+  /// The micro-batches that a label must name: those of one forward, the piece
+  /// of one backward, or one micro-batch.
   enum class Covers { Forward, Piece, MicroBatch };
 
   bool verifyLabel(const Instruction &instruction, Covers covers) {
     uint64_t first = instruction.micro_batch();
     uint64_t last = first + instruction.micro_batches();
-    // Without a flush, a body also has actions of the next step.
+    // Without a flush, a body also has actions of the next step. Their
+    // micro-batches are N + m, where N is program.micro_batches.
     bool includesNextStep =
         program.updates != Updates::Flush && section == kBody;
     uint64_t most =
@@ -261,13 +262,13 @@ private:
     uint32_t buffer = worker->operands[instruction.first_operand()];
     if (!verifyKind(instruction, buffer))
       return;
-    // The label does not say which piece of the gradient it is, so the size is
-    // not known.
+    // A message of a weight gradient can be a piece of the gradient. The label
+    // does not name the piece, so its size is not known.
     if (instruction.kind() == ValueKind::WeightGradient)
       return;
-    // The label of a gradient message names the stage that computes the
-    // gradient as its input gradient. So the message crosses the boundary
-    // before that stage.
+    // The label of a message of a gradient names the stage that computes it as
+    // its input gradient. So the message crosses the boundary before this
+    // stage.
     bool back = instruction.kind() == ValueKind::Gradient;
     if (back && instruction.stage() == 0)
       return fail("the first stage makes no gradient to send");
@@ -305,8 +306,8 @@ private:
         instruction.stage() != stage)
       return fail("expected the communicator's stage " + text(stage) +
                   ", got " + text(instruction.stage()));
-    // Check the label only for gradients, because all-reduces of losses have
-    // none.
+    // Check the bucket in the label only for gradients: an all-reduce of losses
+    // has no label.
     if (communicator.kind == ValueKind::WeightGradient &&
         instruction.micro_batch() >=
             std::max<uint32_t>(1, instruction.micro_batches()))
@@ -369,8 +370,8 @@ private:
           ")");
   }
 
-  /// Whether the pieces of a split or a join fill the place of the whole
-  /// exactly.
+  /// Checks that the pieces of a split or a join are contiguous and have
+  /// together the same bytes of the arena as the whole.
   void verifyPieces(const Instruction &instruction,
                     std::span<const uint32_t> whole,
                     std::span<const uint32_t> pieces) {
@@ -401,7 +402,8 @@ private:
          ") where " + text(next) + " is next");
   }
 
-  /// Whether a value can move from one buffer to the other.
+  /// Whether a value can move from one buffer to the other: the buffers must
+  /// have the same kind and size.
   bool verifyPair(uint32_t operand, uint32_t result) {
     const Buffer &from = worker->buffers[operand];
     const Buffer &to = worker->buffers[result];
@@ -483,7 +485,9 @@ private:
   const BackwardPieces &pieces;
   Sizes sizes;
   uint32_t stages;
-  /// Signatures are indexed by opcode and these properties.
+  /// Bits of the second index of `signatures`: whether the stage is the first
+  /// or the last, and whether the instruction begins a gradient sum. The first
+  /// index is the opcode.
   enum Form { kFirst = 1, kLast = 2, kBegins = 4 };
   Signature signatures[size_t(Opcode::MAX) + 1][8];
 

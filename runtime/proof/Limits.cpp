@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Refuses numbers that no real program has. Anyone may have written the file,
-// so this happens before memory is allocated according to these numbers. After
-// it, the other rules and the runtime can add the bytes of a worker in 64 bits
-// and print every text.
+// The check of limits that no real program exceeds. The file is untrusted, so
+// this check comes before the allocation of memory whose size depends on
+// numbers in the file. After this check, the other rules and the runtime can
+// add the bytes of a worker in 64 bits and print every text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +39,8 @@ public:
   }
 
 private:
-  /// Reports a wrong number or text. `worker` is given if it is in a worker's
-  /// table.
+  /// Reports a wrong number or text. If it is in the table of a worker,
+  /// `worker` is this worker.
   void fail(std::string message, uint32_t worker = kNone) {
     report.addAt(Rule::Structure, worker, kNone, std::move(message));
   }
@@ -76,8 +76,7 @@ private:
   }
 
   void verifyCounts() {
-    // Limit both numbers: a label has 16 bits for the pipeline and 16 bits for
-    // the stage.
+    // A label has 16 bits for the stage and 16 bits for the pipeline.
     atMost(program.stages.size(), 65536, "stages");
     atMost(program.pipelines.size(), 65536, "pipelines");
     atMost(program.workers.size() * uint64_t(program.data_parallel), kMaxRanks,
@@ -128,9 +127,9 @@ private:
              std::to_string(cost));
   }
 
-  /// Refuses instructions that share entries of the operand pool. Otherwise a
-  /// small file could make the other rules visit a very large number of
-  /// operands.
+  /// Refuses a worker whose instructions share entries of worker.operands. If
+  /// instructions could share entries, a small file could have a very large
+  /// number of operands, which all other rules visit.
   void verifyPool(uint32_t w) {
     const WorkerT &worker = *program.workers[w];
     uint64_t used = 0;
@@ -161,7 +160,7 @@ private:
       if (buffer.kind() > ValueKind::MAX)
         failHere("unknown kind " + text(uint64_t(buffer.kind())));
       else if (isStash(buffer.kind()))
-        // A sum above the limit is set to just above it, so that it cannot
+        // If the sum exceeds the limit, it is set to limit + 1, so it cannot
         // overflow.
         stashes = std::min(kMaxBytes + 1,
                            stashes + std::min(kMaxBytes + 1, buffer.bytes()));
@@ -172,8 +171,8 @@ private:
                  ", got offset " + text(buffer.offset()));
       else if (std::string fault = alignmentFault(program, buffer);
                buffer.kind() != ValueKind::WeightGradient && !fault.empty())
-        // Weight gradients are not checked here: one may be a piece of another,
-        // and a piece may have any offset.
+        // The alignment of weight gradients is not checked here: a buffer may
+        // be a piece of a weight gradient, and pieces may have any offset.
         failHere(fault);
     }
     if (stashes > kMaxBytes)

@@ -25,8 +25,8 @@ Footprint footprintOf(const Unrolled &unrolled,
     change[interval.birth] += bytes;
     change[interval.death + 1] -= bytes;
   }
-  // The changes of the bytes of stashes alone. They are needed only if there is
-  // a cap.
+  // Like `change`, but only for stashes. Needed only if the worker has a memory
+  // cap.
   std::vector<uint64_t> stashChange;
   if (worker.memory_cap != 0) {
     stashChange.resize(positions + 1);

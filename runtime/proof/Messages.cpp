@@ -54,8 +54,8 @@ void verifyWaits(const ProgramT &program, Facts &facts, Report &report) {
 
 namespace {
 
-/// Sorts `refs` by their keys, which are less than `keys`. The sort is stable
-/// and takes linear time.
+/// Sorts `refs` by key(ref), a number less than `keys`. The sort is stable and
+/// takes linear time.
 template <typename Key>
 void sortBy(std::vector<InstructionRef> &refs, size_t keys, Key key) {
   std::vector<size_t> starts(keys + 1);
@@ -77,8 +77,8 @@ public:
   void run() {
     for (const auto &worker : program.workers)
       facts.match.emplace_back(worker->instructions.size(), kNone);
-    // Each section is matched separately and leaves no message unreceived. So
-    // the body may run any number of times.
+    // Match each section separately: every message is sent and received in the
+    // same section. So the body may run any number of times.
     for (size_t section = 0; section < kSections; ++section) {
       collect(section);
       matchChannels();
@@ -97,12 +97,13 @@ private:
 
   uint64_t bytesOf(InstructionRef ref) const {
     const WorkerT &worker = *program.workers[ref.worker];
-    // The first buffer decides: a post has only one, and all buffers of a start
-    // have equal bytes.
+    // A post has one buffer. A start has several buffers, but all have the same
+    // size. So use the first buffer.
     return worker.buffers[worker.operands[at(ref).first_operand()]].bytes();
   }
 
-  /// Collects all posts of a section, worker by worker in program order.
+  /// Collects the sends, receives and starts of a section, ordered by worker
+  /// and then by index.
   void collect(size_t section) {
     sends.clear();
     receives.clear();
@@ -123,8 +124,9 @@ private:
   }
 
   void matchChannels() {
-    // Sorts both lists by destination, then source, then program order. Until
-    // then, each list is ordered by the worker that has the post.
+    // Sort the sends and the receives by destination, then by source, then by
+    // index. Before this, the two lists are ordered by the worker of the post
+    // and then by index.
     size_t workers = program.workers.size();
     auto own = [](InstructionRef ref) { return ref.worker; };
     auto peer = [this](InstructionRef ref) { return peerOf(ref); };
@@ -156,8 +158,8 @@ private:
                         peerOf(receives[r]) == source;
       if (!hasSend && !hasReceive)
         return;
-      // Reports only the first difference of a channel, because all later
-      // differences follow from it.
+      // Report only the first difference of a channel, because it can cause all
+      // later differences.
       if (agreed && !(hasSend && hasReceive && agree(sends[s], receives[r]))) {
         agreed = false;
         auto side = [&](bool has, InstructionRef ref, const char *what) {
@@ -202,7 +204,7 @@ private:
     for (uint32_t c = 0; c < program.communicators.size(); ++c) {
       const std::vector<Member> &members = facts.members[c];
       auto first = static_cast<uint32_t>(facts.communicatorOf.size());
-      std::vector<InstructionRef> expected; // of the first member
+      std::vector<InstructionRef> expected; // the starts of the first member
       const CommunicatorT &communicator = *program.communicators[c];
       for (const Member &member : members) {
         bool isFirst = &member == &members.front();
@@ -232,7 +234,7 @@ private:
                    text(members.front().worker) + ", got " + text(k));
       }
       // Every step must sum all its losses. Gradients need no such check here:
-      // a missing one is found at the update that needs it.
+      // verifyWeights finds a missing gradient at the update that needs it.
       size_t summed = communicator.contributions.size();
       if (communicator.kind == ValueKind::Loss &&
           summed != program.micro_batches)
@@ -249,8 +251,8 @@ private:
     }
   }
 
-  /// Whether two starts reduce the same bucket of a gradient. True for
-  /// all-reduces of losses, which have no label.
+  /// Whether two starts sum the same bucket of a gradient. Always true for
+  /// all-reduces of losses, which have no buckets.
   bool sameBucket(const CommunicatorT &communicator, InstructionRef left,
                   InstructionRef right) const {
     auto buckets = [&](InstructionRef ref) {

@@ -101,9 +101,10 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
                     const std::vector<bool> &permuted, Report &report) {
   const WorkerT &worker = unrolled.worker;
   const uint32_t positions = unrolled.positions;
-  // Sweeps over time. The live values are kept in order of their offsets.
+  // A sweep over all positions, in order. `live` has the values that are live
+  // at the current position, ordered by offset.
   std::pmr::unsynchronized_pool_resource pool;
-  // The index of the live interval at each offset.
+  // For each offset at which a live value begins, the index of its interval.
   std::pmr::map<uint64_t, uint32_t> live(&pool);
   auto end = [&](uint32_t interval) {
     const Buffer &buffer = worker.buffers[intervals[interval].buffer];
@@ -114,8 +115,8 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
     for (uint32_t buffer : {state.weights(), state.optimizer_state()})
       intervals.push_back({buffer, 0, positions});
 
-  // For each position, two linked lists: the intervals that begin there and the
-  // intervals that end there.
+  // For each position, the heads of two linked lists: the intervals that begin
+  // at this position, and the intervals that end at this position.
   std::vector<uint32_t> bornAt(positions + 1, kNone);
   std::vector<uint32_t> diedAt(positions + 1, kNone);
   std::vector<uint32_t> nextBorn(intervals.size());

@@ -16,8 +16,8 @@ namespace chimera::program {
 
 namespace {
 
-/// The violations as text. A single violation continues the current line;
-/// several have one line each.
+/// The violations as text. A single violation is on the current line. If there
+/// are several, each has its own line.
 std::string linesOf(const std::vector<Violation> &violations) {
   if (violations.size() == 1)
     return " " + violations[0].message;
@@ -27,8 +27,8 @@ std::string linesOf(const std::vector<Violation> &violations) {
   return text;
 }
 
-/// Whether verifyProgram accepts the program; if not, `error` has the
-/// violations.
+/// Whether verifyProgram accepts the program. If it does not, sets `error` to
+/// the violations.
 bool isProven(const ProgramT &program, std::string &error) {
   std::vector<Violation> violations = verifyProgram(program);
   if (!violations.empty())
@@ -58,8 +58,9 @@ std::optional<ProgramT> readProgramFile(const std::string &path,
   return program;
 }
 
-/// Proves the program under another model. The error contains `reason`,
-/// which says why the old model is not enough.
+/// Sets the message model of the program to `model` and verifies the program.
+/// `reason` is part of the error text: it says why the old message model is not
+/// enough.
 static bool proveFor(MessageModel model, ProgramT &program,
                      const std::string &path, const std::string &reason,
                      std::string &error) {
@@ -100,7 +101,8 @@ bool writeProgramFile(const ProgramT &program, const std::string &path,
   };
   if (!hasAllTables(program))
     return isAccepted(verifyProgram(program));
-  // Write in parallel with the proof, because both take about the same time.
+  // Write while another thread verifies, because writing and verifying take
+  // about the same time.
   std::future<std::vector<Violation>> verdict =
       std::async([&] { return verifyProgram(program); });
   return serializeFile(program, path, error,

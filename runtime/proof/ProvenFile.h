@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Program files that verifyProgram accepts: reading and writing. Compilers
-// write and runtimes read all programs through these functions.
+// Functions that read and write program files and verify the program. The
+// compiler writes all programs with these functions, and the runtime reads all
+// programs with them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,36 +23,38 @@
 
 namespace chimera::program {
 
-/// Returns the program in `bytes`. Fails if deserialize fails or if
-/// verifyProgram finds violations. In the second case `error` has all
-/// violations, one a line if there are several.
+/// Converts the bytes of a program file to a program. Returns none, with the
+/// reason in `error`, if deserialize fails or if verifyProgram finds
+/// violations. If there are several violations, each has one line.
 std::optional<ProgramT> readProgram(std::span<const std::byte> bytes,
                                     std::string &error);
 
-/// Calls readProgram for the file at `path`; `error` names the path.
+/// Like readProgram, for the file at `path`. `error` names the path.
 std::optional<ProgramT> readProgramFile(const std::string &path,
                                         std::string &error);
 
-/// Proves a program that was read from `path` for transports on which a send
-/// may wait for its receive. All transports of this runtime are like that. If
-/// the program was proven for buffered messages, it is verified again under the
-/// model rendezvous, and then marked as proven for rendezvous. Any other
-/// program needs no new proof. Returns false, with a violation in `error`, if
-/// the program is refused.
+/// Makes sure that a program is proven for transports on which a send may wait
+/// for its receive. All transports of this runtime may do this. If the program
+/// was proven for buffered messages, sets its message model to rendezvous and
+/// verifies it again. A program with another model needs no new proof. `path`
+/// is the file from which the program was read. Returns false, with a violation
+/// in `error`, if the program is refused.
 bool proveForRendezvous(ProgramT &program, const std::string &path,
                         std::string &error);
 
-/// Proves a program that was read from `path` for a transport that executes all
-/// communication of a device in one order. NCCL promises no more than this. The
-/// program is then marked as proven for stream-per-device. Returns false, with
-/// a violation in `error`, if it is refused.
+/// Makes sure that a program is proven for transports that may execute all
+/// communication of a device one after another, for example NCCL. If the
+/// program was proven for another model, sets its message model to
+/// stream-per-device and verifies it again. `path` is the file from which the
+/// program was read. Returns false, with a violation in `error`, if the program
+/// is refused.
 bool proveForStreamPerDevice(ProgramT &program, const std::string &path,
                              std::string &error);
 
-/// Proves the program and writes it to `path`, completely or not at all, or to
-/// standard output if `path` is `-`. One thread proves it while another writes
-/// it. Returns false, with the reason in `error`, if the program is refused or
-/// the file cannot be written.
+/// Verifies the program and writes it to `path`, completely or not at all, or
+/// to standard output if `path` is `-`. One thread verifies the program while
+/// another thread writes it. Returns false, with the reason in `error`, if the
+/// program is refused or the file cannot be written.
 bool writeProgramFile(const ProgramT &program, const std::string &path,
                       std::string &error);
 

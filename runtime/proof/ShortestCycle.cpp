@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // For each node in ascending order, a breadth-first search finds the shortest
-// cycle through that node. After its search, the node is removed. Then every
-// node that reaches no cycle any more is removed too: all its cycles pass
-// through removed nodes, so it needs no search. A graph whose cycles are
-// disjoint therefore takes linear time.
+// cycle through this node. After the search, the node is removed from the
+// graph, because all its cycles have been considered. Then nodes without
+// successors are removed, one after another: no cycle passes through them, so
+// they need no search. If the cycles of a graph have no common nodes, the
+// search therefore takes linear time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,8 @@ namespace chimera::program::verify {
 namespace {
 
 constexpr uint32_t kNever = UINT32_MAX;
-/// The average number of visits to each edge, at most.
+/// The maximum number of visits to edges, divided by the number of nodes and
+/// edges.
 constexpr uint64_t kLooks = 64;
 
 class Search {
@@ -46,8 +48,8 @@ public:
   }
 
   std::vector<uint32_t> run() {
-    // Any cycle limits the depth of the search. If the search finds no shorter
-    // one in time, this cycle is the answer.
+    // Begin with any cycle: its length limits the depth of the search. If the
+    // search finds no shorter cycle in time, this cycle is the result.
     std::vector<uint32_t> best = walk();
     uint64_t most = best.size();
     for (uint32_t first = 0; first < nodes && looks > 0; ++first) {
@@ -64,7 +66,8 @@ public:
   }
 
 private:
-  /// Follows each node's first successor until a node is visited a second time.
+  /// A cycle that is found quickly: goes from node 0 to its first successor,
+  /// and so on, until a node is visited a second time.
   std::vector<uint32_t> walk() const {
     std::vector<uint32_t> path, indexInPath(nodes, kNever);
     uint32_t node = 0;
@@ -78,12 +81,13 @@ private:
     return path;
   }
 
-  /// The shortest cycle through `first` with at most `most` nodes. If there are
-  /// several, the smallest, compared node by node. Empty if there is none.
+  /// The shortest cycle through `first`, if it has at most `most` nodes. If
+  /// there are several, the lexicographically smallest. Empty if there is none.
   std::vector<uint32_t> cycleFrom(uint32_t first, uint64_t most) {
-    // Lists are ascending, so the search first reaches a node on the smallest
-    // of its shortest paths. If several nodes share a list, it is expanded only
-    // for the first of these nodes: the others would reach no new node.
+    // Lists of successors are ascending. So the search reaches each node first
+    // on the lexicographically smallest of the shortest paths to this node. If
+    // several nodes share a list, the list is visited only for the first of
+    // these nodes: a second visit would reach no new node.
     std::vector<uint32_t> reached = {first};
     depth[first] = 0;
     for (size_t k = 0; k < reached.size(); ++k) {
@@ -135,15 +139,16 @@ private:
 
   const Graph &graph;
   uint32_t nodes;
-  uint64_t looks; ///< visits to edges that are left
+  uint64_t looks; ///< number of visits to edges that are still allowed
   std::vector<bool> isRemoved;
-  // The state of one search. An entry is valid if `reachedFrom` is the node at
-  // which the current search began.
+  // The state of one search, by node. `parent` and `depth` of a node are valid
+  // if `reachedFrom` of the node is the first node of the current search.
   std::vector<uint32_t> reachedFrom, parent, depth;
-  std::vector<uint32_t> openedFrom; ///< by list
-  // For the removal of nodes. By list: the number of its nodes that are not
-  // removed, and the nodes whose successors it has. By node: the lists that
-  // contain it.
+  std::vector<uint32_t> openedFrom; ///< by list, like `reachedFrom`
+  // For the removal of nodes. `left` is, by list, the number of nodes in the
+  // list that are not removed. `users` are, by list, the nodes that have this
+  // list of successors. `holders` are, by node, the lists that contain the
+  // node.
   std::vector<uint64_t> left;
   std::vector<std::vector<uint32_t>> users;
   std::vector<std::vector<uint32_t>> holders;

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Internal to verifyDeadlock, which shows people why a program is stuck.
+// A search for the shortest cycle of a graph. Only verifyDeadlock uses it, to
+// show users why workers wait for each other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +18,9 @@
 
 namespace chimera::program::verify {
 
-/// A directed graph in which many nodes may share a list of successors. For
-/// example, all members of an all-reduce wait for the same other members.
+/// A directed graph. Nodes with the same successors may share one list of
+/// successors. For example, all stuck members of an all-reduce wait for the
+/// same other members.
 struct Graph {
   /// For each node, the index of its list of successors.
   std::vector<uint32_t> listOf;
@@ -26,12 +28,13 @@ struct Graph {
   std::vector<std::vector<uint32_t>> lists;
 };
 
-/// Returns the nodes of the shortest cycle, in order, starting with the
-/// smallest. If there are several, returns the smallest, compared node by node.
-/// Requires that every node has a successor, so that there is a cycle. The
-/// exact search can take more than linear time, so it stops after visiting each
-/// edge a few dozen times on average and returns the shortest cycle found until
-/// then.
+/// Returns the nodes of the shortest cycle, in the order of the cycle,
+/// beginning with the smallest node. If there are several shortest cycles,
+/// returns the lexicographically smallest. Requires that every node has a
+/// successor, so there is a cycle. The exact search can take more than linear
+/// time. So the search stops after it has visited each edge 64 times on
+/// average. In this case, it returns the shortest cycle that it has found so
+/// far.
 std::vector<uint32_t> shortestCycle(const Graph &graph);
 
 } // namespace chimera::program::verify

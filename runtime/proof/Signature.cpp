@@ -78,7 +78,8 @@ Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
 
 namespace {
 
-/// Lists the kinds with the numbers in [begin, end), but at most 8 of them.
+/// The names of kind(begin), ..., kind(end - 1) as a text, but at most 8 of
+/// them.
 std::string kindList(size_t begin, size_t end,
                      const std::function<ValueKind(size_t)> &kind) {
   std::string list = "(";
@@ -94,8 +95,9 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
   size_t operands = signature.operands;
   size_t count = operands + signature.results;
   bool isForward = instruction.opcode() == Opcode::Forward;
-  // The signature has one loss. A forward has one more for each further
-  // micro-batch, and any number of stashes.
+  // The signature of a forward has one loss and no stash. On the last stage, a
+  // forward has one loss for each micro-batch. It can have any number of
+  // stashes.
   uint32_t losses = 0;
   if (isForward) {
     losses = isLast ? instruction.micro_batches() - 1 : 0;
@@ -121,9 +123,9 @@ std::string faultOfKinds(const WorkerT &worker, const Instruction &instruction,
          kindList(instruction.operands(), given, found);
 }
 
-/// Returns the first result that breaks a rule about buffers: it shares a
-/// buffer with an operand or another result although it must not, or it does
-/// not share a buffer although it must. Empty if there is none.
+/// An error text if a result uses the buffer of an operand or of another result
+/// although it must not, or does not use the buffer of an operand although it
+/// must. Otherwise an empty text.
 std::string faultOfBuffers(const WorkerT &worker,
                            const Instruction &instruction,
                            const Signature &signature) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The operands and results of each computation in program.fbs, as a table that
-// the verifier compares with.
+// The kinds of the operands and results of each computation (Opcode in
+// program.fbs). The verifier compares instructions with them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,15 +21,15 @@ namespace chimera::program::verify {
 
 inline constexpr uint8_t kNotInPlace = 0xff;
 
-/// The operands and results of an opcode.
+/// The kinds of the operands and results of an opcode.
 struct Signature {
   uint8_t operands = 0;
   uint8_t results = 0;
   ValueKind kinds[6] = {}; ///< of the operands, then of the results
-  /// For each result, the operand whose buffer it must use, or kNotInPlace.
+  /// For each result, the index of the operand whose buffer it must use, or
+  /// kNotInPlace.
   uint8_t inPlace[2] = {kNotInPlace, kNotInPlace};
-  /// Whether the first result may also be in a buffer of its own, which is not
-  /// an operand.
+  /// Whether the first result may also use a buffer that is not an operand.
   bool mayMove = false;
 
   void operand(ValueKind kind) { kinds[operands++] = kind; }
@@ -40,15 +40,15 @@ struct Signature {
 };
 
 /// The signature of a computation. Empty for other opcodes. `first` and `last`
-/// say if its stage is the first or the last. `beginsSum` says if a backward or
-/// weight gradient begins a gradient sum. The signature of a forward has one
-/// loss and no stash; their true numbers depend on the micro-batches that the
-/// forward covers.
+/// are true if its stage is the first or the last one. `beginsSum` is true if a
+/// backward or weight gradient begins a gradient sum. The signature of a
+/// forward has one loss and no stash, although a forward can have several.
+/// Their numbers depend on its micro-batches.
 Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum);
 
-/// The operands and results that do not have the kinds of the computation's
-/// signature, or are in buffers that they must not share. Empty if all are
-/// right. Requires buffers that exist.
+/// An error text if operands or results do not have the kinds of the signature,
+/// or use a wrong buffer. Otherwise an empty text. Requires that all buffers
+/// exist.
 std::string faultOf(const WorkerT &worker, const Instruction &instruction,
                     const Signature &signature, bool isLast);
 

@@ -37,16 +37,16 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   const Stage &sizes = program.stages[stage];
   auto parts = [&] { return pieces.partsOf(label.micro_batch()); };
   auto covered = [&] { return pieces.forwardOf(label.micro_batch()).count; };
-  // If a product overflows, it becomes the largest number, which differs from
-  // the size of every buffer.
+  // If a product overflows, saturatedProduct returns the largest number, which
+  // no buffer has as its size.
   uint64_t expected = 0;
   switch (kind) {
   case ValueKind::Tokens:
   case ValueKind::Labels: {
     uint64_t &unit = kind == ValueKind::Tokens ? tokenBytes : labelBytes;
     uint32_t count = covered();
-    // The bytes of a micro-batch must be divisible by the number of parts,
-    // which may differ between pipelines.
+    // The bytes of a micro-batch must be divisible by its number of parts,
+    // which depends on its pipeline.
     if (got % count != 0 || got / count % parts() != 0)
       return std::string("expected bytes of ") + nameOf(kind) + " that its " +
              text(count) + " micro-batches divide, and the " + text(parts()) +
@@ -66,7 +66,7 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   case ValueKind::WeightStash: {
     uint64_t whole = kind == ValueKind::Stash ? sizes.stash_bytes()
                                               : sizes.weight_stash_bytes();
-    // The share of one part, rounded up.
+    // Divide by the number of parts, and round up.
     expected = whole / parts() + (whole % parts() != 0);
     break;
   }
@@ -86,8 +86,8 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   if (got != expected)
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +
            ", got " + text(got);
-  // Check the offset of weight gradients only: verifyLimits has checked the
-  // offsets of other kinds.
+  // Check only the offsets of weight gradients: verifyLimits has checked the
+  // offsets of all other kinds.
   return kind == ValueKind::WeightGradient ? alignmentFault(program, buffer)
                                            : "";
 }

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Internal to verifyInstructions, which checks buffers one by one.
+// The check of the sizes and offsets of buffers. verifyInstructions and
+// verifyLimits use it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,22 +17,25 @@
 
 namespace chimera::program::verify {
 
-/// The error in the offset of a buffer that is not a piece of a gradient. Empty
-/// if the offset is right.
+/// An error text if the offset of `buffer` is not aligned, otherwise an empty
+/// text. Requires a buffer that is not a piece of a gradient.
 std::string alignmentFault(const ProgramT &program, const Buffer &buffer);
 
-/// The required sizes of buffers (see Verify.h). They follow from the table of
-/// stages and, if there is one, from the model.
+/// The required sizes of buffers (Verify.h). They follow from the table of
+/// stages and from the model, if the program has one.
 class Sizes {
 public:
-  /// Requires verified tables of the program.
+  /// Requires that verifyTables accepts the program.
   Sizes(const ProgramT &program, const BackwardPieces &pieces);
 
-  /// The error in the size or the offset of a buffer of `kind`, whose value
-  /// `label` names. Empty if both are right. `stage` is the stage whose
-  /// boundary an activation or gradient crosses. Requires a verified label if
-  /// the kind belongs to micro-batches. If there is no model, the first buffer
-  /// of tokens and the first buffer of labels fix the size of all later ones.
+  /// An error text if the size of `buffer` is wrong, or the offset of a weight
+  /// gradient. Otherwise an empty text. `kind` is the kind of its value. The
+  /// label of the instruction `label` names the value. This label must be
+  /// verified, if values of this kind belong to micro-batches. For an
+  /// activation or a gradient, `stage` is the stage before the boundary that
+  /// the value crosses. If there is no model, the first buffer of tokens
+  /// determines the size of all later buffers of tokens. The same is true for
+  /// labels.
   std::string faultOf(const Instruction &label, ValueKind kind, uint32_t stage,
                       const Buffer &buffer);
 

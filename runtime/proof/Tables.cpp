@@ -15,7 +15,8 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// Checks that all tables that other checks use exist.
+/// Checks that all tables exist, that they are not empty if they must not be,
+/// and that enumerators are known.
 bool verifyPresence(const ProgramT &program, Report &report) {
   auto isNull = [](const auto &entry) { return !entry; };
   if (!program.optimizer)
@@ -52,8 +53,8 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   if (program.updates > Updates::MAX)
     structure(report, "unknown updates " + text(uint64_t(program.updates)));
   else if (program.updates != Updates::Flush && program.pipelines.size() > 1)
-    // Without a flush, the rule for the version of the weights that a stage
-    // must read exists only for one pipeline.
+    // Without a flush, versionRead defines the version of the weights only for
+    // programs with one pipeline.
     structure(report, "expected one pipeline without a flush, got " +
                           text(program.pipelines.size()));
   for (size_t i = 0; i < program.locations.size() && !report.full(); ++i)
@@ -64,8 +65,9 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   return report.empty();
 }
 
-/// Checks that the forwards of a pipeline cover its micro-batches exactly, and
-/// that parts of backwards divide them.
+/// Checks that the forwards of a pipeline cover each of its micro-batches once,
+/// and that the number of parts of a backward divides the size of a micro-batch
+/// and of a boundary.
 void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
                             const std::string &name, Report &report) {
   size_t next = 0;
@@ -92,7 +94,7 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
               name + "expected forwards that cover its " +
                   counted(pipeline.micro_batches.size(), "micro-batch") +
                   ", got " + text(next));
-  // Limit the number of parts, for which a label has 8 bits.
+  // A label has 8 bits for the number of parts.
   uint32_t parts = pipeline.backward_parts;
   if (parts == 0 || parts > UINT8_MAX)
     return structure(report, name +
@@ -115,8 +117,8 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
 
 void verifyPipelines(const ProgramT &program, Report &report) {
   std::vector<uint32_t> owner;
-  // Memory is allocated for the micro-batches that are really listed, not for
-  // the number that the file states.
+  // Allocate memory for the micro-batches only if the pipelines really list
+  // that many: `micro_batches` can be a very large number in a small file.
   uint64_t listed = 0;
   for (const auto &pipeline : program.pipelines)
     listed += pipeline->micro_batches.size();
@@ -166,8 +168,8 @@ void verifyPipelines(const ProgramT &program, Report &report) {
   }
 }
 
-/// Checks that the tied parameters are at the beginning or the end of their
-/// stages' parameters.
+/// Checks that the tied parameters are at the beginning or the end of the
+/// parameters of the first and of the last stage.
 void verifyTied(const ProgramT &program, Report &report) {
   const Tied *tied = program.tied.get();
   if (!tied)
@@ -178,7 +180,8 @@ void verifyTied(const ProgramT &program, Report &report) {
                              "different times");
   if (program.stages.size() < 2)
     return structure(report, "expected two stages for tied parameters, got 1");
-  // The parameters that are not tied must be contiguous.
+  // The tied parameters must be at one end, so that all other parameters are
+  // contiguous.
   auto verifyEnd = [&](uint64_t stage, uint64_t offset) {
     uint64_t whole = gradientBytes(program.stages[stage]);
     if (tied->bytes() == 0 || tied->bytes() >= whole ||

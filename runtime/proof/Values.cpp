@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Follows each stream in execution order. For every buffer, it tracks which
-// tokens, labels, activation, gradient, stash or loss the buffer has. A message
-// has the value that its label names, so each worker can be checked separately.
+// The check of values. It follows the instructions of each worker in execution
+// order, and records for every buffer which tokens, labels, activation,
+// gradient, stash or loss the buffer has. Each send must send the value that
+// its label names, and the matching receive has the same label. So each worker
+// can be checked separately.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +19,13 @@ namespace chimera::program::verify {
 
 namespace {
 
-/// A value as one number: its kind, the stage that made it, its piece, and one
-/// bit that tells whether it belongs to the next step instead of the current
-/// one.
+/// Identifies a value by one number. It is made from the kind of the value, the
+/// stage that made it, its piece (BackwardPieces.h), and one bit: whether the
+/// value belongs to the next step instead of the current one.
 using Value = uint64_t;
 
-/// The buffer has a value of another kind, or of an earlier step.
+/// The contents of a buffer that has no value of these kinds, or a value of an
+/// earlier step.
 constexpr Value kUnknown = UINT64_MAX;
 
 class ValuesVerifier {
@@ -41,10 +44,10 @@ public:
         step(worker.instructions[i]);
       if (program.updates == Updates::Flush || part.section != kBody)
         continue;
-      // The next step becomes the current one, and values of the current step
-      // become unknown. An action can use only values of its own step or the
-      // step before. So every later body finds the same values as the second
-      // one.
+      // Values of the next step become values of the current step. Values of
+      // the current step become unknown: labels cannot name values of earlier
+      // steps. So a third body would begin with the same values as the second
+      // body.
       for (Value &value : values)
         value = value == kUnknown || value % 2 == 0 ? kUnknown : value - 1;
     }
@@ -60,8 +63,8 @@ private:
             2) +
            isNext;
   }
-  /// The value that belongs to all micro-batches of the forward that covers
-  /// `m`.
+  /// The value of `kind` that covers all micro-batches of a forward. `m` is one
+  /// of these micro-batches.
   Value wholeOf(ValueKind kind, uint64_t stage, uint32_t m) const {
     uint32_t first = pieces.forwardOf(m).first;
     return valueOf(kind, stage,
@@ -75,7 +78,8 @@ private:
                 const Instruction &instruction) const {
     return valueOf(kind, stage, instruction.micro_batch(), instruction.part());
   }
-  /// The value that the label of a post names.
+  /// The value that the label of a post names. kUnknown for weights, gradient
+  /// sums and optimizer state.
   Value labelled(const Instruction &post) const {
     switch (post.kind()) {
     case ValueKind::Tokens:
@@ -158,7 +162,8 @@ private:
     return instruction.stage() + size_t(1) == stages;
   }
 
-  /// A forward and its recomputes must read the same values.
+  /// Checks the tokens or the activation, and the labels, that a forward or a
+  /// recompute reads.
   void verifyInputs(const Instruction &instruction,
                     std::span<const uint32_t> in) {
     uint32_t s = instruction.stage(), m = instruction.micro_batch();
@@ -199,8 +204,8 @@ private:
       values[out[1]] = pieceOf(ValueKind::Gradient, s, instruction);
   }
 
-  /// Contributions must be in the order of the communicator. It lists losses by
-  /// micro-batch.
+  /// Checks the losses in an all-reduce: the operands must be in the order of
+  /// the communicator's contributions. Their keys are micro-batches.
   void verifyContributions(const Instruction &start,
                            std::span<const uint32_t> in) {
     if (start.kind() != ValueKind::Loss)

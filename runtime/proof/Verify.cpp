@@ -21,7 +21,7 @@ std::string Report::name(uint32_t worker, uint32_t index) const {
 
 } // namespace verify
 
-/// Runs the rule groups that the rules for buffers rely on.
+/// Runs the checks on which verifyDeadlock and verifyBuffers rely.
 static void verifyStreams(const ProgramT &program, verify::Facts &facts,
                           verify::Report &report) {
   verify::verifyTables(program, facts, report);

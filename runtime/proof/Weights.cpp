@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Follows each stream in execution order. For every buffer of weights, it
-// tracks how many updates made its contents. Gradients.h tracks the gradients
-// that an update takes. Micro-batches are numbered over the whole run:
-// micro-batch m of step k has the number k N + m.
+// The check of weights and updates. It follows the instructions of each worker
+// in execution order, and records for every buffer of weights or optimizer
+// state the number of updates that its contents have had. GradientSums
+// (Gradients.h) does the same for gradient sums. Micro-batches are numbered
+// over the whole run: with N micro-batches per step, micro-batch m of step k
+// has the number k*N+m.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +25,7 @@ namespace {
 /// The contents of a buffer of weights or of optimizer state.
 struct WeightsValue {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
-  int64_t version = -1;     ///< the number of updates that made it
+  int64_t version = -1;     ///< the number of updates that it has had
 
   WeightsValue later(int64_t updates) const {
     return {replica, version + updates};
@@ -42,8 +44,8 @@ public:
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))),
         sums(program, facts, bucketOffsets, w, report) {
-    // A worker has only few of the program's replicas. Only its own replicas
-    // get an index.
+    // The check of a worker needs memory only for the replicas of this worker:
+    // `held` has them, and their index in `held` is the index in other lists.
     for (const State &state : worker.states)
       held.push_back(state.pipeline() * stages + state.stage());
     std::ranges::sort(held);
@@ -83,9 +85,10 @@ public:
   }
 
 private:
-  /// The newest forward of a micro-batch. There are two entries, one for even
-  /// and one for odd steps, because the forward of the next step may come
-  /// before the weight gradient of this step.
+  /// The newest forward of a micro-batch, and the version of the weights that
+  /// it read. Each micro-batch has two entries, one for even steps and one for
+  /// odd steps, because the forward of the next step may come before the weight
+  /// gradient of this step.
   struct Forward {
     int64_t microBatch = -1;
     int64_t version = 0;
@@ -151,8 +154,8 @@ private:
     }
   }
 
-  /// Checks that `weights` belong to the replica and are as old as the label
-  /// says.
+  /// Checks that `weights` belong to the replica that the label names, and are
+  /// as old as its `weight_version`.
   bool verifyLabel(const Instruction &instruction,
                    const WeightsValue &weights) {
     uint32_t replica = replicaOf(instruction);
@@ -176,8 +179,8 @@ private:
                      const WeightsValue &weights) {
     if (!verifyLabel(instruction, weights))
       return;
-    // The first micro-batch decides the step: all micro-batches of an
-    // instruction belong to one step.
+    // All micro-batches of an instruction belong to the same step, so it is
+    // enough to look at the first one.
     bool isNext = instruction.micro_batch() >= count;
     for (uint32_t k = 0; k < instruction.micro_batches(); ++k) {
       int64_t m = instruction.micro_batch() + k - (isNext ? count : 0);
@@ -192,8 +195,8 @@ private:
     }
   }
 
-  /// Checks that the instruction's micro-batch has had its forward, and that
-  /// the forward read the same version of the weights.
+  /// Checks that the forward of the instruction's micro-batch came before it,
+  /// and that the forward read the same version of the weights.
   bool verifyRead(const Instruction &instruction, const WeightsValue &weights) {
     if (!verifyLabel(instruction, weights))
       return false;
@@ -239,8 +242,8 @@ private:
   }
 
   /// Reports wrong contents of buffers at the end of a section. If the section
-  /// ends with a rename, the violation is at this rename, because it decides
-  /// which buffer has which value.
+  /// ends with a rename, the violation is reported at the rename, because the
+  /// rename moved values between buffers.
   void failAtEnd(const std::string &message) {
     uint32_t end = sectionsOf(worker)[section].end;
     bool renames =
@@ -295,7 +298,7 @@ private:
   const WorkerT &worker;
   uint32_t stages;
   int64_t count;              ///< micro-batches of a step
-  int64_t perStep;            ///< updates of each stage
+  int64_t perStep;            ///< updates of each stage in a step
   std::vector<uint32_t> held; ///< replicas on this worker, ascending
 
   std::vector<WeightsValue> values; ///< by buffer
@@ -303,10 +306,10 @@ private:
   // The contents of each buffer at the end of the previous body.
   std::vector<WeightsValue> found;
   std::vector<GradientSum> foundSums;
-  std::vector<int64_t> taken;       ///< number of updates, by held replica
-  std::vector<size_t> firstForward; ///< index in `forwards`, by held replica
-  /// Indexed by held replica, then by micro-batch of its pipeline, then by
-  /// whether its step is odd.
+  std::vector<int64_t> taken; ///< number of updates so far, by index in `held`
+  std::vector<size_t> firstForward; ///< in `forwards`, by index in `held`
+  /// Ordered by index in `held`, then by micro-batch of the pipeline, then by
+  /// whether the step is odd.
   std::vector<Forward> forwards;
 
   // The current instruction.

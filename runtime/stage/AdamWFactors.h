@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// AdamW (Loshchilov, Hutter, ICLR 2019) as torch.optim.AdamW computes it. For
-// each element, with all arithmetic in T:
+// AdamW (Loshchilov, Hutter, ICLR 2019) as torch.optim.AdamW computes it. All
+// arithmetic is in T, the type of the weights. The update of each element is:
 //
 //   gradient = scale * gradientSum
 //   average += new1 * (gradient - average)
@@ -29,8 +29,10 @@ template <typename T> struct AdamWFactors {
   T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
 };
 
-/// `step` counts from 0. `decay`: whether weight decay applies to these
-/// weights. Like PyTorch, factors are computed in double and rounded once.
+/// The factors of update number `step`, which counts from 0. Gradient sums are
+/// multiplied by `scale`. `decay` says whether weight decay applies to the
+/// weights. Like PyTorch, this function computes the factors in double and
+/// rounds each of them once.
 template <typename T>
 AdamWFactors<T> adamWFactors(const program::OptimizerT &optimizer,
                              uint64_t step, double scale, bool decay) {

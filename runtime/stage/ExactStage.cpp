@@ -18,8 +18,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The purpose of a hash. It is one of the operands, so that no two results of
-/// an action are equal.
+/// The purpose of a hash. Each hash includes its purpose, so that no two
+/// results of an action are equal.
 enum Use : uint64_t {
   kWeights = 1,
   kState,

@@ -11,8 +11,8 @@
 // of operations.
 //
 // All functions here must be called from a function that a queue of the device
-// executes (Queue::launch), on the thread that calls that function. They act on
-// that queue.
+// executes (Queue::launch), on the thread that calls that function. The
+// functions put their operations on that queue.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +34,10 @@ public:
   virtual void launch() = 0;
 };
 
-/// Graphs that read what other graphs of the same set left in memory. Their
-/// operations also share one pool of memory. They must be launched in the order
-/// in which they were captured; this sequence may be repeated.
+/// A set of graphs. A graph may read memory that other graphs of the set have
+/// written. All graphs of a set share one memory pool. The graphs must be
+/// launched in the order in which they were captured. This sequence of launches
+/// may be repeated.
 class GraphSet {
 public:
   virtual ~GraphSet() = default;

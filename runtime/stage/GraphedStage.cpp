@@ -47,7 +47,8 @@ struct SlotStash final : Stash {
 
   FixedBuffers &buffers;
   Slot &slot;
-  /// The wrapped stage's stash; null if a captured graph made it.
+  /// The stash that the wrapped stage made. Null from the third use of the slot
+  /// on, since the launch of a graph makes no Stash object.
   std::unique_ptr<Stash> own;
 };
 
@@ -75,8 +76,8 @@ public:
     if (mode == ForwardMode::Evaluation) // rare
       return stage->forward(microBatch, input, labels, weights, output, mode);
     Shape &shape = shapes[microBatch.parts];
-    // A forward without a stash frees its slot when it returns. So all such
-    // forwards share one slot.
+    // A forward without a stash frees its slot when it returns. So one slot is
+    // enough for all such forwards with the same weights.
     auto taken = std::make_unique<SlotStash>(
         shape.buffers, slotFor(shape.slots[{mode, weights.data()}]));
     Slot &slot = taken->slot;
@@ -178,11 +179,12 @@ public:
   }
 
 private:
-  /// Buffers and slots for parts of one size.
+  /// Buffers and slots for one number of parts per micro-batch.
   struct Shape {
     FixedBuffers buffers;
-    /// The slots by forward mode and address of the weights. There are as many
-    /// as stashes may be alive at the same time.
+    /// The slots, by forward mode and address of the weights. A list has as
+    /// many slots as the maximum number of stashes that were alive at the same
+    /// time.
     std::map<std::pair<ForwardMode, const std::byte *>,
              std::vector<std::unique_ptr<Slot>>>
         slots;
@@ -207,8 +209,8 @@ private:
     return *taken;
   }
 
-  /// Gives the buffer its final size. This must happen before the first
-  /// capture, because a graph keeps the address.
+  /// Makes the buffer `port` at least `bytes` large. Its size must be final
+  /// before the first capture, because graphs keep its address.
   void expectSize(size_t bytes, Bytes &port) {
     if (port.size() < bytes)
       port = graphs->allocate(bytes);
@@ -250,8 +252,8 @@ private:
   }
 
   const std::shared_ptr<GraphFactory> graphs;
-  // The order of members matters: graphs are destroyed before the stage and the
-  // factory that made them.
+  // The order of members matters. Members are destroyed in reverse order: first
+  // the graphs (in `shapes`), then the stage, then the factory.
   const std::unique_ptr<Stage> stage;
   std::map<uint32_t, Shape> shapes; // by number of parts
 };

@@ -12,8 +12,8 @@
 // the actions without graphs, so that libraries initialise themselves. The
 // second use captures the actions. Later uses launch the captured graphs.
 //
-// Graphs always add to the gradient sum. If a sum begins, its memory is zeroed
-// first.
+// Graphs of backwards always add to the gradient sum. If an action must
+// overwrite the sum, the memory of the sum is zeroed before the launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ namespace chimera::runtime {
 /// An empty string if the program's stages can run as graphs, else the reason
 /// why not. An action must do the same for every micro-batch of every step. So
 /// dropout is impossible: its random numbers differ each time. Weights must
-/// also stay at one address, which is the case in schedules with a flush.
+/// stay at one address. In schedules without a flush they do not.
 std::string graphsUnsupportedReason(const program::ProgramT &program);
 
 /// Wraps `stage` and runs its actions as graphs that `graphs` makes. Requires
@@ -39,7 +39,7 @@ std::string graphsUnsupportedReason(const program::ProgramT &program);
 std::unique_ptr<Stage> wrapWithGraphs(std::unique_ptr<Stage> stage,
                                       std::shared_ptr<GraphFactory> graphs);
 
-/// The number of warm-up runs of a program's step until every graph is
+/// After this number of warm-up runs of a training step, every graph is
 /// captured.
 inline constexpr int kGraphWarmUpRuns = 2;
 

@@ -34,8 +34,8 @@ inline uint64_t mix(std::initializer_list<uint64_t> words) {
   return hash;
 }
 
-/// A digest of the number of bytes, followed by the bytes as 64-bit words. The
-/// last word is padded with zeros.
+/// A digest of the bytes and their number. h = number of bytes; for each 64-bit
+/// word: h = splitMix64(h ^ word). Zeros pad the last word to 64 bits.
 inline uint64_t digestOf(std::span<const std::byte> bytes) {
   uint64_t hash = bytes.size();
   for (size_t at = 0; at < bytes.size(); at += 8) {

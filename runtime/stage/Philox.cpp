@@ -16,13 +16,14 @@ using namespace chimera::runtime;
 
 namespace {
 
-/// Counters per iteration, enough to fill vector registers.
+/// The number of counters that keepOf handles at a time: enough to fill vector
+/// registers.
 constexpr uint64_t kLanes = 64;
 /// The minimum number of elements per thread.
 constexpr int64_t kGrain = 1 << 15;
 
-/// N counters, stored word by word. philoxOf replaces them by their random
-/// numbers.
+/// N counters, stored word by word. philoxOf replaces the counters by their
+/// random numbers.
 template <uint64_t N> struct Counters { uint32_t words[4][N]; };
 
 template <uint64_t N>
@@ -45,7 +46,8 @@ template <uint64_t N>
   }
 }
 
-/// keepElements for the elements [begin, end).
+/// keepElements for the elements [begin, end). `least` is the smallest draw
+/// whose element is kept.
 CHIMERA_FOR_EACH_SIMD_WIDTH void
 keepOf(uint64_t least, uint64_t key, uint64_t begin, uint64_t end, bool *kept) {
   Counters<kLanes> counters;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) computes four random
-// numbers from a counter and a key, in integer arithmetic only. Any number can
+// numbers from a counter and a key, in integer arithmetic only. The numbers can
 // therefore be computed in any order and on any device, with the same bits.
 //
 //===----------------------------------------------------------------------===//
@@ -19,21 +19,22 @@
 
 namespace chimera::runtime {
 
-/// The four random numbers of a counter. The counter's lowest word comes first.
+/// The four random numbers for a counter and a key. The counter's lowest word
+/// comes first.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);
 
-/// The dropout mask of the elements [first, first + count): `kept` receives
-/// whether each element is kept. Each one is dropped with probability
-/// `dropped`. The draw of element n is word n mod 4 of the philox output for
-/// counter n / 4. The element is kept if its draw is at least
-/// `smallestKeptDraw(dropped)`.
+/// The dropout mask of the elements [first, first + count): sets kept[i] to
+/// whether element first + i is kept. Each element is dropped with probability
+/// `dropped`. The draw of element n is word n mod 4 of `philox`, for the
+/// counter with number n / 4 and for `key`. The element is kept if its draw is
+/// at least `smallestKeptDraw(dropped)`.
 void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
                   bool *kept);
 
-/// The smallest 32-bit draw whose element is kept, or 2^32 if no element is.
-/// cuRAND turns a draw x into a float in (0, 1]: x * 2^-32 + 2^-33 in float
-/// arithmetic. An element is kept if this float is greater than `dropped`
-/// rounded to float, which is the rule of fused attention kernels.
+/// The smallest 32-bit draw whose element is kept, or 2^32 if every element is
+/// dropped. cuRAND turns a draw x into a float in (0, 1]: x * 2^-32 + 2^-33 in
+/// float arithmetic. An element is kept if this float is greater than `dropped`
+/// rounded to float. Fused attention kernels use the same rule.
 uint64_t smallestKeptDraw(double dropped);
 
 } // namespace chimera::runtime

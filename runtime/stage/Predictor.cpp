@@ -17,8 +17,9 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Draws a token: the first one whose cumulative probability exceeds `place`,
-/// which is in [0, 1). With temperature 0, the token with the largest logit.
+/// Draws a token: returns the first token whose cumulative probability exceeds
+/// `place`, which is in [0, 1). If `temperature` is 0, returns the token with
+/// the largest logit.
 static size_t drawn(const std::vector<double> &logits, double temperature,
                     double place) {
   const auto largest = std::ranges::max_element(logits);
@@ -28,8 +29,8 @@ static size_t drawn(const std::vector<double> &logits, double temperature,
   double sum = 0;
   for (double logit : logits)
     upTo.push_back(sum += std::exp((logit - *largest) / temperature));
-  // Take the last token if no sum exceeds the place: rounding may make `place *
-  // sum` equal to the sum.
+  // Rounding may make `place * sum` equal to `sum`. No cumulative sum exceeds
+  // it in this case, so take the last token.
   const auto found = std::ranges::upper_bound(upTo, place * sum);
   return static_cast<size_t>(std::min(found, upTo.end() - 1) - upTo.begin());
 }
@@ -47,8 +48,8 @@ void chimera::runtime::generate(Predictor &model, std::vector<int64_t> text,
     const size_t seen = std::min<uint64_t>(text.size(), model.context());
     std::vector<double> logits = model.next(std::span(text).last(seen));
     logits.resize(std::min<uint64_t>(logits.size(), sampling.vocabularyLimit));
-    // Refuse NaN, but not minus infinity, with which a model may exclude a
-    // token.
+    // Refuse NaN. Accept minus infinity, since a model may exclude a token by
+    // this logit.
     if (std::ranges::any_of(logits, [](double x) { return std::isnan(x); }) ||
         !std::isfinite(*std::ranges::max_element(logits)))
       throw std::runtime_error("the model's logits are not finite numbers: its "

@@ -19,7 +19,7 @@ namespace chimera::runtime {
 class Predictor {
 public:
   virtual ~Predictor() = default;
-  /// The maximum number of tokens that the model can see.
+  /// The maximum number of tokens in the model's input.
   virtual uint64_t context() const = 0;
   /// The number of tokens in the vocabulary.
   virtual uint64_t vocabulary() const = 0;
@@ -29,8 +29,9 @@ public:
 };
 
 struct Sampling {
-  /// Logits are divided by this before one token is drawn by its probability.
-  /// If it is 0, the token with the largest logit is taken.
+  /// The logits are divided by this number before the softmax that gives the
+  /// probabilities of the tokens. If the number is 0, the token with the
+  /// largest logit is chosen.
   double temperature = 1;
   uint64_t seed = 0;
   /// Only tokens below this number are drawn.
@@ -40,7 +41,7 @@ struct Sampling {
 /// Continues `text` by `count` tokens and calls `onToken` with each of them.
 /// Requires at least one token of text. The random number for token n depends
 /// only on the seed and n. Throws std::runtime_error if the text has a token
-/// outside the vocabulary, if a logit is NaN, or if the largest one is
+/// outside the vocabulary, if a logit is NaN, or if the largest logit is
 /// infinite.
 void generate(Predictor &model, std::vector<int64_t> text, uint64_t count,
               const Sampling &sampling,

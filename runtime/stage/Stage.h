@@ -34,14 +34,15 @@ namespace chimera::runtime {
 /// numbers in a part as in the whole micro-batch.
 struct MicroBatch {
   uint64_t step; ///< training step, from 0
-  /// The number among all copies: copy * N + micro-batch, with N micro-batches
-  /// per copy.
+  /// The number among the micro-batches of all data-parallel copies in a step:
+  /// copy * N + micro-batch, where each copy has N micro-batches.
   uint64_t index;
-  uint32_t part = 0;
-  uint32_t parts = 1;
+  uint32_t part = 0;  ///< number of the part, from 0
+  uint32_t parts = 1; ///< number of parts of the micro-batch
 };
 
-/// The values that a forward saves for its backward. The destructor frees them.
+/// The values that a forward saves for its backward, or that an input gradient
+/// saves for its weight gradient. The destructor frees the values.
 class Stash {
 public:
   virtual ~Stash() = default;
@@ -57,8 +58,9 @@ inline bool keepsStash(ForwardMode mode) {
   return mode == ForwardMode::Both || mode == ForwardMode::Stash;
 }
 
-/// The use of the buffer of a weight gradient by a backward. `Add`: adds to the
-/// contents (beta = 1 in GEMM). `Overwrite`: replaces the contents (beta = 0).
+/// How a backward writes its weight gradient to the buffer. `Add`: adds the
+/// gradient to the contents (beta = 1 in GEMM). `Overwrite`: replaces the
+/// contents (beta = 0).
 enum class WgradMode { Add, Overwrite };
 
 /// The size in bytes of a flag, which is one int32_t with the value 0 or 1.
@@ -79,20 +81,22 @@ public:
 
   /// `input` holds the tokens on the first stage and the activation on all
   /// others. `labels` is empty except on the last stage. `output` receives the
-  /// activation, or the loss of the micro-batch on the last stage. For a part,
-  /// it receives the part's share of that loss: the shares of all parts add up
-  /// to the loss. If `mode` is `Stash`, `output` is empty. If `mode` has no
-  /// stash, the returned stash is null.
+  /// activation or, on the last stage, the loss of the micro-batch. For a part
+  /// of a micro-batch, `output` receives the part's share of that loss: the
+  /// shares of all parts add up to the loss. If `mode` is `Stash`, `output` is
+  /// empty. If `mode` is `Output` or `Evaluation`, returns null.
   virtual std::unique_ptr<Stash>
   forward(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
           ConstBytes weights, Bytes output,
           ForwardMode mode = ForwardMode::Both) = 0;
 
-  /// Adds the gradient of the loss to `weightGradient`, or overwrites it if
-  /// `mode` is `Overwrite`. For a part, it is the gradient of the part's share
-  /// of the loss. Writes `inputGradient`, which is empty on the first stage. On
-  /// the last stage, `outputGradient` holds the loss of the whole micro-batch,
-  /// whose gradient is one. Consumes the stash.
+  /// Computes the gradient of the loss with respect to the weights. Adds this
+  /// gradient to `weightGradient` or, if `mode` is `Overwrite`, overwrites
+  /// `weightGradient`. For a part of a micro-batch, the loss is the part's
+  /// share of the loss. Writes `inputGradient`, which is empty on the first
+  /// stage. On the last stage, `outputGradient` holds the loss of the whole
+  /// micro-batch instead of a gradient: the gradient of the loss is one.
+  /// Consumes the stash.
   virtual void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                         ConstBytes outputGradient, ConstBytes weights,
                         Bytes weightGradient, Bytes inputGradient,
@@ -113,8 +117,8 @@ public:
   /// Updates weights and optimizer state in place with `scale` times
   /// `gradientSum`. `halted` is empty, or a flag that is 0 before the first
   /// step. If an element of the sum is not finite, the update sets the flag.
-  /// While the flag is set, updates change nothing, so the weights keep their
-  /// values from before that sum.
+  /// While the flag is set, updates change nothing. So the weights keep the
+  /// values that they had before the update that set the flag.
   virtual void optimizerStep(uint64_t step, double scale,
                              ConstBytes gradientSum, Bytes weights,
                              Bytes optimizerState, Bytes halted = {}) = 0;
@@ -125,20 +129,22 @@ class DataSource {
 public:
   virtual ~DataSource() = default;
   /// Fills `output` with the tokens or labels (`kind`) of a micro-batch or of a
-  /// part of it. The result depends only on the arguments and the seed. Any
-  /// rank's thread may call this.
+  /// part of it. The result depends only on the arguments and the seed. Several
+  /// threads may call this at the same time.
   virtual void load(program::ValueKind kind, MicroBatch microBatch,
                     Bytes output) = 0;
-  /// The weight of a whole micro-batch's loss: 1 if the loss is a mean; if it
-  /// is a sum, the number of labels that count. The loss of a step is the sum
-  /// of the micro-batches' losses divided by the sum of their weights. The
-  /// weight depends only on the micro-batch and the seed, so each rank computes
-  /// all weights without communication. Any thread may call this.
+  /// The weight of a whole micro-batch's loss. If the loss is a mean, the
+  /// weight is 1. If the loss is a sum, the weight is the number of labels that
+  /// contribute to it. The loss of a step is the sum of the micro-batches'
+  /// losses divided by the sum of their weights. The weight depends only on the
+  /// micro-batch and the seed, so each rank computes all weights without
+  /// communication. Several threads may call this at the same time.
   virtual double weight(MicroBatch) { return 1; }
 };
 
-/// Makes the computation of stage `stage` of a program. It is called once for
-/// each replica. Throws if this kind of stage cannot run the program.
+/// A function that makes the computation of one stage. Its arguments are the
+/// program and the number of the stage. It is called once for each replica of
+/// the stage. Throws if this kind of stage cannot run the program.
 using StageFactory =
     std::function<std::unique_ptr<Stage>(const program::ProgramT &, uint32_t)>;
 

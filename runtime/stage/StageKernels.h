@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The few computations of stages that do not come from a library. On the host
-// they are ordinary functions. Every other device implements this interface.
-// Both give the same bits.
+// The few computations of stages that do not come from a library. On the host,
+// these computations are ordinary functions. For every other device there is an
+// implementation of this interface, which gives the same bits as the functions.
 //
-// All pointers are to device memory. A function here must be called from a
-// function that a queue of the device executes (Queue::launch), on the thread
-// that calls that function. It puts its operation on that queue.
+// All pointers are to device memory. The functions of this interface must be
+// called from a function that a queue of the device executes (Queue::launch),
+// on the thread that calls that function. They put their operations on that
+// queue.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +26,9 @@
 
 namespace chimera::runtime {
 
-/// A run of elements that starts at the end of the previous run. Weight decay
-/// applies to all of them or to none.
+/// A range of consecutive weights, which starts at the end of the previous
+/// range. The first range starts at 0. Weight decay applies to all weights of a
+/// range, or to none.
 struct DecayRun {
   int64_t end;
   bool decays;
@@ -36,14 +38,14 @@ class StageKernels {
 public:
   virtual ~StageKernels() = default;
 
-  /// See Philox.h.
+  /// Computes a dropout mask like keepElements in Philox.h.
   virtual void keepElements(double dropped, uint64_t key, uint64_t first,
                             int64_t count, bool *kept) = 0;
 
   /// Updates the weights of all runs, and their two averages, in place with the
-  /// formula in AdamWFactors.h. `factors` are for weights that decay. If
-  /// `halted` (see Stage::optimizerStep) is not null and the flag is set,
-  /// nothing changes.
+  /// formula in AdamWFactors.h. `factors` are for weights that decay; for the
+  /// other weights, `keep` is replaced by 1. If `halted` (see
+  /// Stage::optimizerStep) is not null and the flag is set, nothing changes.
   virtual void adamW(const AdamWFactors<float> &factors,
                      std::span<const DecayRun> runs, const float *gradientSum,
                      float *weights, float *average, float *averageOfSquares,

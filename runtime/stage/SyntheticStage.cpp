@@ -21,8 +21,8 @@ public:
   SyntheticStage(const program::Stage &costs, bool last, double perUnit)
       : costs(costs), last(last), perUnit(perUnit) {}
 
-  // All values are zero. 64-bit words are used because they can be summed for
-  // any buffer size.
+  // All values are zero. The type is UInt64, because buffers of any size can be
+  // summed as 64-bit words.
   ElementType weightType() const override { return ElementType::UInt64; }
   ElementType lossType() const override { return ElementType::UInt64; }
 
@@ -77,7 +77,8 @@ private:
       zero(weightGradient);
   }
 
-  /// A part takes its share of the units, as the scheduler assumes.
+  /// Sleeps for an action that costs `cost` units. For a part of a micro-batch,
+  /// sleeps for the part's share of the units, as the scheduler assumes.
   void spend(int64_t cost, MicroBatch microBatch) const {
     // cost * k / parts, without overflow.
     auto until = [&](int64_t k) {
@@ -86,8 +87,8 @@ private:
     };
     int64_t share =
         until(microBatch.part + int64_t(1)) - until(microBatch.part);
-    // A limit of about 285 years, because a file may state a longer time than a
-    // clock can count.
+    // A limit of about 285 years. A file may state a longer time, which would
+    // not fit into 64 bits.
     constexpr double kMost = 9e18;
     auto duration = std::chrono::nanoseconds(
         std::llround(std::min(static_cast<double>(share) * perUnit, kMost)));

@@ -13,11 +13,11 @@
 namespace chimera::runtime {
 
 /// Makes stages of any program that sleep for each action's cost times
-/// `nanosecondsPerUnit`. All that they write is zeros: initial weights and
-/// optimizer state, losses, and gradient sums that begin
-/// (WgradMode::Overwrite). With 0 nanoseconds they never sleep, so the
-/// remaining time is the runtime's overhead. A sleep ends up to about 50 µs
-/// late.
+/// `nanosecondsPerUnit`. The only value that these stages write is zero. They
+/// write initial weights and optimizer state, losses, and gradient sums that
+/// they must overwrite (WgradMode::Overwrite). With 0 nanoseconds per unit, the
+/// stages never sleep, so the time of a run is the runtime's overhead. A sleep
+/// ends up to about 50 µs late.
 StageFactory makeSyntheticStages(double nanosecondsPerUnit);
 
 } // namespace chimera::runtime

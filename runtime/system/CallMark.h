@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Some libraries (MPI, CUDA, NCCL) have calls without a timeout. If such a call
-// never returns, its thread cannot report that. So the thread marks the
+// never returns, its thread cannot report the problem. So the thread marks the
 // beginning and the end of each call, at the cost of a few stores. Another
-// thread polls the mark and notices if one call lasts too long.
+// thread polls the mark and reports a call that lasts too long.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,12 @@
 
 namespace chimera::runtime {
 
-/// Written by one thread at a time. Any thread may read it.
+/// The library call of a thread. Only one thread at a time may call `enter` and
+/// `leave`. Any thread may call `read`.
 class CallMark {
 public:
-  /// Marks the beginning of a call. Requires that `name` is never freed.
+  /// Marks the beginning of a call of the library function `name`. Requires
+  /// that the text is never freed.
   void enter(const char *name) noexcept {
     number.store(number.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
@@ -32,12 +34,12 @@ public:
   void leave() noexcept { current.store(nullptr, std::memory_order_release); }
 
   struct Call {
-    const char *name = nullptr; ///< null: the thread is in no call
-    uint64_t number = 0;        ///< counts the calls; valid only inside a call
+    const char *name = nullptr; ///< null if the thread is in no call
+    uint64_t number = 0;        ///< of the call; valid if `name` is not null
     bool operator==(const Call &) const = default;
   };
-  /// If two successive reads return the same name and number, the thread was
-  /// inside the same call at both times.
+  /// The current call. If two reads return the same name and number, the thread
+  /// was in the same call at both times.
   Call read() const noexcept {
     const char *name = current.load(std::memory_order_acquire);
     return {name, number.load(std::memory_order_relaxed)};

@@ -14,8 +14,8 @@
 namespace chimera::runtime {
 
 /// Calls `move(offset, size)` for each chunk of a message of `bytes` bytes.
-/// Every chunk has `most` bytes, except that the last may be shorter. Calls it
-/// once, with size 0, for an empty message.
+/// Every chunk has `most` bytes, but the last one may be shorter. For an empty
+/// message, calls `move` once, with size 0.
 template <typename Move>
 void forEachChunk(uint64_t bytes, uint64_t most, Move move) {
   uint64_t at = 0;

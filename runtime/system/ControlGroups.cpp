@@ -33,8 +33,9 @@ bool hasWord(const std::string &list, const std::string &word) {
   return false;
 }
 
-/// Undoes the escapes of a path in /proc/self/mountinfo: spaces, tabs, newlines
-/// and backslashes are written as \ and three octal digits.
+/// Converts a path from /proc/self/mountinfo to plain text. In this file,
+/// spaces, tabs, newlines and backslashes are written as \ and three octal
+/// digits.
 std::string unescape(const std::string &text) {
   std::string plain;
   auto isOctal = [&](size_t at) { return text[at] >= '0' && text[at] <= '7'; };
@@ -49,8 +50,8 @@ std::string unescape(const std::string &text) {
   return plain;
 }
 
-/// Reads a line of /proc/self/mountinfo (see proc(5)). Returns nothing if the
-/// line is not a mount of control groups that `controller` can limit.
+/// The mount in a line of /proc/self/mountinfo (proc(5)). None if it is not a
+/// mount of control groups with the controller `controller`.
 std::optional<Mount> readMount(const std::string &line,
                                const std::string &controller) {
   std::istringstream stream(line);
@@ -89,8 +90,8 @@ std::optional<std::string> findGroup(const std::string &root, Version version,
   return std::nullopt;
 }
 
-/// The path of `group` relative to the mount. Empty (the mount itself) if the
-/// group is outside the part of the hierarchy that the mount shows.
+/// The path of `group` relative to the mount. Empty, which is the mount itself,
+/// if the mount does not show the group.
 fs::path belowMount(const std::string &group, const std::string &mountRoot) {
   fs::path path = fs::path(group).lexically_relative(mountRoot);
   return path.empty() || path == "." || *path.begin() == ".." ? fs::path()

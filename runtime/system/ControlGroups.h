@@ -28,14 +28,14 @@ struct ControlGroup {
   std::filesystem::path folder; ///< the group's folder in the file system
 };
 
-/// The groups of this process that can limit `controller` ("cpu", "memory"),
-/// with all enclosing groups. `root` is put before the paths of the system's
-/// files (/proc, /sys).
+/// The control groups of this process that can limit `controller` ("cpu" or
+/// "memory"), and all groups that enclose them. The result is read from /proc
+/// and /sys. For tests, `root` is a prefix of these paths.
 std::vector<ControlGroup> findControlGroups(const std::string &controller,
                                             const std::string &root = "");
 
-/// The number at the beginning of a file. Nothing if the file does not begin
-/// with a number.
+/// The number at the beginning of a file. None if the file does not begin with
+/// a number.
 std::optional<double> readNumber(const std::filesystem::path &file);
 
 } // namespace chimera::runtime

@@ -23,15 +23,15 @@ std::optional<double> readQuota(const ControlGroup &group) {
     quota = readNumber(group.folder / "cpu.cfs_quota_us");
     period = readNumber(group.folder / "cpu.cfs_period_us");
   } else {
-    // If there is no quota, the file says "max 100000". Then reading a number
-    // fails.
+    // If there is no quota, the first word of the file is "max", and reading a
+    // number fails.
     double numbers[2];
     if (std::ifstream(group.folder / "cpu.max") >> numbers[0] >> numbers[1]) {
       quota = numbers[0];
       period = numbers[1];
     }
   }
-  // Version 1 says -1 if there is no quota.
+  // In version 1, the quota is -1 if there is none.
   if (!quota || !period || *quota <= 0 || *period <= 0)
     return std::nullopt;
   return *quota / *period;
@@ -53,8 +53,8 @@ Cores chimera::runtime::findCores(const std::string &root) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0)
     bound = std::max(1, CPU_COUNT(&set));
-  // The quota is rounded down: with one thread too many, all threads wait for
-  // that thread.
+  // Round the quota down. If there were more threads than whole cores, the
+  // kernel would pause some threads, and all other threads would wait for them.
   double quota = std::max(1.0, findQuota(root).value_or(1e9));
   auto within = [&](long cores) {
     return static_cast<uint32_t>(std::min(static_cast<double>(cores), quota));

@@ -7,9 +7,10 @@
 //
 // Three things limit the number of cores: the online cores of the host, the
 // affinity mask that a launcher gives a process, and the CPU quota of control
-// groups. A container started with `--cpus=2` is in a control group with a
-// quota: it sees all cores of its host. If it starts a thread on each of them,
-// the kernel stops these threads for most of every quota period.
+// groups. For example, a container that was started with `--cpus=2` is in a
+// control group with a quota of 2 cores, but sees all cores of its host. If a
+// process starts one thread for each core, the kernel pauses these threads for
+// most of every quota period.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,18 +24,17 @@
 namespace chimera::runtime {
 
 struct Cores {
-  uint32_t host;   ///< of the host or container, shared by all its ranks
-  uint32_t usable; ///< that this process may run on
+  uint32_t host;   ///< cores of the host or container, which its ranks share
+  uint32_t usable; ///< cores on which this process may run
 };
 
-/// Both numbers are at least 1. A quota is rounded down to whole cores. It
-/// limits `host` too, because all ranks of a host are usually in one control
-/// group. `root` is put before the paths of the system's files.
+/// The numbers of cores, each at least 1. A quota is rounded down to whole
+/// cores. It limits the two numbers, because all ranks of a host are usually in
+/// one control group. For `root`, see ControlGroups.h.
 Cores findCores(const std::string &root = "");
 
 /// The CPU quota of this process in cores: the smallest quota of its control
-/// group and all enclosing groups, of version 1 and 2. Nothing if no group has
-/// a quota.
+/// groups and of all groups that enclose them. None if no group has a quota.
 std::optional<double> findQuota(const std::string &root = "");
 
 } // namespace chimera::runtime

@@ -16,15 +16,16 @@
 
 namespace chimera::runtime {
 
-/// This timeout, and every longer one, never passes.
+/// A Deadline with this timeout, or with a longer one, never passes.
 inline constexpr std::chrono::hours kForever(24 * 365);
 
-/// The timeout of a wait that begins now.
+/// The end of a wait with a timeout. The wait begins when the Deadline is
+/// created.
 ///
-/// The waiting thread calls passed() several times a second. If the time
-/// between two calls is longer than one second, only one second counts: the
-/// process was probably stopped (by Ctrl-Z, a debugger or a suspended job), and
-/// the wait must not fail because of that.
+/// The waiting thread calls passed() several times a second. If more than one
+/// second passes between two calls, it counts as one second: the process was
+/// probably stopped (by Ctrl-Z, a debugger or a suspended job), and the wait
+/// must not fail because of this.
 class Deadline {
 public:
   using Clock = std::chrono::steady_clock;
@@ -49,16 +50,17 @@ private:
   Clock::time_point asked; ///< time of the last call of passed()
 };
 
-/// The timeout for a watcher of waits that have the timeout `timeout`. It is
-/// 500 ms longer, so that a wait times out before its watcher does: the wait's
-/// error message says more.
+/// The timeout of a thread that watches for hangs, if waits have the timeout
+/// `timeout`. It is 500 ms longer, so that a wait times out before the watching
+/// thread reports a hang. The error message of the wait says more.
 inline std::chrono::milliseconds
 watcherTimeout(std::chrono::milliseconds timeout) {
   return std::min<std::chrono::milliseconds>(timeout, kForever) +
          std::chrono::milliseconds(500);
 }
 
-/// The error message of a wait for `what` that timed out.
+/// The error message of a wait that timed out. `what` says what the wait was
+/// for.
 inline std::string timeoutMessage(std::chrono::milliseconds timeout,
                                   const std::string &what) {
   char text[48];

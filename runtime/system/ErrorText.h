@@ -15,7 +15,7 @@
 namespace chimera::runtime {
 
 /// The system's text for the error number `code`. For EMFILE (too many open
-/// files) it adds what the user can do.
+/// files), it also has advice for the user.
 inline std::string errorText(int code) {
   return std::strerror(code) +
          std::string(code == EMFILE ? ": raise ulimit -n" : "");

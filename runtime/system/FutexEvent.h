@@ -18,12 +18,13 @@
 
 namespace chimera::runtime {
 
-/// A futex on which one thread sleeps until others have work for it.
+/// A futex on which one thread sleeps until other threads have work for it.
 ///
 /// A producer publishes its data and then calls notify(). The consumer reads
-/// count(), looks for data, and calls sleep() with that count if it found none.
-/// sleep() returns at once if the count has changed in between, so no
-/// notification is lost. notify() makes no system call if nobody sleeps.
+/// count() and then looks for data. If there is no data, it calls sleep() with
+/// this count. If a producer has called notify() in the meantime, the count has
+/// changed and sleep() returns at once. So no notification is lost. notify()
+/// makes no system call if no thread sleeps.
 class alignas(64) FutexEvent {
 public:
   uint32_t count() const { return notifications.load(); }
@@ -35,8 +36,8 @@ public:
               nullptr, 0);
   }
 
-  /// Sleeps until the count differs from `seen`, for at most `limit`. Requires
-  /// `limit` < 1 s.
+  /// Sleeps until notify() is called, but at most for `limit`. Returns at once
+  /// if the count is not `seen`. May also return early. Requires `limit` < 1 s.
   void sleep(uint32_t seen, std::chrono::nanoseconds limit) {
     timespec time{0, limit.count()};
     sleeping.store(1);

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The runtime's own loops run on the threads that already do a rank's
-// computations, such as LibTorch's thread pool. A thread registers that pool
-// with setParallelFor. Loops of other threads, such as those that move
-// messages, run on the calling thread alone.
+// Parallel loops over elements, for example in reductions. The loops use the
+// threads that a rank already has for its computations, such as the thread pool
+// of LibTorch. A thread registers this pool for its own loops with
+// setParallelFor. On a thread without a registered pool, such as a thread that
+// moves messages, a loop runs only on the calling thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,18 +21,20 @@
 
 namespace chimera::runtime {
 
-/// Is called with a range [begin, end), from several threads at the same time.
+/// The body of a parallel loop. Several threads call it at the same time, each
+/// with another range [begin, end).
 using RangeFunction = std::function<void(int64_t begin, int64_t end)>;
 
-/// Splits [0, count) into ranges of at least `grain` elements (the last may be
-/// shorter) and calls `work` for each range. Returns when all calls are done.
+/// Splits [0, count) into ranges of at least `grain` elements (the last range
+/// may be shorter) and calls `work` for each range. Returns when all calls have
+/// returned.
 void parallelFor(int64_t count, int64_t grain, const RangeFunction &work);
 
-/// A function that does what parallelFor promises.
+/// An implementation of parallelFor.
 using ParallelForFunction = void (*)(int64_t count, int64_t grain,
                                      const RangeFunction &work);
-/// From now on, parallelFor on the calling thread uses `how`. With null it runs
-/// on the calling thread alone.
+/// Sets the implementation of parallelFor for the calling thread. If it is
+/// null, loops run only on the calling thread.
 void setParallelFor(ParallelForFunction how);
 
 } // namespace chimera::runtime

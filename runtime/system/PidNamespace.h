@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Processes of one host may be in containers with PID namespaces of their own.
-// A PID of one container is another process in the other container, or no
-// process.
+// Each container of a host may have its own PID namespace. In another
+// container, the PID of a process belongs to another process, or to no process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +18,9 @@
 
 namespace chimera::runtime {
 
-/// Identifies the PID namespace of this process. Equal for two processes if
-/// every PID means the same process to both. 0 if the system does not say.
+/// A number that identifies the PID namespace of this process. If two processes
+/// of a host have the same number, every PID means the same process to both
+/// processes. 0 if the number is not known.
 inline uint64_t pidNamespace() {
   struct stat status = {};
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;

@@ -15,9 +15,10 @@
 
 namespace chimera::runtime {
 
-/// Reads `bytes` of an open file, beginning at `offset`. Returns the number of
-/// bytes read, which is smaller if the file ends, or -1 with the reason in
-/// errno.
+/// Fills `bytes` with the contents of an open file, beginning at `offset`.
+/// Returns the number of bytes that were read, which is smaller than
+/// bytes.size() if the file ends. Returns -1, with the reason in errno, if
+/// reading fails.
 ssize_t readAt(int file, uint64_t offset, std::span<std::byte> bytes);
 
 } // namespace chimera::runtime

@@ -36,7 +36,8 @@ using Clock = std::chrono::steady_clock;
   throw std::runtime_error(what + ": " + errorText(code));
 }
 
-/// Waits until the socket is ready for `events`. Throws if `end` passes first.
+/// Waits until the socket is ready for `events`. Throws std::runtime_error if
+/// `end` comes before this.
 void await(const Socket &socket, short events, Clock::time_point end,
            const char *what) {
   pollfd entry{socket.fd(), events, 0};
@@ -103,9 +104,9 @@ std::string sourceTo(const std::string &name) try {
   return {};
 }
 
-/// The name of an abstract Unix socket: its first character is 0, it is not a
-/// file, and it disappears with the socket. Like a port, it belongs to a
-/// network namespace.
+/// The name of an abstract Unix socket. Its first character is 0. It is not the
+/// name of a file, and it is free again when the socket is closed. Like a port,
+/// the name is valid in one network namespace.
 struct LocalName {
   explicit LocalName(uint16_t port)
       : LocalName("port " + std::to_string(port)) {}
@@ -128,7 +129,7 @@ Socket localSocket() {
       ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Returns an empty Socket if the name is taken.
+/// A socket that listens at `name`. Empty if another process has this name.
 Socket listenAt(const LocalName &name) {
   Socket socket = localSocket();
   if (socket && bind(socket.fd(), name.get(), name.size) == 0 &&
@@ -137,8 +138,8 @@ Socket listenAt(const LocalName &name) {
   return {};
 }
 
-/// Returns an empty Socket if nobody listens, or if the listener belongs to
-/// another user.
+/// A connection to the socket that listens at `name`. Empty if there is none,
+/// or if it belongs to another user.
 Socket connectAt(const LocalName &name) {
   Socket socket = localSocket();
   ucred other{};
@@ -157,7 +158,7 @@ Socket::~Socket() {
 }
 
 Listener::Listener() {
-  // One socket serves both versions of IP if the system has IPv6.
+  // If the system has IPv6, one socket accepts connections of IPv4 and IPv6.
   sockaddr_in6 any6{};
   any6.sin6_family = AF_INET6;
   sockaddr_in any4{};

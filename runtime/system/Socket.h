@@ -39,7 +39,8 @@ private:
 };
 
 /// A TCP socket that listens on all addresses of this host, on a port that the
-/// system chooses. Throws std::runtime_error.
+/// system chooses, and a Unix socket for the same host. The constructor throws
+/// std::runtime_error if it fails.
 struct Listener {
   Listener();
   Socket socket;
@@ -50,23 +51,26 @@ struct Listener {
   uint16_t port = 0;
 };
 
-/// Creates a Unix socket named `claim`. Only one process of a host can have it
-/// at a time, and it disappears with that process. Returns an empty Socket if
-/// another process has it, or if the system has no abstract Unix sockets.
+/// Creates a Unix socket with the name `claim`. Only one process of a host can
+/// have a socket with this name at a time. The name is free again when the
+/// process ends. Returns an empty Socket if another process has the name, or if
+/// the system has no abstract Unix sockets.
 Socket claimSocketName(const std::string &claim);
-/// Whether a process of this host and this user has the socket named `claim`.
+/// Whether a process of this host and of this user has a socket with the name
+/// `claim`.
 bool isSocketNameClaimed(const std::string &claim);
 
-/// Connects to the Unix socket of the listener on `port`. Returns an empty
-/// Socket if nobody listens, or if the listener belongs to another user.
+/// Connects to the Unix socket of the Listener of this host whose port is
+/// `port`. Returns an empty Socket if there is no such Listener, or if it
+/// belongs to another user.
 Socket connectLocally(uint16_t port);
 
-/// The numeric addresses of this host. If `reachable` names a host, the first
-/// is the address from which this host sends to it. Loopback addresses are
-/// last.
+/// The numeric addresses of this host. If `reachable` is the name of another
+/// host, the first address is the one from which this host sends to that host.
+/// Loopback addresses are last.
 std::vector<std::string> addressesOfHost(const std::string &reachable = "");
 
-/// The name lookup says that no host has this name.
+/// Thrown if the name lookup says that no host has a name.
 class UnknownHost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -75,15 +79,16 @@ class UnknownHost : public std::runtime_error {
 /// because the name server does not answer).
 void expectKnownHost(const std::string &host);
 
-/// Connects to a numeric address or a host name. Tries all addresses of the
-/// name in turn, each for at most `timeout`. Throws UnknownHost if there is no
-/// such host, and std::runtime_error if the lookup fails or no address can be
-/// reached (with the reason for each address).
+/// Connects to a numeric address or a host name. If the name has several
+/// addresses, tries them one after another, each for at most `timeout`. Throws
+/// UnknownHost if there is no such host, and std::runtime_error if the lookup
+/// fails or no address can be reached (with the reason for each address).
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 
-/// Sends or receives exactly `bytes`. Requires that no other thread uses the
-/// connection. Throws std::runtime_error.
+/// Sends or receives exactly bytes.size() bytes. Requires that no other thread
+/// uses the connection. Throws std::runtime_error if the connection fails or
+/// `timeout` passes.
 void sendBytes(const Socket &socket, std::span<const std::byte> bytes,
                std::chrono::milliseconds timeout);
 void receiveBytes(const Socket &socket, std::span<std::byte> bytes,

@@ -13,7 +13,7 @@
 
 namespace chimera::runtime {
 
-/// Aborts `channels` when the run aborts, as long as this object lives.
+/// As long as this object lives, `channels` are aborted when `control` aborts.
 class AbortScope {
 public:
   AbortScope(Control &control, Channels &channels) : control(control) {

@@ -26,8 +26,8 @@ struct AcceleratorOptions {
   /// Whether stages compute on the host, as the exact and the synthetic stages
   /// do. The device then only moves their results.
   bool stagesOnHost = false;
-  /// Whether the communication library computes sums, if it can. They may round
-  /// differently.
+  /// Whether the communication library computes the sums of all-reduces, if it
+  /// can. It may sum in another order, and so round differently.
   bool transportAllReduce = false;
 };
 
@@ -37,13 +37,14 @@ public:
 
   /// The number of devices that this process may use, at least one.
   virtual uint32_t devices() const = 0;
-  /// The device `number`, for a rank. Throws if it cannot be used.
+  /// Makes device number `number` for rank `rank`. Throws if the device cannot
+  /// be used.
   virtual std::unique_ptr<Device> makeDevice(uint32_t number,
                                              uint32_t rank) = 0;
   /// Channels between the devices of all ranks. All ranks of `control` must
   /// call this at the same time. `device` and `control` must outlive the
-  /// channels. Ranks that are threads of one process may share devices. NCCL's
-  /// own calls fail after `timeout`.
+  /// channels. Ranks that are threads of one process may share devices. A call
+  /// of NCCL fails if it takes longer than `timeout`.
   virtual std::unique_ptr<Channels>
   makeChannels(Device &device, Control &control,
                std::chrono::milliseconds timeout) = 0;
@@ -60,13 +61,13 @@ public:
 };
 
 /// Loads the module for CUDA and NCCL. Throws std::runtime_error, with advice,
-/// if the module was not built, does not load, or finds no GPU. It sets
-/// environment variables that CUDA and NCCL read. So call it before other
-/// threads read the environment.
+/// if the module was not built, does not load, or finds no GPU. This function
+/// sets environment variables that CUDA and NCCL read. So call it before
+/// another thread may read the environment.
 std::unique_ptr<Accelerator> loadCuda(const AcceleratorOptions &options);
 
-/// The device of the rank with number `localRank` on its host. If there are
-/// more ranks than devices, ranks share devices.
+/// The device number for the rank that has number `localRank` among the ranks
+/// of its host. If there are more ranks than devices, ranks share devices.
 inline uint32_t deviceOf(uint32_t localRank, uint32_t devices) {
   return localRank % devices;
 }

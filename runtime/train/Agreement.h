@@ -27,16 +27,18 @@ struct AgreedValue {
   uint64_t value;   ///< the value or a digest of it
 };
 
-/// Compares the values of all ranks at rank 0. Every rank must give the same
-/// names in the same order. If values differ, throws std::runtime_error at rank
-/// 0, naming the value and the first rank that differs.
+/// Compares the values of all ranks at rank 0. All ranks must call this, with
+/// the same names in the same order. If a value differs, throws
+/// std::runtime_error at rank 0. The message names the value and the first rank
+/// with another value than rank 0.
 void checkAgreement(Control &control,
                     const std::vector<AgreedValue> &agreedValues,
                     std::chrono::milliseconds timeout);
 
-/// Throws the error of one rank for all of them. All ranks must call this.
-/// `fault` is empty if the rank found no error. Throws std::runtime_error at
-/// rank 0, with the fault of the lowest rank that has one.
+/// Throws only one error if several ranks have found errors. All ranks must
+/// call this. `fault` is this rank's error message, or empty if it found no
+/// error. If there are errors, throws std::runtime_error at rank 0, with the
+/// message of the lowest rank that has one.
 void throwFirstError(Control &control, const std::string &fault,
                      std::chrono::milliseconds timeout);
 

@@ -28,7 +28,8 @@ uint64_t chimera::runtime::hostMemory(const std::string &root) {
     if (bytes < static_cast<double>(least))
       least = static_cast<uint64_t>(bytes);
   };
-  // There is no limit if the file contains "max" or does not exist.
+  // A control group has no limit if the limit's file contains "max" or does not
+  // exist.
   for (const ControlGroup &group : findControlGroups("memory", root)) {
     bool isOne = group.version == ControlGroup::Version::One;
     std::optional<double> memory = readNumber(
@@ -70,7 +71,7 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
 std::string chimera::runtime::capacityError(const program::ProgramT &program,
                                             std::span<const uint32_t> ranks,
                                             uint64_t memory) {
-  // A worker's arena is allocated without gaps.
+  // A worker's arena has no gaps, so its size is the sum of its blocks.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
     double &sum = ofWorker.emplace_back(0);
@@ -91,8 +92,9 @@ chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
   double bytes = 0;
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const program::Stage &stage = program.stages[s];
-    // The minimum of sequential training: weights and gradients, plus one
-    // activation and one gradient between each pair of neighbouring stages.
+    // Count the minimum of sequential training: weights, gradients and
+    // optimizer state, and one activation and its gradient between each pair of
+    // neighbouring stages.
     bytes += static_cast<double>(stage.weights_bytes()) +
              static_cast<double>(program::gradientBytes(stage)) +
              static_cast<double>(stage.optimizer_bytes());

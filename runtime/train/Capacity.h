@@ -25,21 +25,24 @@ uint64_t hostMemory(const std::string &root = "");
 std::string capacityError(const program::ProgramT &program,
                           std::span<const uint32_t> ranks, uint64_t memory);
 
-/// Checks in the same way that the minimum memory of trainSequentially, with
-/// this number of `stages`, fits into `memory`.
+/// Checks that the minimum memory of trainSequentially, with this number of
+/// `stages`, fits into `memory`. Returns an empty string if it fits, else an
+/// error message.
 std::string faultOfSequentialCapacity(const program::ProgramT &program,
                                       size_t stages, uint64_t memory);
 
-/// Checks that a device's memory use is at most its worker's `memory_cap`.
-/// `taken` is the number of bytes in use; the plan includes `arena` and
-/// `stashes`. Returns an empty string if the use is within the cap or there is
+/// Checks that a device's memory use is at most the `memory_cap` of `worker`.
+/// `taken` is the number of bytes in use on the device. `arena` and `stashes`
+/// are the bytes of the arena and of the stashes, which the plan of the program
+/// includes. Returns an empty string if the use is within the cap or there is
 /// no cap, else what is wrong and what to do.
 std::string deviceMemoryError(const program::WorkerT &worker, uint64_t arena,
                               uint64_t stashes, uint64_t taken);
 
-/// These functions check this host's memory. Without the check, the system may
-/// kill a process that uses too much. They throw std::invalid_argument with the
-/// message of capacityError or faultOfSequentialCapacity, unless it is empty.
+/// These two functions check the memory of this host. Without the check, the
+/// system may kill a process that uses too much. They throw
+/// std::invalid_argument with the message of capacityError or
+/// faultOfSequentialCapacity, unless it is empty.
 void checkCapacity(const program::ProgramT &program,
                    std::span<const uint32_t> ranks);
 void checkSequentialCapacity(const program::ProgramT &program, size_t stages);

@@ -18,7 +18,7 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Round trips per rank.
+/// The number of round trips to each rank.
 static constexpr int kRoundTrips = 32;
 
 Clock chimera::runtime::clockOfHost() {
@@ -34,7 +34,8 @@ Clock chimera::runtime::clockOfHost() {
           steadyNanoseconds};
 }
 
-/// Called at the root. The offset between the clock of `rank` and `clock`.
+/// The offset of the clock of `rank` from `clock`, the root's clock. Called at
+/// the root.
 static ClockOffset compareWith(Control &control, uint32_t rank,
                                std::chrono::milliseconds timeout,
                                const Clock &clock) {

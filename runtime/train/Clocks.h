@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A comparison of the ranks' clocks. Each host's steady clock starts at that
-// host's boot, so times of different hosts must be converted. The comparison
-// makes some tens of round trips. The fastest one is the most accurate: the
-// rank read its clock at some moment during it, so the error is at most half of
-// the round trip.
+// host's boot, so times of different hosts must be converted. The root asks
+// each rank for its time, some tens of times. The fastest round trip is the
+// most accurate: the rank reads its clock at some moment during the round trip,
+// so the error is at most half of the round trip's time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,14 +35,14 @@ struct Clock {
 Clock clockOfHost();
 
 struct ClockOffset {
-  int64_t ahead = 0;    ///< its time minus the root's, in nanoseconds
+  int64_t ahead = 0;    ///< the rank's time minus the root's, in nanoseconds
   int64_t error = 0;    ///< maximum error of `ahead`: half a round trip
   bool isShared = true; ///< same clock as the root's: `ahead` and `error` are 0
 };
 
 /// Compares the clocks of all ranks with the clock of `root`. Returns the
 /// offsets in rank order at the root, and nothing at the other ranks. Every
-/// rank must call it at a time when the root sends nothing else. Throws
+/// rank must call this, at a time when the root sends nothing else. Throws
 /// WaitError if a wait for another rank exceeds `timeout`.
 std::vector<ClockOffset> gatherClocks(Control &control, uint32_t root,
                                       std::chrono::milliseconds timeout,

@@ -18,8 +18,8 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Called at the root. Runs `work` on another thread and sends heartbeats
-/// meanwhile. `work` may be empty.
+/// Runs `work` on another thread. Meanwhile, this thread sends heartbeats.
+/// `work` may be empty. Called only at the root.
 static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
                        const std::function<void()> &work,
                        const OnFailure &fail) {
@@ -80,8 +80,9 @@ bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
   Replicas weights;
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)
     weights = interpreter.weights();
-  // If updates halted, the replicas may differ: tied parameters may have halted
-  // in only one of the two stages.
+  // If updates halted, the replicas may differ: the updates of tied parameters
+  // may have halted in only one of the two stages. So do not compare replicas
+  // in this case.
   if (run.checkReplicas && !runEnd.hasDiverged)
     checkReplicas(run.program, control, root, weights, run.timeout);
   sign();

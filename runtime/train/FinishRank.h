@@ -15,12 +15,12 @@ namespace chimera::runtime {
 
 using OnFailure = std::function<void(const std::string &)>;
 
-/// A rank's work after its last step. It sends everything that `run` requests
-/// to the root, which calls run.onResult while the others wait. `loss` is the
-/// first loss that was not finite, `seconds` the time of all steps, and
-/// `deviceBytes` is for RankUse. Returns whether the run continues with its
-/// evaluation. Calls `fail` with the reason, from any thread, if the root
-/// hangs. All other errors are thrown.
+/// Sends all results that `run` requests from this rank to the root, after the
+/// last step. The root then calls run.onResult while the other ranks wait.
+/// `loss` is the first loss that was not finite. `seconds` is the time of all
+/// steps. `deviceBytes` becomes RankUse::deviceBytes. Returns whether the run
+/// continues with its evaluation. If the root's work hangs, calls `fail` with
+/// the reason, from any thread. All other errors are thrown.
 bool saveResult(const TrainingRun &run, Control &control,
                 const Interpreter &interpreter,
                 const std::optional<Divergence> &loss, double seconds,

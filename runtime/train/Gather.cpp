@@ -77,7 +77,8 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
                                " differ from those of " + first.name);
   };
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
-    // Sorted in the order of the keys of the rank's replicas.
+    // The keys of the rank's replicas. The rank sends its digests in the sorted
+    // order of these keys.
     std::vector<std::pair<uint32_t, uint32_t>> keys;
     for (const program::State &state : program.workers[rank % workers]->states)
       keys.emplace_back(state.pipeline(), state.stage());

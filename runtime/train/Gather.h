@@ -22,8 +22,8 @@ namespace chimera::runtime {
 
 /// Returns the whole model at `root`, and nothing at the other ranks: the
 /// parameters (or gradients) of all stages of pipeline 0 in copy 0, in stage
-/// order, with tied parameters once, in the first stage. At the root, calls
-/// `onPiece` every 16 MiB.
+/// order, with tied parameters once, in the first stage. The root calls
+/// `onPiece` after every 16 MiB that it receives.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     Control &control, uint32_t root,
                                     const Replicas &replicas,
@@ -31,8 +31,9 @@ std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     const std::function<void()> &onPiece = {});
 
 /// Compares, at `root`, the replicas of each stage in all pipelines and copies,
-/// and all copies of tied parameters in the first and the last stage. Throws
-/// std::runtime_error there, naming the first replica that differs.
+/// and all copies of tied parameters in the first and the last stage. If a
+/// replica differs, throws std::runtime_error at `root`. The message names the
+/// first such replica.
 void checkReplicas(const program::ProgramT &program, Control &control,
                    uint32_t root, const Replicas &replicas,
                    std::chrono::milliseconds timeout);

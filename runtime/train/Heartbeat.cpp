@@ -29,17 +29,18 @@ using std::chrono::milliseconds;
 namespace {
 enum class Message : uint8_t { Works, IsDone };
 
-/// Heartbeats per timeout.
+/// The number of heartbeats per timeout.
 constexpr int kBeatsPerTimeout = 4;
 
-/// Sending a single byte never waits for the receiver (see Control::send).
+/// Sends the message to all other ranks. It has a single byte, so this does not
+/// wait for the receivers (see Control::send).
 void send(Control &control, Message message, milliseconds timeout) {
   for (uint32_t rank = 0; rank < control.ranks(); ++rank)
     if (rank != control.rank())
       sendValue(control, rank, message, timeout);
 }
 
-/// Work on a separate thread.
+/// A thread that does the root's work.
 class Worker {
 public:
   explicit Worker(const std::function<void()> &work)
@@ -93,7 +94,7 @@ private:
   std::mutex mutex;
   std::condition_variable ended;
   bool hasEnded = false;    // guarded by mutex
-  std::exception_ptr error; // set before the end
+  std::exception_ptr error; // set before hasEnded
   std::atomic<int32_t> number{0};
   timespec computed{};
   std::thread thread; // last, since it uses the other members
@@ -154,9 +155,9 @@ void Heartbeat::sendLast() {
 
 void chimera::runtime::awaitLastHeartbeat(Control &control, uint32_t root,
                                           milliseconds timeout) try {
-  // Waits longer for the first heartbeat. If the root itself waits in vain
-  // while it gathers, the error of the root should come first, because it says
-  // more.
+  // Wait longer for the first heartbeat. Before it, the root waits for other
+  // ranks while it gathers. If one of them is missing, the root's error should
+  // come first, because it names that rank.
   milliseconds patience = watcherTimeout(timeout);
   while (receiveValue<Message>(control, root, patience) != Message::IsDone)
     patience = timeout;

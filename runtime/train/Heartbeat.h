@@ -29,26 +29,27 @@
 
 namespace chimera::runtime {
 
-/// For the root. No other message from the root may follow the first heartbeat.
+/// The heartbeats that the root sends. After the first heartbeat, the root must
+/// not send other messages until sendLast has returned.
 class Heartbeat {
 public:
   /// `control` must outlive this object.
   Heartbeat(Control &control, std::chrono::milliseconds timeout);
 
   /// Sends a heartbeat if it is time for one, without waiting until it is
-  /// received. Errors are kept and thrown by sendLast.
+  /// received. If sending fails, sendLast throws the error.
   void sendIfDue();
 
   /// Calls `work` on another thread and sends heartbeats until it returns. If
-  /// no thread can be created, calls it on this thread, without heartbeats.
+  /// no thread can be created, calls `work` on this thread, without heartbeats.
   /// Throws what `work` throws. If the work hangs, calls `onHang` once with the
-  /// reason; if that returns, keeps waiting.
+  /// reason. If `onHang` returns, continues to wait for the work.
   void during(const std::function<void()> &work,
               const std::function<void(const std::string &)> &onHang);
 
   /// Tells the other ranks that the root is done and waits until all have
-  /// received it. Throws what waits throw. Must be called once, as the last
-  /// call.
+  /// received it. Throws the exceptions of waits. Must be called once, as the
+  /// last call.
   void sendLast();
 
 private:

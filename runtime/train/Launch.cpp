@@ -36,10 +36,11 @@ std::optional<uint32_t> number(const char *name) {
   return value;
 }
 
-/// The first launcher whose variables are all set is used. torchrun is first:
-/// another launcher may have started torchrun, which then makes its own ranks.
-/// Slurm's variables here exist only in a job step, because a batch script
-/// itself is not a rank.
+/// The launchers and the variables that they set. findJob takes the first
+/// launcher whose variables are set. torchrun is first: another launcher may
+/// have started torchrun, which then starts the ranks itself. A batch script of
+/// Slurm is not a rank, so the table has a variable that exists only in a job
+/// step.
 constexpr struct {
   const char *launcher, *rank, *ranks, *ranksOnHost, *mark = nullptr;
 } kLaunchers[] = {
@@ -59,8 +60,8 @@ std::optional<MasterAddress> findMaster() {
   std::string host = textOf("MASTER_ADDR");
   if (host.empty() || !port || *port == 0 || *port > UINT16_MAX)
     return std::nullopt;
-  // Under torchrun, ranks use torchrun's own store. It serves all attempts of a
-  // run.
+  // Under torchrun, ranks use torchrun's own store. The same store serves all
+  // attempts of a run, so the attempt's number is in the name of the run.
   return MasterAddress{host, static_cast<uint16_t>(*port),
                        textOf("TORCHELASTIC_USE_AGENT_STORE") == "True",
                        textOf("TORCHELASTIC_RUN_ID") + "/" +
@@ -73,9 +74,9 @@ std::optional<Job> chimera::runtime::findJob() {
     if (names.mark && !std::getenv(names.mark))
       continue;
     bool hasRank = std::getenv(names.rank), hasRanks = std::getenv(names.ranks);
-    // An incomplete set of variables is an error only if the user set RANK, and
-    // so wants to run a rank. Slurm sets only one of its variables for a batch
-    // script, which is no rank.
+    // If only one of the two variables is set, this is an error only for RANK
+    // and WORLD_SIZE, which users set. Slurm sets only one of its variables for
+    // a batch script, which is not a rank.
     bool isOwn = std::string_view(names.rank) == "RANK";
     if (!(isOwn ? hasRank || hasRanks : hasRank && hasRanks))
       continue;
@@ -97,8 +98,8 @@ std::optional<Job> chimera::runtime::findJob() {
   return std::nullopt;
 }
 
-/// The time since this process was started. It continues across exec. 0 if the
-/// kernel does not say.
+/// The time since this process was started. An exec does not start it again. 0
+/// if the kernel does not report it.
 static std::chrono::milliseconds timeLived() {
   std::ifstream file("/proc/self/stat");
   std::string text;
@@ -120,7 +121,7 @@ static std::chrono::milliseconds timeLived() {
                                    ticks * 1000 / each);
 }
 
-/// Initialised before main() runs.
+/// The time from the start of this process until shortly before main().
 static const std::chrono::milliseconds kLoading = timeLived();
 
 std::chrono::milliseconds

@@ -22,7 +22,7 @@ namespace chimera::runtime {
 struct MasterAddress {
   std::string host;      ///< MASTER_ADDR
   uint16_t port = 0;     ///< MASTER_PORT
-  bool isServed = false; ///< by torchrun; else by rank 0
+  bool isServed = false; ///< whether torchrun serves it; else rank 0 does
   std::string run;       ///< unique among runs that use the same address
 };
 
@@ -46,15 +46,17 @@ std::optional<Job> findJob();
 /// Makes sure that only one rank reports a failure that all ranks have. Ranks
 /// of a job usually fail alike. Call it before a failure is reported, as long
 /// as ranks cannot send messages to each other. Rank `first` returns at once
-/// and reports, and its exit ends the other ranks before they report. The other
-/// ranks return after `backOffTime`, so a rank that fails alone reports a
-/// moment later. Without a job it returns at once.
+/// and reports. When it then exits, the launcher ends the other ranks before
+/// they report. The other ranks return after `backOffTime`, so a rank that
+/// fails alone reports a moment later. Without a job, this function returns at
+/// once.
 void backOff(uint32_t first = 0);
 
-/// The time for which a rank waits until another one has reported the same
-/// failure: 2 s, or more on a busy machine, where the other rank may be late by
-/// a similar amount. `loading` is the time from the start of this process to
-/// its main function.
+/// The time for which a rank waits until another rank has reported the same
+/// failure: 4 times `loading`, but at least 2 s and at most 1 min. `loading` is
+/// the time from the start of this process to its main function. On a busy
+/// machine, `loading` is long, and the other rank may be late by a similar
+/// time.
 std::chrono::milliseconds backOffTime(std::chrono::milliseconds loading);
 
 enum class ProgressMode { Off, Auto, On };
@@ -69,17 +71,20 @@ struct RankThreads {
 /// compete for cores. A rank's share is an equal part, at least 1 and at most
 /// the cores that it may use.
 ///
-/// If `asked` is not 0, each rank computes with that number of threads. `Auto`
-/// then adds a progress thread if each rank has another core for it. If `asked`
-/// is 0, the rank computes with its share. A progress thread then takes one
-/// core of the share: with `Auto` if the share is at least kShareWithProgress,
-/// with `On` if it is at least 2.
+/// If `asked` is not 0, each rank computes with that number of threads. `On`
+/// adds a progress thread. `Auto` adds a progress thread if each rank has one
+/// more core for it.
+///
+/// If `asked` is 0, each rank computes with its share. With `Auto`, a progress
+/// thread takes one core of the share if the share is at least
+/// kShareWithProgress. With `On`, a progress thread takes one core of the share
+/// if the share is at least 2; otherwise it is an additional thread.
 RankThreads shareCores(const Cores &cores, uint32_t ranksOnHost, uint32_t asked,
                        ProgressMode mode);
 
 /// With a share of at least this size, the progress thread uses at most an
-/// eighth of its rank's cores. This limits its cost if there is little
-/// communication to overlap.
+/// eighth of its rank's cores. If there is little communication to overlap, the
+/// progress thread therefore costs little.
 inline constexpr uint32_t kShareWithProgress = 8;
 
 /// The maximum number of threads per core of the host. With more threads,

@@ -14,8 +14,8 @@
 
 using namespace chimera::runtime;
 
-/// Finds the module: beside the program (in a build) or in its library folder
-/// (installed).
+/// The path of the module. In a build it is beside the program; when installed,
+/// it is in the library folder.
 static std::filesystem::path findModule() {
   std::error_code error;
   std::filesystem::path program =

@@ -48,8 +48,8 @@ LogFile::LogFile(const std::string &file)
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       throw std::runtime_error("cannot write the log " + part +
                                ": another run is writing it");
-    // Between open and lock, another run may have completed and renamed the
-    // file. Then try again.
+    // Between open and flock, another run may have completed its log and
+    // renamed it. In that case, try again.
     if (isStillNamed()) {
       if (isEmpty())
         return;
@@ -92,8 +92,8 @@ void LogFile::number(const std::string &file) const {
       return;
     if (errno == EEXIST)
       continue;
-    // Some file systems do not support RENAME_NOREPLACE. There, check first
-    // that the name is free.
+    // Some file systems do not support RENAME_NOREPLACE. On such a file system,
+    // check first that the name is free.
     struct stat found;
     if (errno != EINVAL && errno != ENOSYS)
       fail();
@@ -111,8 +111,8 @@ void LogFile::append(std::string_view text) {
 }
 
 void LogFile::complete() {
-  // Closing the descriptor ends the lock. Rename before that, so that no other
-  // process takes the name.
+  // Closing the descriptor ends the lock. Rename the file before it is closed,
+  // so that no other run can lock and rename it first.
   if (grows()) {
     if (fsync(descriptor) != 0)
       fail();

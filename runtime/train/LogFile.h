@@ -32,8 +32,8 @@ public:
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Appends text, which other processes see at once. Throws std::runtime_error
-  /// if it cannot be written.
+  /// Appends text. Other processes that read the file see it at once. Throws
+  /// std::runtime_error if it cannot be written.
   void append(std::string_view text);
   /// Gives the log its final name. Must be the last call. Throws
   /// std::runtime_error if that fails.
@@ -44,7 +44,8 @@ private:
   bool grows() const { return part != target; }
   bool isStillNamed() const;
   bool isEmpty() const;
-  /// If a file of this name exists, renames it to the next free number.
+  /// If a file with the name `file` exists, renames it to TARGET.N, where
+  /// TARGET is the final name of the log and N the first free number.
   void number(const std::string &file) const;
   /// Throws an error with errno's message.
   [[noreturn]] void fail() const;

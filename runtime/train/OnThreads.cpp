@@ -20,7 +20,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The first failure of a thread.
+/// The number of running threads, and the report on the first failure. The
+/// report is empty if no rank has failed.
 struct Failure {
   std::mutex mutex;
   std::condition_variable ended;
@@ -49,8 +50,8 @@ void chimera::runtime::runOnThreads(
   failure.running = ranks;
 
   auto failLocked = [&](uint32_t rank, const std::string &reason) {
-    // Report only the first failure: other ranks end because of it and have
-    // nothing to add.
+    // Report only the first failure. Other ranks fail later because of the
+    // first one.
     if (!failure.report.empty())
       return;
     page.of(rank).fail(reason);
@@ -88,8 +89,8 @@ void chimera::runtime::runOnThreads(
   };
   std::vector<std::thread> threads;
   threads.reserve(ranks);
-  // The threads use local variables of this function. So from here on no
-  // exception may leave it before the threads have ended.
+  // The threads use local variables of this function. So no exception may leave
+  // this function before the threads have ended.
   runOrEnd("starting the ranks", [&] {
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       try {
@@ -116,8 +117,8 @@ void chimera::runtime::runOnThreads(
                                            "rank " + std::to_string(*rank) +
                                                " to advance"));
         });
-    // A rank may compute for a long time or forever. So if it does not end
-    // soon, end the process without it.
+    // A rank may compute for a long time or forever. So if a rank does not end
+    // soon after a failure, end the process.
     if (!failure.ended.wait_for(lock, kPatience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);

@@ -20,11 +20,11 @@ void checkThreadCount(uint32_t ranks);
 /// Calls `work` for each rank of `run` on a separate thread and returns when
 /// all threads have ended. Meanwhile it handles signals.
 ///
-/// A rank fails if `work` throws, if it calls `fail`, or if it makes no
-/// progress for longer than the timeout (HangDetector.h). Then all waits of
-/// `controls` are aborted, and this throws RunFailure with the report on all
-/// ranks. If another rank does not end within a few seconds, this writes the
-/// report and calls endProcess.
+/// A rank fails if `work` throws, if `work` calls `fail`, or if the rank makes
+/// no progress for longer than the timeout (HangDetector.h). If a rank fails,
+/// all waits of `controls` are aborted, and this function throws RunFailure
+/// with the report on all ranks. If another rank does not end within a few
+/// seconds, this function instead writes the report and calls endProcess.
 void runOnThreads(
     const TrainingRun &run, StatusPage &page,
     const std::vector<std::unique_ptr<Control>> &controls,

@@ -15,10 +15,11 @@
 
 namespace chimera::runtime {
 
-/// The output of a run's progress. On standard output it is a progress line,
-/// rewritten in place on a terminal; elsewhere a line every few seconds, and
-/// none while a pipe is full. It also reports, once, that no label of a step
-/// counts.
+/// The progress of a run, on standard output and in a log. On a terminal, one
+/// progress line is rewritten in place. If standard output is no terminal, a
+/// line is written every few seconds, but none while a pipe is full. If a step
+/// has no label that contributes to the loss, this is also reported, but only
+/// for the first such step.
 ///
 /// The log (a LogFile) has one JSON object per line for each step and each
 /// evaluation, and at the end one with the key "summary". Steps count from 1.
@@ -29,17 +30,17 @@ public:
     uint64_t steps = 0;
     uint64_t tokensPerStep = 0; ///< 0 if the program has no model
     bool quiet = false;
-    std::string logFile; ///< empty for none
+    std::string logFile; ///< empty if there is no log
   };
 
-  /// Throws std::runtime_error if the log cannot be written, like the other
-  /// functions. The log is then given up: the incomplete file keeps its name,
-  /// and later calls do not report it again.
+  /// All functions throw std::runtime_error if the log cannot be written. After
+  /// such an error, nothing more is logged: the incomplete file keeps its
+  /// temporary name, and later calls do not throw.
   explicit Progress(const Options &options);
   /// Shows the step, then logs it.
   void step(const StepEvent &event);
-  /// Logs a loss on held-out data after this number of steps. Also shows it,
-  /// except at the end of the run.
+  /// Logs the loss on held-out data after this number of steps. Also shows the
+  /// loss, except at the end of the run.
   void evaluation(uint64_t steps, double loss);
   /// Ends the progress line on a terminal, if there is one. Call it before
   /// anything else is printed.
@@ -54,7 +55,7 @@ private:
   Options options;
   bool terminal;
   bool isLineOpen = false;
-  bool hasToldOfNothing = false; ///< that no label of a step counts
+  bool hasToldOfNothing = false; ///< reported a step without labels
   std::optional<LogFile> log;
   double lastSeconds = 0;
   double lastShown = -1e9;

@@ -67,14 +67,16 @@ namespace {
 std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
   std::vector<AgreedValue> agreedValues = {
       {"program", program::checksum(program::serialize(run.program))}};
-  // Values with the names of options come first, because later values depend on
-  // them: the error then names the option.
+  // The values of the caller come next. They are named after options, and the
+  // values below depend on these options. So if an option differs, the error
+  // names the option.
   std::ranges::copy(run.agreedValues, std::back_inserter(agreedValues));
   agreedValues.insert(
       agreedValues.end(),
       {{"number of steps", run.steps},
        {"--check-replicas", run.checkReplicas},
-       // Must be equal, because the root's rate of heartbeats depends on it.
+       // The timeout must be equal, because the root's rate of heartbeats
+       // depends on it.
        {"--timeout", static_cast<uint64_t>(run.timeout.count())},
        {"request for weights", run.gatherWeights},
        {"request for gradients", run.gatherGradients},
@@ -99,9 +101,10 @@ private:
 };
 
 /// Runs one rank from start to end. Calls `mayBeginStep` before each step
-/// except the first, `askToStop` if all ranks have to stop, and `afterSteps`,
-/// unless empty, after the last step. Calls `fail` with the reason, from any
-/// thread, if the run fails and this thread cannot report it.
+/// except the first. Calls `askToStop` if all ranks have to stop. Calls
+/// `afterSteps`, unless it is empty, after the last step. If the run fails and
+/// this thread cannot report the failure, calls `fail` with the reason, from
+/// any thread.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
              Status &status, const std::function<bool(uint64_t)> &mayBeginStep,
@@ -150,9 +153,9 @@ void runRank(const TrainingRun &run, const Communication &communication,
                    fail);
     channels.prepare(communication);
     control.watch(peersOf(communication, control.rank()));
-    // Freeing GPU memory waits for the operations that run on the GPU. At this
-    // barrier all ranks have freed their temporary memory, and no step has
-    // begun.
+    // Freeing GPU memory waits for the operations that run on the GPU. So all
+    // ranks must have freed their temporary memory before any rank begins a
+    // step.
     barrier(control, run.timeout,
             "all ranks to have created their communicators");
   }
@@ -187,7 +190,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   endRank(run, control, status, fail);
 }
 
-/// Lets each rank check its part of the host's copy of the data.
+/// Checks this rank's part of its host's copy of the data. Reports the errors
+/// of all ranks (throwFirstError).
 void checkData(const TrainingRun &run, Control &control,
                const std::vector<uint32_t> &hostRanks) {
   if (!run.dataError)
@@ -199,7 +203,8 @@ void checkData(const TrainingRun &run, Control &control,
                   run.timeout);
 }
 
-/// Reports, at the lowest of `hostRanks`, which of them are not watched.
+/// If `self` is the lowest of `hostRanks`, reports those of them that are not
+/// in `watched`.
 void tellOfTheUnwatched(uint32_t self, const std::vector<uint32_t> &hostRanks,
                         const std::vector<uint32_t> &watched) {
   std::string names;
@@ -282,7 +287,8 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
           return oneHost ? page.mayBeginStep(step) : vote.mayBeginStep();
         },
         [&] { page.askToStop(); },
-        // Receive the votes before any other message.
+        // After the last step, receive the votes that are left before any other
+        // message.
         [&] { vote.finish(); }, fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A training run whose ranks are either threads of this process or processes of
-// a job. Each rank runs its interpreter. After the last step one of them, the
-// root, has the losses, gathers the weights and reports the result. The others
-// sleep until it is done.
+// a job. Each rank runs its interpreter. One rank, the root, has the losses.
+// After the last step, the root gathers the weights and reports the result. The
+// other ranks sleep until the root is done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,15 +32,15 @@ struct StepEvent {
 struct RankUse {
   uint64_t instructions;
   uint64_t arenaBytes;
-  uint64_t stashBytes; ///< maximum
+  uint64_t stashBytes; ///< maximum of all stashes together
   uint64_t peakBytes;  ///< maximum of arena values and stashes together
-  /// How often the host waited for its device within a step.
+  /// The number of times that the host waited for its device within steps.
   uint64_t hostBlocks;
   /// The rank's memory on its device; 0 if unknown.
   uint64_t deviceBytes;
 };
 
-/// The first value that was not finite.
+/// The first step in which a loss or a gradient was not finite.
 struct Divergence {
   uint64_t step; ///< from 0
   /// The loss of the step. None if gradients were not finite instead.
@@ -51,20 +51,20 @@ struct Divergence {
 
 struct RunResult {
   std::vector<std::byte> weights;   ///< the whole model, if requested
-  std::vector<std::byte> gradients; ///< of the last step, scaled; likewise
+  std::vector<std::byte> gradients; ///< of last step, scaled, if requested
   std::optional<uint64_t> digest;   ///< of the weights, if requested
   std::vector<RankUse> ranks;
   std::vector<Profile> profiles;  ///< of all ranks, if requested
-  std::vector<Trace> traces = {}; ///< likewise, in times of one clock
-  /// If several hosts took part: the maximum error of the traces' times between
-  /// hosts, in nanoseconds. None on one host.
+  std::vector<Trace> traces = {}; ///< of all ranks, in times of one clock
+  /// The maximum error of a difference between times of two hosts in the
+  /// traces, in nanoseconds. None if all ranks are on one host.
   std::optional<int64_t> clockError = {};
   uint64_t steps; ///< fewer than requested if the run was stopped
   double seconds; ///< from the begin of the first step to the end of the last
   /// The signal that stopped the run before its last step; 0 if none.
   int stoppedBy = 0;
   std::optional<Divergence> divergence = {};
-  /// For each stage: the number of steps whose updates are in the weights.
+  /// For each stage: the number of steps whose updates its weights include.
   std::vector<uint64_t> weightsAfter = {};
 
   /// Whether the run ended regularly: it did not diverge, and no signal except
@@ -83,19 +83,20 @@ struct TrainingRun {
   /// the run fails before its first step.
   std::vector<AgreedValue> agreedValues = {};
   /// The longest wait for another rank. While the root saves, this is the
-  /// longest time without a heartbeat from it. It also limits a single
+  /// longest time without a heartbeat from the root. It also limits a single
   /// instruction if ranks are threads, and the time for which the root's saving
   /// may hang.
   std::chrono::milliseconds timeout = kForever;
-  /// SIGINT and SIGTERM end the process with a report and the status 128 +
-  /// signal. If there is a grace time, they first stop the run after a step.
-  /// SIGUSR1 stops all ranks after the same step. If this is null, signals are
-  /// not handled.
+  /// The signals that the run handles. SIGINT and SIGTERM end the process with
+  /// a report and the status 128 + signal. If there is a grace time, they first
+  /// stop the run after a step. SIGUSR1 stops all ranks after the same step. If
+  /// this is null, signals are not handled.
   Signals *signals = nullptr;
   bool gatherWeights = false;
   /// If true and a gradient or a loss is not finite, updates halt
-  /// (Stage::optimizerStep) and all ranks stop after the same step. The result
-  /// says so, and its weights are the last finite ones.
+  /// (Stage::optimizerStep) and all ranks stop after the same step.
+  /// RunResult::divergence then says why, and the weights of each stage are its
+  /// last finite ones.
   bool keepFinite = false;
   bool digestWeights = false; ///< see WeightsDigest.h
   bool gatherGradients = false;
@@ -117,17 +118,19 @@ struct TrainingRun {
   /// in another order than the program's. Only over MPI and on accelerators.
   /// Must be equal at all ranks.
   bool transportAllReduce = false;
-  /// Called first on each rank's thread.
+  /// The first function that is called on each rank's thread.
   std::function<void()> onThread = {};
-  /// Returns what is wrong with part `part` of `parts` equal parts of the data,
-  /// or an empty string. In a job, the ranks of a host check one part each
-  /// before the first step. If ranks are threads, it is not called: the caller
-  /// has checked the data.
+  /// Checks part `part` of `parts` equal parts of the data. Returns an error
+  /// message, or an empty string. In a job, the ranks of a host check one part
+  /// each before the first step. If ranks are threads, this is not called: the
+  /// caller must have checked the data.
   std::function<std::string(uint32_t part, uint32_t parts)> dataError = {};
-  /// These are called only at the root. If one throws, the run fails. onStep
-  /// runs on the rank's thread, the others on another thread after onThread.
-  /// onResult gets the result before the final evaluation, so it can save even
-  /// if that evaluation fails. onEnd is the last call.
+  /// onStep, onResult and onEnd are called only at the root. If one of them
+  /// throws, the run fails. onStep is called on the rank's thread. onResult and
+  /// onEnd are called on another thread, on which onThread is called first.
+  /// onResult gets the result before the final evaluation. So it can save the
+  /// result even if that evaluation fails. onEnd is called after all other
+  /// work.
   std::function<void(const StepEvent &)> onStep = {};
   std::function<void(const RunResult &)> onResult = {};
   std::function<void()> onEnd = {};
@@ -145,11 +148,12 @@ class RunFailure : public std::runtime_error {
 /// The lowest rank that has the loss, or 0 if no rank has it.
 uint32_t rootOf(const program::ProgramT &program);
 
-/// The run's evaluation. Only the root's has an onLoss that does something.
+/// run.evaluation, with an onLoss that may be called at every rank. At ranks
+/// other than the root, it does nothing.
 Evaluation evaluationOf(const TrainingRun &run, bool isRoot);
 
-/// Makes every stage of the program once and destroys it, so that an error is
-/// found before anything runs. Throws what the factory throws. Throws
+/// Checks the run before anything runs. Makes every stage of the program once
+/// and destroys it. Throws what the factory throws. Throws
 /// std::invalid_argument if the run's options contradict each other.
 void checkRun(const TrainingRun &run);
 
@@ -160,26 +164,28 @@ inline constexpr uint32_t kMaxThreads = 1024;
 
 /// Runs all ranks as threads. Throws RunFailure if a rank fails, and
 /// std::invalid_argument for more than kMaxThreads ranks. If a rank fails and
-/// another one does not stop within a few seconds, this writes the report and
-/// calls endProcess. Requires that the caller has called checkCapacity, as
-/// runOnHost and runAsRank do; this holds for runInJob too.
+/// another one does not stop within a few seconds, this function instead writes
+/// the report and calls endProcess. The caller must have called checkCapacity,
+/// as runOnHost does, unless ranks use an accelerator.
 void runInProcess(const TrainingRun &run);
 
 /// Runs all ranks on simulated devices, on one thread, in an order that the
 /// seed determines (see runtime/device/simulated). Gathers the result on
 /// threads, like runInProcess. Throws RunFailure if a rank fails, if operations
-/// of ranks wait for each other in a cycle, or if they use the same memory
-/// without synchronisation. The message contains the seed. Steps have no
+/// of ranks wait for each other in a cycle, or if two operations use the same
+/// memory without synchronisation. The message contains the seed. Steps have no
 /// timeout. Throws std::invalid_argument for more than kMaxThreads ranks, and
-/// for a profile or a trace, since virtual time has neither.
+/// if the run requests a profile or a trace, since simulated devices measure no
+/// times.
 void runSimulated(const TrainingRun &run, uint64_t seed);
 
-/// Runs this process's rank of a job. Requires as many ranks as the program
-/// has. `channels` must use memory of `device`. If any rank of the host fails
-/// or dies, the process ends (endProcess) with status 1, and one rank reports.
-/// With a timeout, a process that is stopped for longer than that counts as
-/// failed. A rank whose status page the others cannot open counts as a separate
-/// host.
+/// Runs this process's rank of a job. The job must have as many ranks as the
+/// program. The caller must have called checkCapacity, as runAsRank does,
+/// unless ranks use an accelerator. `channels` must use memory of `device`. If
+/// any rank of the host fails or dies, the process ends (endProcess) with
+/// status 1, and one rank reports. If run.timeout is set, a process that is
+/// stopped (SIGSTOP) for longer than the timeout counts as failed. A rank whose
+/// status page the others cannot open counts as a separate host.
 void runInJob(const TrainingRun &run, Control &control, Device &device,
               Channels &channels, const std::vector<uint32_t> &hostRanks);
 

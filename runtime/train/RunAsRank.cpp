@@ -107,8 +107,8 @@ void chimera::runtime::runAsRank(TrainingRun run,
     return {ranks, shareCores(findCores(), ranks, hostOptions.threads,
                               overMpi ? mode : ProgressMode::Off)};
   };
-  // Each rank computes its share from the launcher's numbers alone, without
-  // messages.
+  // The ranks are not connected yet. So compute the share from the launcher's
+  // numbers alone.
   HostResources share =
       shareAmong(jobOptions.job ? jobOptions.job->ranksOnHost
                                 : program::rankCount(run.program),
@@ -116,8 +116,8 @@ void chimera::runtime::runAsRank(TrainingRun run,
   if (hostOptions.setThreads)
     run.onThread = [&] { hostOptions.setThreads(share.threads.computing); };
   checkRun(run);
-  // Without MPI, this limit is a last resort: each wait has its own timeout and
-  // knows which ranks are missing.
+  // Without MPI, this limit is a last resort. Each wait has its own timeout,
+  // whose error names the missing ranks.
   constexpr std::chrono::seconds kLastResort(5);
   const std::chrono::milliseconds starting =
       overMpi ? run.timeout : 2 * watcherTimeout(run.timeout) + kLastResort;
@@ -126,7 +126,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
       std::in_place, joinOptions(jobOptions, share.threads.progress));
   checkRanks(run.program, joined->ranks());
   constexpr uint32_t kNobody = UINT32_MAX;
-  uint32_t firstToTell = 0; // used until ranks can send messages
+  uint32_t firstToTell = 0; // the rank that reports until canTell
   std::atomic<bool> canTell{false};
   auto say = [&](const std::string &reason) {
     jobOptions.onFailure ? jobOptions.onFailure(reason)
@@ -137,10 +137,10 @@ void chimera::runtime::runAsRank(TrainingRun run,
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
   };
-  // Ends the process. Rank `first` reports at once. If `first` is kNobody, this
-  // rank has only heard of another's failure: each rank then waits a moment
-  // before it reports. The other ranks may be healthy, so this does not wait
-  // for them.
+  // Ends the process. Rank `first` reports at once. If `first` is kNobody,
+  // another rank has failed and should report, so this rank waits a moment
+  // before it reports. It does not wait for the other ranks to end, since they
+  // may be healthy.
   auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("reporting a failure", [&] {
       const bool isTold =
@@ -160,18 +160,19 @@ void chimera::runtime::runAsRank(TrainingRun run,
     endProcess(1);
   };
   auto fail = [&](const std::string &reason, uint32_t first) {
-    limit.reset(); // its message could come first, and says less
+    limit.reset(); // or its message could come first, which says less
     end(reason, first);
   };
-  // After a success, these are destroyed before the process ends. After a
-  // failure they are not destroyed, because destroying channels waits for the
-  // other ranks.
+  // After a success, device and channels are destroyed before the process ends.
+  // After a failure they are not destroyed, because destroying channels waits
+  // for the other ranks.
   std::unique_ptr<Device> device;
   std::unique_ptr<Channels> channels;
   try {
     joined->connect(run.timeout,
                     [](const std::string &what) { writeReport(what + "\n"); });
-    // From here on, this rank knows the processes of the others.
+    // Now this rank knows the processes of the others. So if the limit passes,
+    // `end` can report which of them are stopped.
     limit.emplace(starting, "all ranks to start",
                   [&](const std::string &reason) { end(reason, 0); });
     // The ranks of a host share its memory and its cores.

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A run in which a launcher, or a user by hand, starts one process per rank.
-// runAsRank connects the processes, divides each host among the ranks that are
-// really on it, and runs this process's rank.
+// runAsRank connects the processes, divides the cores and the memory of each
+// host among the ranks that are really on it, and runs this process's rank.
 //
-// It is a separate library, chimera_train_job, since it links LibTorch's
-// TCPStore and, if found, MPI.
+// runAsRank is in a separate library, chimera_train_job, because it needs
+// LibTorch's TCPStore and, if found, MPI.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,11 @@
 
 namespace chimera::runtime {
 
-/// The transport for a launcher: MPI under mpirun and srun, else TCP.
+/// The transport for a job: MPI under mpirun and srun, TCP under other
+/// launchers.
 JobTransport transportOf(const Job &job);
 
-/// The way in which this process is a rank of a job.
+/// The way in which this process joins a job and reports its failure.
 struct JobOptions {
   JobTransport transport = JobTransport::Tcp;
   /// The job according to the launcher (findJob), if there is one. MPI does not
@@ -33,9 +34,9 @@ struct JobOptions {
   std::optional<Job> job = {};
   /// Whether a rank has a thread that moves messages. Only over MPI.
   ProgressMode progress = ProgressMode::Auto;
-  /// Called with the reason if this rank fails and no report says why, before
-  /// the process ends. If it is not set, the reason is written to standard
-  /// error.
+  /// If this rank fails and no report says why, this is called with the reason
+  /// before the process ends. If it is not set, the reason is written to
+  /// standard error.
   std::function<void(const std::string &reason)> onFailure = {};
 };
 
@@ -48,22 +49,22 @@ JoinOptions joinOptions(const JobOptions &use, bool allowProgressThread);
 /// environment does not say how to find the other ranks.
 void checkJob(const program::ProgramT &program, const JobOptions &use);
 
-/// Tells the other ranks of the job that this process fails before it has
-/// called runAsRank, since they wait for it. Ranks that connect over TCP get
-/// the reason. Then calls backOff. Takes a few seconds at most.
+/// Call this if this process fails before it has called runAsRank. The other
+/// ranks of the job wait for it. If the ranks connect over TCP, tells them the
+/// reason. Then calls backOff. Takes a few seconds at most.
 void reportFailureToJob(const std::string &reason) noexcept;
 
 /// Runs this process's rank of a job: connects to the other ranks, divides the
 /// host among the ranks on it, runs (runInJob) and leaves the job. May be
 /// called once in a process. run.timeout also limits the time until all ranks
-/// have started and, at the end, until all have left.
+/// have started and, at the end, the time until all ranks have left.
 ///
 /// Before the ranks are connected it throws: what a stage throws, what checkJob
 /// throws, and std::runtime_error if MPI does not start. After that, other
 /// ranks wait for this one, so it does not throw. If this rank fails, or hears
 /// that another one failed, the process ends (endProcess) with status 1.
-/// JobOptions::onFailure gets the reason if ranks do not come, if a host's
-/// memory is too small, or if onReady throws.
+/// JobOptions::onFailure is called with the reason if other ranks do not start
+/// in time, if a host's memory is too small, or if onReady throws.
 void runAsRank(TrainingRun run, const HostOptions &hostOptions,
                const JobOptions &jobOptions);
 

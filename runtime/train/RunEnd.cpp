@@ -51,8 +51,9 @@ void chimera::runtime::setStopReason(const TrainingRun &run, int signal,
   }
 }
 
-/// The strength of a signal: the strongest of several signals counts. Signals
-/// that end the run are stronger than SIGUSR1, which only asks for results.
+/// The strength of a signal. If ranks got different signals, the strongest one
+/// is the reason for the end. Signals that end the run are stronger than
+/// SIGUSR1, which only asks for results.
 static int strengthOf(int signal) {
   return signal == 0 ? 0 : signal == SIGUSR1 ? 1 : 2;
 }

@@ -13,8 +13,9 @@
 
 namespace chimera::runtime {
 
-/// Whether the run must stop because the loss of this step, which has ended, is
-/// not finite. Notes the first such step in `first`.
+/// Whether the run must stop because it keeps weights finite (run.keepFinite)
+/// and the loss of this step is not finite. Stores the first such step in
+/// `first`.
 bool mustStopForLoss(const TrainingRun &run, uint64_t step,
                      const std::optional<Loss> &loss,
                      std::optional<Divergence> &first);
@@ -31,16 +32,17 @@ void setStopReason(const TrainingRun &run, int signal,
                    const std::optional<Divergence> &loss, const Halts &halts,
                    RunResult &result);
 
-/// The information about the end of the steps that all ranks get.
+/// The reason for the end of the steps, as the root sends it to all ranks.
 struct RunEnd {
   int32_t stoppedBy = 0; ///< as in RunResult
   bool endedRegularly = true;
   bool hasDiverged = false;
 };
 
-/// Agrees on the reason for the end. Every rank must call this after its last
-/// step. The root's `result` gets the reason, based on the information of all
-/// ranks. `loss` is the root's first loss that was not finite.
+/// Collects information about the end of the steps from all ranks, and gives
+/// all ranks the same reason. Every rank must call this after its last step. At
+/// the root, stores the reason in `result`. `loss` is the root's first loss
+/// that was not finite.
 RunEnd agreeOnRunEnd(const TrainingRun &run, Control &control, uint32_t root,
                      const Halts &own, const std::optional<Divergence> &loss,
                      RunResult &result);

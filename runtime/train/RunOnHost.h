@@ -27,13 +27,14 @@ struct HostResources {
   RankThreads threads; ///< of each rank
 };
 
-/// The run's options for its host.
+/// The options of a run for the resources of its host.
 struct HostOptions {
-  /// The number of threads that each rank computes with; 0 for an equal share
-  /// of the cores.
+  /// The number of compute threads of each rank; 0 for an equal share of the
+  /// cores.
   uint32_t threads = 0;
-  /// Called first on each rank's compute thread, with the number of threads to
-  /// compute with. If set, it replaces TrainingRun::onThread.
+  /// The first function that is called on each rank's compute thread, with the
+  /// number of threads for the rank's computations. If set, it replaces
+  /// TrainingRun::onThread.
   std::function<void(uint32_t threads)> setThreads = {};
   /// Called once, in the root's process, after all checks have passed and
   /// before the first step. If it throws, the run fails.

@@ -53,8 +53,8 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
-  // Watch the work as for the only rank of a run: work that hangs is reported,
-  // and heartbeats have no receiver.
+  // Use the heartbeats of a run with one rank. Work that hangs is then
+  // reported, and no heartbeat is sent, since there is no other rank.
   auto work = [&](const std::function<void()> &action) {
     std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
     Heartbeat heartbeat(*alone[0], run.timeout);

@@ -15,11 +15,13 @@ namespace chimera::runtime {
 /// Trains the model of run.program on one device, without a pipeline
 /// (trainSequentially), on the calling thread. Otherwise it behaves like
 /// runOnHost: it handles the same signals, and calls onStep and onResult as the
-/// only rank. It calls run.stages for stages 0 to `stages` - 1: either all of
-/// the program's stages, or 1, which is then the whole model. The result always
-/// has weights and gradients; its ranks and profiles are empty. run.timeout
-/// applies only if onResult hangs. This is then reported on standard error, and
-/// the process ends (endProcess) with status 1.
+/// only rank. `stages` is the number of the program's stages, or 1. This
+/// function makes the stages by calls of run.stages with numbers from 0 on. If
+/// `stages` is 1, run.stages must make a stage that has the whole model. The
+/// result always has weights and gradients; its ranks and profiles are empty.
+/// run.timeout applies only to onResult and onEnd. If one of them hangs, this
+/// is reported on standard error, and the process ends (endProcess) with status
+/// 1.
 ///
 /// Throws what a stage, the data or a function of `run` or `use` throws. Throws
 /// std::invalid_argument if the host's memory is too small.

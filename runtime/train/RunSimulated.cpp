@@ -18,8 +18,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// Returns the time of all steps in seconds. Notes the first loss that is not
-/// finite in `badLoss`.
+/// Runs all steps and returns their time in seconds. Stores the first loss that
+/// is not finite in `badLoss`.
 double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
                 std::optional<Divergence> &badLoss) {
   std::vector<uint32_t> all(page.ranks());
@@ -50,7 +50,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
 
 void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   uint32_t count = program::rankCount(run.program);
-  checkThreadCount(count); // the threads that gather
+  checkThreadCount(count); // runOnThreads makes a thread for each rank
   if (run.profile || run.traceSteps > 0)
     throw std::invalid_argument("simulated devices have no times to profile or "
                                 "trace");

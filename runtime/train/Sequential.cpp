@@ -45,8 +45,8 @@ public:
   /// weights in the call before.
   void keep(const Memory &newest) {
     versions.push_back(newest);
-    // Drop old versions: no stage reads a version that is older than the number
-    // of stages.
+    // Drop old versions. The number of updates between the version that a stage
+    // reads and the newest version is at most the number of stages.
     if (versions.size() > program.stages.size() + 1) {
       versions.pop_front();
       ++oldest;
@@ -55,8 +55,8 @@ public:
 
   const Memory &read(uint64_t step, uint64_t microBatch) {
     assembled.clear();
-    // First the parameters of all stages, then the bfloat16 copies of all
-    // stages.
+    // The weights of a single stage are first the parameters of all layers,
+    // then their bfloat16 copies.
     auto append = [&](auto bytesOf) {
       for (size_t s = first; s < last; ++s) {
         uint64_t version = program::versionRead(
@@ -83,14 +83,14 @@ private:
 
 struct StageMemory {
   Memory weights, optimizer, gradient;
-  Memory halted; // the flag of halted updates; may be empty
+  Memory halted; // the flag of Stage::optimizerStep; may be empty
   // The output of a whole micro-batch. Empty for the last stage, whose output
   // is a loss.
   Memory output, outputGradient;
   std::vector<std::unique_ptr<Stash>> stashes; // by part
 };
 
-/// Slice `part` of `parts` equal slices.
+/// Slice number `part` if `bytes` is cut into `parts` equal slices.
 Bytes slice(Memory &bytes, uint32_t part, uint32_t parts) {
   size_t size = bytes.size() / parts;
   return Bytes(bytes).subspan(part * size, size);
@@ -110,9 +110,10 @@ std::vector<StageMemory> allocate(const program::ProgramT &program,
       own.outputGradient.resize(stage.boundary_bytes());
     }
   }
-  // A single stage stores tied parameters once. Their copy and their optimizer
-  // state exist only once too; the sizes of these are proportional to the
-  // parameters.
+  // A single stage stores tied parameters only once. So subtract the tied
+  // parameters of the last stage, with their bfloat16 copy and optimizer state.
+  // The sizes of all weights and of the optimizer state are proportional to the
+  // size of the parameters.
   if (program.tied && count == 1) {
     const program::Stage &last = program.stages.back();
     uint64_t bytes = program.tied->bytes();
@@ -183,7 +184,7 @@ SequentialResult chimera::runtime::trainSequentially(
   auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
   double scale = 1; // of the last update
   Memory losses(loss.size() * microBatches);
-  // The weights that are read, by stage.
+  // The weights that each stage reads for the present micro-batch.
   std::vector<const Memory *> weights(count);
 
   auto train = [&](uint64_t step, uint64_t copy, uint32_t m, WgradMode mode) {
@@ -196,8 +197,8 @@ SequentialResult chimera::runtime::trainSequentially(
     }
     for (size_t s = 0; s < count; ++s)
       weights[s] = flushes ? &memory[s].weights : &older[s].read(step, m);
-    // As in a pipeline, all forwards come before the first backward, which
-    // needs the loss of the whole micro-batch.
+    // As in a pipeline, the forwards of all parts come before the first
+    // backward, because the backward needs the loss of the whole micro-batch.
     Memory shares(loss.size() * parts);
     for (uint32_t part = 0; part < parts; ++part)
       for (size_t s = 0; s < count; ++s) {
@@ -270,7 +271,7 @@ SequentialResult chimera::runtime::trainSequentially(
 
   SequentialResult result;
   result.halted.resize(program.stages.size());
-  // Whether updates have halted. If so, notes the step.
+  // Whether updates have halted. If they have, stores the step in `result`.
   auto hasHalted = [&](uint64_t step) {
     bool any = false;
     for (size_t s = 0; s < result.halted.size(); ++s)

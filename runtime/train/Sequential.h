@@ -23,8 +23,8 @@ struct SequentialResult {
 
 /// Trains the model of `program` on one device. Each step takes the
 /// micro-batches of all copies in ascending order, runs forward and backward of
-/// all `stages` in the parts that the program's backwards use, and then updates
-/// each stage.
+/// all `stages`, and then updates each stage. If the backwards of the program
+/// work on parts of a micro-batch, forward and backward work on the same parts.
 ///
 /// `stages` are the program's stages in order, or one stage for the whole
 /// model, which stores tied parameters once. With several stages, the gradients
@@ -33,12 +33,12 @@ struct SequentialResult {
 ///
 /// Calls `onStep` after each step and stops if it returns false. With
 /// `keepFinite`, updates halt (Stage::optimizerStep), and training stops after
-/// the step in which that happens. Evaluates as `evaluation` says. The
-/// evaluation after the last step comes after `onTrained` has been called with
-/// the result, and is skipped if that returns false.
+/// the step in which they halt. Evaluates as `evaluation` says. After the last
+/// step, calls `onTrained` with the result before the last evaluation. If
+/// `onTrained` returns false, skips this evaluation.
 ///
-/// Throws what the stages throw, and std::invalid_argument for any other number
-/// of stages.
+/// Throws what the stages throw. Throws std::invalid_argument if `stages` has
+/// neither one stage nor all stages of the program.
 SequentialResult
 trainSequentially(const program::ProgramT &program,
                   const std::vector<std::unique_ptr<Stage>> &stages,

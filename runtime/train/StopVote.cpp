@@ -32,8 +32,8 @@ bool StopVote::mayBeginStep() {
   return true;
 }
 
-/// Called at rank 0. Receives the votes of the previous step and sends the
-/// decision to the other ranks.
+/// At rank 0, receives the votes of the previous step and sends the decision to
+/// the other ranks. Does nothing at the other ranks.
 void StopVote::decide() {
   if (control.rank() != 0)
     return;

@@ -15,7 +15,7 @@
 namespace chimera::runtime {
 
 /// The range of tied parameters in the weights, or in a gradient, of `stage`.
-/// Empty if it has none.
+/// Empty if the stage has none.
 template <typename Range>
 Range tiedOf(const program::ProgramT &program, uint32_t stage, Range bytes) {
   auto offset = program::offsetOfTiedParameters(program, stage);
@@ -23,8 +23,8 @@ Range tiedOf(const program::ProgramT &program, uint32_t stage, Range bytes) {
 }
 
 /// Removes the last stage's copy of tied parameters from `whole`, which has the
-/// parameters or gradients of all stages in stage order. The model has them
-/// once.
+/// parameters or gradients of all stages in stage order. After this, `whole`
+/// has tied parameters only once, in the first stage.
 void dropTiedCopy(const program::ProgramT &program,
                   std::vector<std::byte> &whole);
 

@@ -28,8 +28,8 @@ static uint64_t wordBytes(const program::ProgramT &program) {
   return areWhole ? 4 : 1;
 }
 
-/// The contribution of `bytes` to the digest. They begin at byte `first` of the
-/// whole model.
+/// The contribution of `bytes` to the digest. `first` is the position of the
+/// first of these bytes in the whole model. A word has `ofWord` bytes.
 static uint64_t partOf(ConstBytes bytes, uint64_t first, uint64_t ofWord) {
   uint64_t sum = 0;
   for (uint64_t at = 0; at < bytes.size(); at += ofWord) {

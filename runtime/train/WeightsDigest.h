@@ -21,13 +21,13 @@ namespace chimera::runtime {
 
 /// The digest of all stages' parameters in stage order, with tied ones once. It
 /// is the sum, modulo 2^64, of splitMix64(splitMix64(i) ^ word) over all words,
-/// where i is the word's number from 0. A word has 4 bytes. If the size of some
-/// stage's parameters, or of the tied ones, is not a multiple of 4 bytes, a
-/// word has one byte.
+/// where i is the word's number from 0. A word usually has 4 bytes. It has one
+/// byte if the size of some stage's parameters, or the size or the offset of
+/// the tied parameters in the last stage, is not a multiple of 4 bytes.
 uint64_t digestOfWeights(const program::ProgramT &program, ConstBytes whole);
 
 /// The digest of the whole model at `root`, and 0 at the other ranks. Every
-/// rank must call it. Throws WaitError if a wait for another rank exceeds
+/// rank must call this. Throws WaitError if a wait for another rank exceeds
 /// `timeout`.
 uint64_t gatherDigest(const program::ProgramT &program, Control &control,
                       uint32_t root, const Replicas &replicas,

@@ -23,7 +23,8 @@ const RankState *Account::find(uint32_t rank) const {
   return found != ranks.end() && found->rank == rank ? &*found : nullptr;
 }
 
-// The number of ranks, the ranks, then the headline.
+// The bytes are: the number of ranks (uint64), the RankState of each rank, the
+// headline.
 std::vector<std::byte> Account::bytes() const {
   uint64_t count = ranks.size();
   std::vector<std::byte> bytes;
@@ -79,9 +80,9 @@ Account chimera::runtime::accountOf(const StatusPage &page,
     const Status &status = page.of(rank);
     RankState known{};
     known.rank = rank;
-    // The fields are read in the reverse of the order in which the rank writes
-    // them. So the state that is read is never newer than `since`, and `since`
-    // is never newer than the clock.
+    // Read `state` before `since`, and `since` before the clock. The rank
+    // writes `since` before `state`. So the state is never newer than `since`,
+    // and the difference is not negative.
     known.state = status.state.load(std::memory_order_acquire);
     int64_t begin = status.since.load();
     known.since = steadyNanoseconds() - begin;

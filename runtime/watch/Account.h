@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The processes of one host read each other's entries on the status page. For a
-// report of several hosts, each host sends an account of its ranks, as bytes.
+// An account: the states of the ranks of one host. Processes of one host can
+// read each other's entries on the status page, but other hosts cannot. So for
+// a report of several hosts, each host sends its account, as bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,44 +22,46 @@
 
 namespace chimera::runtime {
 
-/// The state of a rank, without anything that only its own host can read.
+/// A copy of a rank's entry in the status page (Status), with the state of its
+/// process.
 struct RankState {
   uint32_t rank;
   uint32_t state;    ///< a Status::State
-  uint32_t failedIn; ///< the Status::State in which it failed
+  uint32_t failedIn; ///< the Status::State before the failure
   uint32_t instruction;
   uint64_t step;
-  int64_t since; ///< how long it has been there, in nanoseconds
-  /// If `isBehind`, the rank's device still has to run instructions that its
-  /// host has enqueued. Then `step`, `instruction` and `since` describe the
-  /// device, and these two fields name the last instruction that the host has
-  /// enqueued.
+  int64_t since; ///< nanoseconds since it entered the state or instruction
+  /// Used only if `isBehind` is not 0: the last instruction that the rank's
+  /// host has enqueued, and its step. In this case, the device has not yet run
+  /// all enqueued instructions, and `step`, `instruction` and `since` describe
+  /// the device.
   uint64_t issuedStep;
   uint32_t issuedInstruction;
   uint32_t isBehind;
   int32_t pid;
   uint32_t isDead;
-  uint32_t isStopped; ///< the process is stopped, by SIGSTOP or a debugger
+  uint32_t isStopped; ///< its process is stopped, by SIGSTOP or a debugger
   std::array<char, sizeof(Status::reason)> reason;
 };
 
 struct Account {
-  /// The first line of the report if no rank died or failed.
+  /// The first line of the report, if no rank died or failed.
   std::string headline;
-  std::vector<RankState> ranks; ///< ascending; only the ranks of this account
+  std::vector<RankState> ranks; ///< the ranks of this account, ascending
 
   const RankState *find(uint32_t rank) const;
 
   std::vector<std::byte> bytes() const;
-  /// The inverse of `bytes`. Throws std::invalid_argument for other input.
+  /// Converts the result of `bytes` to an account. Throws std::invalid_argument
+  /// if the input is malformed.
   static Account parse(std::span<const std::byte> bytes);
-  /// The union of the accounts, without duplicate ranks. Uses the first
-  /// headline.
+  /// One account with the ranks of all accounts, without duplicates. Its
+  /// headline is the first headline that is not empty.
   static Account merge(std::span<const Account> accounts);
 };
 
-/// Reads the entries of `ranks` on the page. `dead` are the ranks that have
-/// died.
+/// Makes an account of `ranks` from their entries on the page. `dead` are the
+/// ranks that have died.
 Account accountOf(const StatusPage &page, const std::vector<uint32_t> &ranks,
                   const std::vector<uint32_t> &dead,
                   const std::string &headline);

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A wait over MPI polls MPI and gives up after its timeout. But if an MPI call
-// does not return, the wait cannot give up: some calls block in the kernel,
-// although the standard says that they return at once. So a separate thread
-// checks a few times a second which call each thread of the rank is in. The
-// rank only has to mark its calls (system/CallMark.h).
+// A thread that detects MPI calls that do not return. A wait for a message
+// calls MPI again and again until its timeout. But some MPI calls block in the
+// kernel, although the standard says that they return immediately. During such
+// a call, the wait cannot check its timeout. So a separate thread checks a few
+// times a second in which MPI call each thread of the rank is. The threads mark
+// their calls (system/CallMark.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,17 +29,18 @@
 
 namespace chimera::runtime {
 
-/// A call is reported if it takes longer than the timeout of a wait plus this
+/// A call is reported if it takes longer than the timeout of waits plus this
 /// time.
 inline constexpr std::chrono::seconds kCallMargin(2);
 
-/// If a call lasts longer than `timeout` plus kCallMargin, calls `onExpiry`
-/// once, on another thread, with a message that names the call.
+/// Watches calls while this object lives. If a call lasts longer than `timeout`
+/// plus kCallMargin, calls `onExpiry` once, on its own thread, with a message
+/// that names the call.
 class CallWatch {
 public:
-  /// `readCalls` returns the current call of each thread that may make calls,
-  /// always in the same order. If its first result is empty, nothing is
-  /// watched.
+  /// `readCalls` returns the current call of each thread, always in the same
+  /// order of threads. If its first result is empty, there is nothing to watch
+  /// and no thread starts.
   CallWatch(std::function<std::vector<CallMark::Call>()> readCalls,
             std::chrono::milliseconds timeout,
             std::function<void(const std::string &)> onExpiry);
@@ -54,7 +56,7 @@ private:
   std::mutex mutex;
   std::condition_variable condition;
   bool isDone = false;
-  std::thread thread; // last: it uses the other members
+  std::thread thread; // last member, because the thread uses the others
 };
 
 } // namespace chimera::runtime

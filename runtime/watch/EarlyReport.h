@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// While ranks start there is no status page. If a rank is stopped (SIGSTOP)
-// then, all others time out in waits, perhaps for ranks that wait themselves.
-// So the first rank of a host that fails checks which ranks are stopped. It
-// reports them for the whole host and lets them continue (SIGCONT), as a later
-// report does.
+// A report of ranks that are stopped (SIGSTOP) while ranks start, before there
+// is a status page. If a rank is stopped, the waits of all other ranks time
+// out. The rank that a wait names need not be the stopped one: it may itself be
+// waiting. So the first rank of a host that fails checks which ranks are
+// stopped. It reports these ranks for the whole host and lets them continue
+// (SIGCONT).
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,16 +25,18 @@
 
 namespace chimera::runtime {
 
-/// Call this in a rank that fails for `reason` before it has a status page.
+/// Call this function in a rank that fails for `reason` before it has a status
+/// page.
 ///
-/// If some of `others` are stopped, and no rank of this host has reported that
-/// yet, calls `tell` with the stopped ranks and the reason. Then it lets these
-/// ranks continue and waits half a second. During that time it holds the name
-/// `claim` (JoinedJob::claimName), so that the other ranks of the host notice
-/// that it has reported.
+/// If some of `others` are stopped, and no rank of this host has reported this
+/// yet, the function calls `tell` with a text that has the stopped ranks and
+/// the reason. Then it lets these ranks continue and waits half a second.
+/// During this time it has the Unix socket with the name `claim`
+/// (JoinedJob::claimName), so the other ranks of the host see that there is a
+/// report.
 ///
-/// Returns whether this rank or another one has reported. If so, the caller
-/// must not report anything.
+/// Returns whether this rank or another rank has reported the stopped ranks. If
+/// the result is true, the caller must not report anything.
 bool reportStoppedRanks(const std::string &claim,
                         const std::vector<PeerInfo::Process> &others,
                         const std::string &reason,

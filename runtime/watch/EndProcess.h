@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// If a rank of a job fails, a signal ends the run, or a thread hangs, the
-// runtime must end the process while its other threads are still running. But
-// the process belongs to the program that started the run, so that program
-// decides how it ends.
+// The end of a process while its other threads are still running. This is
+// needed if a rank of a job fails, if a signal ends the run, or if a thread
+// hangs. The process belongs to the program that started the run. So this
+// program chooses the function that ends the process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,14 +17,14 @@
 
 namespace chimera::runtime {
 
-/// Sets the function that endProcess calls with the exit status. It may run on
-/// any thread, without any destructors, and must not return. Set it before a
-/// run begins and before a Signals object exists. Without it endProcess calls
-/// std::terminate.
+/// Sets the function `end`, which endProcess calls with the exit status. Any
+/// thread may call `end`, and no destructors have run before the call. `end`
+/// must not return. Set it before a run begins and before a Signals object
+/// exists. If it is not set, endProcess calls std::terminate.
 void setEndProcess(void (*end)(int status)) noexcept;
 
-/// Ends the process with the function of setEndProcess. Status 1 is a failure;
-/// 128 + N is signal N.
+/// Ends the process with the function of setEndProcess. The status is 1 after a
+/// failure, and 128 + N if signal N ends the run.
 [[noreturn]] void endProcess(int status) noexcept;
 
 } // namespace chimera::runtime

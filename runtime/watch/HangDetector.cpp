@@ -19,9 +19,9 @@ std::optional<uint32_t> HangDetector::find() {
     const Status &status = page.of(rank);
     auto state = status.state.load();
     int64_t since = status.since.load();
-    // The time in these states is limited. After its last step a rank saves, or
-    // waits for other ranks with a timeout for each wait, so the states after
-    // the last step are not limited here. Evaluation is.
+    // Limit the time in these states. In the states after the last step, the
+    // time is not limited here: saving may take long, and waits for other ranks
+    // have their own timeouts.
     bool counts = state == Status::Absent || state == Status::Starting ||
                   state == Status::Running || state == Status::Evaluating;
     if (!counts || since != seen[rank].since)

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// If one rank computes forever, the ranks that wait for it time out. If all
-// ranks compute, or if there is only one rank, no wait can time out. For that
-// case the thread that started the ranks uses this class.
+// A detector for ranks that compute forever, if all ranks are threads of one
+// process. If other ranks wait for such a rank, their waits time out. But if
+// all ranks compute, or if there is only one rank, no wait can time out. For
+// this case, the thread that started the ranks uses this class.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +24,14 @@ namespace chimera::runtime {
 
 class HangDetector {
 public:
-  /// Observes the ranks of `page`, which must outlive this object.
+  /// A detector for the ranks of `page`, which must outlive this object.
+  /// `timeout` is the timeout of waits.
   HangDetector(const StatusPage &page, std::chrono::milliseconds timeout);
 
-  /// Returns a rank that has been starting, or at one instruction, for longer
-  /// than the timeout and half a second. The half second lets a wait time out
-  /// first, because its error says more. Call it several times a second.
+  /// Returns a rank that has been starting, or at the same instruction, for
+  /// longer than the timeout plus half a second. None if there is no such rank.
+  /// The half second lets a wait time out first, because the error message of a
+  /// wait says more. Call this function several times a second.
   std::optional<uint32_t> find();
 
 private:

@@ -12,7 +12,7 @@
 
 using namespace chimera::runtime;
 
-/// The letter with which ps shows the state of a process, or 0 if it is
+/// The state of a process as a letter, as in proc(5) and ps. 0 if it is
 /// unknown.
 static char stateOf(int32_t pid) {
   if (pid == 0)
@@ -21,8 +21,8 @@ static char stateOf(int32_t pid) {
   std::string text;
   if (!std::getline(file, text))
     return 0;
-  // The state follows the name, which is in parentheses and may contain any
-  // character.
+  // The state is after the name of the program, which is in parentheses and may
+  // itself contain parentheses. So search for the last ") ".
   size_t name = text.rfind(") ");
   return name != std::string::npos && name + 2 < text.size() ? text[name + 2]
                                                              : '\0';

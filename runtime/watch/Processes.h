@@ -12,15 +12,16 @@
 
 namespace chimera::runtime {
 
-// All functions take the ID of a process or of a thread. They return false for
-// 0, and if the state cannot be read.
+// `pid` is the ID of a process or of a thread. The functions return false if
+// `pid` is 0 or if the state cannot be read.
 
-/// Whether it is stopped (by SIGSTOP or a debugger).
+/// Whether the process is stopped (by SIGSTOP or a debugger).
 bool isStopped(int32_t pid);
-/// Whether it has ended but its parent has not collected its status yet.
+/// Whether the process has ended, but its parent has not collected its status
+/// yet.
 bool isZombie(int32_t pid);
-/// Whether it sleeps: it waits neither for a core nor for a device such as a
-/// disk.
+/// Whether the process sleeps (state S): it does not run, and waits neither for
+/// a core nor for a device such as a disk.
 bool isAsleep(int32_t pid);
 
 } // namespace chimera::runtime

@@ -30,7 +30,8 @@ uint32_t workerOf(const program::ProgramT &program, uint32_t rank) {
   return rank % static_cast<uint32_t>(program.workers.size());
 }
 
-/// The index of the `nth` start (from 0) of `communicator` on `worker`, or -1.
+/// The index of instruction number `nth`, from 0, among the instructions of
+/// `worker` that start an all-reduce in `communicator`. -1 if there is none.
 int64_t startOf(const program::WorkerT &worker, uint32_t communicator,
                 uint32_t nth) {
   for (uint32_t i = 0; i < worker.instructions.size(); ++i) {
@@ -52,7 +53,7 @@ std::string nameOf(const program::ProgramT &program, uint32_t rank) {
   return name + ")";
 }
 
-/// Such as "step 3, instruction 17: forward …, from file:line:column".
+/// For example "step 3, instruction 17: forward …, from file:line:column".
 std::string describePosition(const program::ProgramT &program,
                              const RankState &known) {
   uint32_t worker = workerOf(program, known.rank);
@@ -75,7 +76,7 @@ std::string describePosition(const program::ProgramT &program,
   return text;
 }
 
-/// The line on a rank that has not died: its state and position.
+/// The line about a rank that has not died: its state and its instruction.
 std::string stateOf(const program::ProgramT &program, const Account &account,
                     const RankState &known) {
   char since[32];
@@ -110,8 +111,8 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   return text + stopped;
 }
 
-/// Returns the line of `make`, or a line that says that the entry cannot be
-/// read.
+/// Returns make(). If it throws because the state of the rank is impossible for
+/// the program, returns "unknown" with the reason.
 template <typename Make> std::string orUnknown(const Make &make) {
   try {
     return make();
@@ -188,8 +189,8 @@ std::string chimera::runtime::report(const program::ProgramT &program,
   bool hasFailed = std::ranges::any_of(account.ranks, [](const auto &known) {
     return !known.isDead && known.state == Status::Failed;
   });
-  // List stopped ranks before failed ones: a failed rank may have waited for a
-  // stopped one.
+  // List stopped ranks before failed ranks: a rank may have failed because it
+  // waited for a stopped rank.
   for (const RankState &known : account.ranks)
     if (hasFailed && !known.isDead && known.isStopped)
       add(nameOf(program, known.rank) + " is stopped");
@@ -217,15 +218,15 @@ std::string chimera::runtime::report(const program::ProgramT &program,
 }
 
 namespace {
-/// Writes without stdio and without allocating memory.
+/// Writes to standard error, without stdio and without an allocation of memory.
 void write(const char *text, size_t size, Deadline &deadline) {
   for (size_t at = 0; at < size && !deadline.passed();) {
     pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     int ready = poll(&room, 1, 50);
     if (ready == 0 || (ready < 0 && errno == EINTR))
       continue;
-    // Write at most PIPE_BUF bytes at a time: a pipe that is ready accepts so
-    // many without blocking.
+    // Write at most PIPE_BUF bytes at a time: a pipe that is ready accepts this
+    // many bytes without blocking.
     ssize_t written = ::write(STDERR_FILENO, text + at,
                               std::min<size_t>(PIPE_BUF, size - at));
     if (written < 0 && (errno == EINTR || errno == EAGAIN))
@@ -245,8 +246,8 @@ void writeAll(std::initializer_list<std::string_view> texts) {
     write(text.data(), text.size(), deadline);
 }
 
-/// Begins a report on a new line: the last line on standard error may not have
-/// ended.
+/// Begins a report on a new line, because the last line on standard error may
+/// be incomplete.
 void open() { writeAll({"\n", program_invocation_short_name, ": "}); }
 } // namespace
 
@@ -263,7 +264,7 @@ void chimera::runtime::writeReport(const program::ProgramT &program,
   try {
     return writeReport(report(program, accountOf(page, ranks, dead, headline)));
   } catch (const std::bad_alloc &) {
-    // Below.
+    // No memory for a report: write the short form below.
   }
   bool named = false;
   auto name = [&](uint32_t rank, std::string_view what,

@@ -36,9 +36,9 @@ bool isRegular(int fd, uint64_t bytes) {
          static_cast<uint64_t>(status.st_size) == bytes;
 }
 
-/// Called after a failed open. Throws if this process has too many open files.
-/// Otherwise returns nothing: the file may belong to another container, which
-/// is no error.
+/// Called after a failed open. Throws if there are too many open files.
+/// Otherwise returns none: if the file is in another container, this is no
+/// error.
 std::nullopt_t noneOrThrow() {
   if (errno == EMFILE || errno == ENFILE)
     throw std::runtime_error("cannot open the status page of the ranks: " +
@@ -65,8 +65,9 @@ SharedFile SharedFile::make(uint64_t bytes) {
   if (fd < 0)
     throwNone(errno);
   SharedFile file({getpid(), fd, pidNamespace(), bytes, 0});
-  // Reserve all of the memory now and seal the size. If memory ran out later,
-  // or if the file became shorter, an access would be a bus error.
+  // Reserve all of the memory now and seal the size. Otherwise memory could run
+  // out later, or another process could make the file shorter, and an access to
+  // the mapped file would be a bus error.
   if (int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes)))
     throwNone(error);
   uint64_t nonce = 0;
@@ -82,8 +83,8 @@ std::optional<SharedFile> SharedFile::open(const Location &location) {
   uint64_t here = pidNamespace();
   if (here == 0 || here != location.pidNamespace)
     return std::nullopt;
-  // First look at the path without opening the file: opening a device or a pipe
-  // may have side effects.
+  // First open only the path (O_PATH) and check the type of the file: opening a
+  // device or a pipe may have side effects.
   int path =
       ::open(pathOf(location.pid, location.fd).c_str(), O_PATH | O_CLOEXEC);
   if (path < 0)

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A file without a name. It disappears with the last process that has it open.
-// One process creates it and tells the others its PID and file descriptor, with
-// which they find the file in /proc. Ranks of one host may be in containers
-// with different PID namespaces: there the PID may belong to another process,
-// and they find another file or none. So the file begins with a nonce, which is
-// checked before anything is written.
+// A file without a name that processes share. It disappears when the last
+// process that has it open ends. One process creates the file and tells its PID
+// and file descriptor to the others, which open /proc/PID/fd/N. If a process is
+// in a container with another PID namespace, this path may be another file or
+// not exist. So the file begins with a nonce, which a process checks before it
+// writes to the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,25 +24,25 @@ namespace chimera::runtime {
 
 class SharedFile {
 public:
-  /// A process that has the file open, and the file's marks, by which another
-  /// process recognises it. Trivially copyable.
+  /// The data that another process needs to open the file and to recognise it.
+  /// Trivially copyable.
   struct Location {
     int32_t pid;
     int32_t fd;
-    uint64_t pidNamespace; ///< in which `pid` is valid
+    uint64_t pidNamespace; ///< the PID namespace in which `pid` is valid
     uint64_t bytes;
     uint64_t nonce; ///< the first 8 bytes of the file
   };
 
-  /// Creates a file of `bytes` bytes, whose size cannot be changed. It has the
-  /// nonce and then zeros. Requires `bytes` >= 8. Throws std::runtime_error if
-  /// there is no memory for it.
+  /// Creates a file of `bytes` bytes: the nonce and then zeros. No process can
+  /// change the size of the file. Requires `bytes` >= 8. Throws
+  /// std::runtime_error if there is no memory for the file.
   static SharedFile make(uint64_t bytes);
 
-  /// Opens the file at `location`. Returns nothing if it cannot be opened, if
-  /// it is not the file that `make` created, or if its process is in another
-  /// PID namespace. Never changes another file. Throws std::runtime_error if
-  /// this process has too many open files.
+  /// Opens the file at `location`. Returns none if it cannot be opened, if it
+  /// is not the file that `make` created, or if location.pid is in another PID
+  /// namespace. Never changes another file. Throws std::runtime_error if this
+  /// process has too many open files.
   static std::optional<SharedFile> open(const Location &location);
 
   SharedFile(SharedFile &&other);
@@ -55,7 +55,7 @@ public:
 
 private:
   explicit SharedFile(const Location &where) : where(where) {}
-  Location where; ///< in this process; fd is -1 after a move
+  Location where; ///< location in this process; fd is -1 after a move
 };
 
 } // namespace chimera::runtime

@@ -72,8 +72,9 @@ void Signals::read() {
   }
 }
 
-/// The next signal, or 0 if there is none yet. If the grace time is over,
-/// returns the signal that began it.
+/// Waits for the next signal and returns it. During a grace time, returns the
+/// signal that began it when the grace time is over. Returns 0 if the wait was
+/// interrupted.
 int Signals::next() {
   if (!graceBegin) {
     int signal = 0;

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // SIGINT and SIGTERM end a run. SIGUSR1 stops it at the end of a step. With a
-// grace time, the first SIGINT or SIGTERM also stops it at the end of a step,
-// and the run ends if the grace time passes or another such signal comes. The
-// signals are blocked in every thread, and one thread reads them with sigwait.
-// There is no signal handler, so the reaction to a signal may lock, allocate
-// and write freely.
+// grace time, the first SIGINT or SIGTERM only stops the run at the end of a
+// step. The run ends earlier if the grace time passes or if a second SIGINT or
+// SIGTERM comes. All threads block these three signals, and one thread reads
+// them with sigwait. There is no signal handler. So the reaction to a signal
+// may lock mutexes, allocate memory and write.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,37 +31,40 @@ namespace chimera::runtime {
 /// "SIGINT", "SIGTERM", "SIGUSR1", else "signal N".
 std::string signalName(int signal);
 
-/// How long a run may continue after the first SIGINT or SIGTERM.
+/// The grace time: the time for which a run may continue after the first SIGINT
+/// or SIGTERM.
 struct Grace {
   std::chrono::milliseconds time;
-  /// Called with that signal, on the thread that reads signals.
+  /// Called with the first SIGINT or SIGTERM, on the thread that reads signals.
   std::function<void(int)> onBegin = {};
 };
 
 class Signals {
 public:
-  /// A signal that is repeated within this time counts once: `timeout` and some
-  /// launchers send it both to the process and to its group.
+  /// With a grace time, a second SIGINT or SIGTERM within this time is ignored:
+  /// the command `timeout` and some launchers send a signal to the process and
+  /// also to its process group.
   static constexpr std::chrono::milliseconds kRepeatTime{500};
 
-  /// Keeps SIGUSR1 pending, also across an exec, until a Signals object reads
-  /// it. SIGINT and SIGTERM still end the process until then, because there is
-  /// nothing to report or save yet. Call it before any thread starts.
+  /// Blocks SIGUSR1. So a SIGUSR1 stays pending, also after an exec, until a
+  /// Signals object reads it. SIGINT and SIGTERM are not blocked and end the
+  /// process, because there is nothing to report or save yet. Call it before
+  /// any thread starts.
   static void blockUserSignal();
 
-  /// Takes over the three signals. An ignored signal (because of nohup, for
-  /// example) stays ignored. Requires that the process has no other thread;
-  /// threads that start later inherit the signal mask. Only one object may
-  /// exist at a time. Without a grace time SIGINT and SIGTERM end the run at
-  /// once.
+  /// Blocks the three signals and starts the thread that reads them. If SIGINT
+  /// or SIGTERM is ignored (for example because of nohup), it stays ignored.
+  /// Requires that the process has no other thread: threads that start later
+  /// inherit the signal mask. Only one object may exist at a time. Without a
+  /// grace time, SIGINT and SIGTERM end the run at once.
   explicit Signals(std::optional<Grace> grace = std::nullopt);
-  /// The signals stay blocked.
+  /// Ends the thread that reads signals. The signals stay blocked.
   ~Signals();
   Signals(const Signals &) = delete;
   Signals &operator=(const Signals &) = delete;
 
-  /// The signal that asked the run to stop: the first SIGINT or SIGTERM, else
-  /// SIGUSR1, else 0.
+  /// The signal that asked the run to stop at the end of a step: the SIGINT or
+  /// SIGTERM that began the grace time, or SIGUSR1. 0 if there is none.
   int asked() const { return askedBy.load(); }
 
 private:
@@ -78,27 +81,29 @@ private:
   bool askedToStop = false;          // guarded by mutex
   const std::optional<Grace> grace;
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> graceBegin; // used by the thread that reads
+  std::optional<Clock::time_point> graceBegin; // only for `thread`
   std::atomic<int> askedBy{0};
   std::atomic<bool> ending{false};
   std::thread thread;
 };
 
-/// While this object lives, signals call `onSignal` with their number, on the
-/// thread that reads signals. SIGUSR1 means: stop after the step. Other signals
-/// mean: end the run. A signal that begins the grace time is reported as
-/// SIGUSR1, and again as itself when the grace time is over. A SIGUSR1 that
-/// came earlier is reported at once. While no object listens, SIGINT and
-/// SIGTERM end the process with status 128 + signal.
+/// While this object lives, `onSignal` is called with the number of each
+/// signal, on the thread that reads signals. SIGUSR1 means that the run must
+/// stop after a step. SIGINT and SIGTERM mean that the run must end. For a
+/// signal that begins the grace time, `onSignal` is called with SIGUSR1, and
+/// when the grace time is over, it is called with the signal. If SIGUSR1 came
+/// before this object existed, the constructor calls `onSignal`. While no
+/// SignalListener exists, SIGINT and SIGTERM end the process with status 128 +
+/// signal.
 class SignalListener {
 public:
-  /// Without `signals` nothing is reported.
+  /// If `signals` is null, `onSignal` is never called.
   SignalListener(Signals *signals, std::function<void(int)> onSignal)
       : signals(signals) {
     if (signals)
       signals->listen(std::move(onSignal));
   }
-  /// Returns after a running call has ended.
+  /// If `onSignal` is running, waits until it returns.
   ~SignalListener() {
     if (signals)
       signals->listen(nullptr);

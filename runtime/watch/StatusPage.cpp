@@ -22,13 +22,14 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 struct alignas(64) StatusPage::Head {
-  uint64_t nonce; ///< of the file, see SharedFile.h
-  /// The exit status of the process that claimed the report; 0 before that.
+  uint64_t nonce; ///< of the file that has the page (SharedFile.h)
+  /// The exit status of the first caller of claimReport. 0 if there was no call
+  /// yet.
   std::atomic<int32_t> exitStatus;
   std::atomic<uint32_t> reported;
-  /// The last step that any rank has begun. The top bit says that no later step
-  /// may begin. Both are in one word, so that one atomic operation reads or
-  /// changes them together.
+  /// The last step that any rank has begun, and in the top bit (kStop) whether
+  /// askToStop was called. They are in one word, so that one atomic operation
+  /// can read or change the two together.
   std::atomic<uint64_t> begun;
 };
 
@@ -49,10 +50,10 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
       bytes(sizeof(Head) + control.ranks() * sizeof(Status)) {
   uint32_t self = control.rank(), lowest = hostRanks.front();
   auto others = hostRanks | std::views::drop(1);
-  // For each rank of hostRanks, whether it could open the page.
+  // For each rank of hostRanks: whether it could open the page.
   std::vector<uint8_t> has(hostRanks.size(), 1);
   if (self == lowest) {
-    // Keep the file open until all other ranks have opened it or could not.
+    // Keep the file open until all other ranks have tried to open it.
     SharedFile file = SharedFile::make(bytes);
     publish(file.fd(), self);
     for (uint32_t rank : others)
@@ -76,7 +77,7 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
       sharers.push_back(hostRanks[i]);
 }
 
-/// Maps `file` and enters this process's PID.
+/// Maps `file` and writes the PID of this process to the entry of rank `self`.
 void StatusPage::publish(int file, uint32_t self) {
   map(file);
   of(self).pid.store(getpid());

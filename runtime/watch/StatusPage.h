@@ -5,13 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The status page: memory with one entry for each rank of a host. A rank writes
-// its entry before each instruction. Every other rank of the host can read it,
-// even after the writer has died. The page does not store the ranks that a rank
-// waits for: they follow from its instruction and the program (see Report.h).
+// The status page: memory with one entry (Status) for each rank. A rank writes
+// its entry before each instruction. Every other rank of the same host can read
+// the entry, even after the writer has died. The page does not have the ranks
+// for which a rank waits, because they follow from its instruction and the
+// program (awaitedBy in Report.h).
 //
-// Ranks of one process share plain memory. Processes of one host share a file
-// without a name, which disappears with the last of them.
+// If the ranks are threads of one process, the page is in plain memory. If they
+// are processes of one host, the page is in a file without a name
+// (SharedFile.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,11 +33,12 @@ public:
   /// A page in this process's memory.
   explicit StatusPage(uint32_t ranks);
 
-  /// The page of this host's processes. A collective call of `hostRanks`: the
-  /// lowest of them makes the page and tells the others over `control`. A rank
-  /// that cannot open the page (in a container, for example) gets a page of its
-  /// own, as if it were alone on its host. Throws std::runtime_error if there
-  /// is no memory for the page, and throws what waits throw.
+  /// The page of this host's processes. All of `hostRanks` must call this
+  /// constructor. The lowest rank makes the page and sends its location to the
+  /// others over `control`. A rank that cannot open the page (for example in a
+  /// container) gets its own page, as if it were alone on its host. Throws
+  /// std::runtime_error if there is no memory for the page. Also throws the
+  /// exceptions of waits of `control`.
   StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
              std::chrono::milliseconds timeout);
 
@@ -51,19 +54,22 @@ public:
     return const_cast<StatusPage *>(this)->entries()[rank];
   }
 
-  /// Whether `step`, which is not the first, may begin. Every rank calls this
-  /// before each step, in order. After askToStop, no rank begins a step that no
-  /// rank has begun yet, so all ranks stop after the same step.
+  /// Whether `step` may begin. Every rank calls this before each step except
+  /// the first, in order. After askToStop, a rank may begin a step only if
+  /// another rank has already begun this step. So all ranks stop after the same
+  /// step.
   bool mayBeginStep(uint64_t step);
-  /// Any thread may call it, any number of times.
+  /// Asks all ranks that share this page to stop. Any thread may call it, any
+  /// number of times.
   void askToStop();
   bool askedToStop() const;
 
-  /// Returns true for the first caller on the host: only that process reports.
-  /// All processes of the host exit with its `exitStatus`.
+  /// Returns true for the first caller on the host, which must write the
+  /// report. All processes of the host exit with the `exitStatus` of the first
+  /// caller.
   bool claimReport(int exitStatus);
   int exitStatus() const;
-  /// The process that reports calls this after its report is written.
+  /// The process that writes the report calls this when the report is written.
   void setReported();
   bool reported() const;
 

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Some waits for other ranks are inside a library call without a timeout: when
-// MPI starts, creates communicators or ends. A Watcher does not help then,
-// because the status page does not exist yet, or no longer exists.
+// A timeout for library calls that wait for other ranks and have no timeout:
+// the calls that start MPI, create communicators or end MPI. During these
+// calls, there is no Watcher, because the status page does not exist yet or no
+// longer exists.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +24,10 @@
 
 namespace chimera::runtime {
 
-/// If this object still exists after `timeout`, it calls `onExpiry` on another
-/// thread, with a message that says what it waited for. Without `onExpiry`, it
-/// reports that message and ends the process with status 1.
+/// If this object still exists after `timeout`, it calls `onExpiry` on its own
+/// thread, with an error message. `what` is the object of the wait in this
+/// message. If `onExpiry` is empty, writes the message to standard error and
+/// ends the process with status 1.
 class Watchdog {
 public:
   Watchdog(std::chrono::milliseconds timeout, std::string what,

@@ -24,7 +24,7 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::milliseconds kPeriod(50);
-/// The number of periods after which a watcher checks again if its neighbour is
+/// A watcher checks only in every fifth period whether the next rank is
 /// stopped.
 constexpr unsigned kStoppedEvery = 5;
 
@@ -68,8 +68,9 @@ bool Watcher::isDead(uint32_t rank) const {
   if (rank == self || pid == 0)
     return false;
   bool isGone = kill(pid, 0) != 0 && errno == ESRCH;
-  // Read the rank's state only after its process was found gone. A process sets
-  // Done before it ends, so a process that is gone without Done has died.
+  // Read the state of the rank after this check of its process. A rank that
+  // ends normally sets its state to Done first. So if the process is gone and
+  // the state is not Done, the rank has died.
   return (isGone || (rank == next && isZombie(pid))) &&
          status.state.load() != Status::Done;
 }
@@ -88,8 +89,8 @@ bool Watcher::anyFailed() const {
 }
 
 void Watcher::watch() {
-  // The time for which the next rank may be stopped. It starts again whenever
-  // that rank is seen running.
+  // The time for which the next rank may be stopped. It begins again each time
+  // that the rank is not stopped.
   Deadline patience(watcherTimeout(timeout));
   constexpr unsigned kTurnsToEnd = 8;
   unsigned turnsSinceAbort = 0;
@@ -106,18 +107,19 @@ void Watcher::watch() {
     }
     std::vector<uint32_t> dead = findDead();
     bool hasCause = !dead.empty() || anyFailed();
-    // After an abort, wait a while for this process to end by itself. Then end
-    // it, because its thread may compute for a long time.
+    // After an abort, wait for kTurnsToEnd periods: this process may end by
+    // itself. Then end the process, because its main thread may compute for a
+    // long time.
     if (!hasCause && !(abortReason && ++turnsSinceAbort > kTurnsToEnd))
       continue;
     std::string headline = hasCause ? "" : *abortReason;
-    lock.unlock(); // `reportOrWait` may call `noteAbort`
+    lock.unlock(); // `reportOrWait` may call `noteAbort`, which locks the mutex
     endProcess(reportOrWait(1, dead, headline));
   }
 }
 
-/// Notes that the run was aborted. If the process does not end by itself soon,
-/// `watch` ends it as `endAfterAbort` does.
+/// Stores the reason of an abort. If the process does not end by itself soon,
+/// `watch` makes a report if there is none, and ends the process.
 void Watcher::noteAbort(const std::string &reason) {
   std::lock_guard lock(mutex);
   if (!abortReason)
@@ -136,7 +138,7 @@ void Watcher::endAfterAbort(const std::string &reason) {
 }
 
 void Watcher::endForSignal(int signal) {
-  // A launcher sends this signal after a rank has died, but also when a user
+  // A launcher sends the same signal after a rank has died and when a user
   // stops the run. So look for dead ranks first.
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
@@ -166,37 +168,39 @@ void Watcher::writeForAll(
 }
 
 /// Lets the stopped processes of this host continue, so that they notice the
-/// end of the run and end. Some launchers do not do that.
+/// end of the run and end, too. Some launchers do not let them continue.
 void Watcher::continueStopped() const {
   for (uint32_t rank : ranks)
     if (pid_t pid = page.of(rank).pid.load(); rank != self && isStopped(pid))
       kill(pid, SIGCONT);
 }
 
-/// Makes the report, or waits until another process has made it. Returns the
-/// exit status.
+/// Makes the report, or waits until another process of this host has made it.
+/// Returns the exit status for this process.
 int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
                           const std::string &headline) {
   if (page.claimReport(exitStatus)) {
-    // End the run on the other hosts too. They cannot read the status page of
-    // this host, which is in its shared memory. Their reports become parts of
-    // the final report.
+    // Also abort the run on the other hosts. Each host then sends an account of
+    // its ranks, because other hosts cannot read its status page. The report is
+    // made from all accounts.
     control.abort(!dead.empty()
                       ? "rank " + std::to_string(dead.front()) + " died"
                   : headline.empty() ? "a rank failed"
                                      : headline);
     if (!submitAccount(dead, headline))
       writeReport(program, page, ranks, dead, headline);
-    // Before setReported: after it, another thread may end this process.
+    // Do this before setReported: after setReported, the watching thread may
+    // end this process.
     continueStopped();
     page.setReported();
     return exitStatus;
   }
-  // Another process writes the report. mpirun ends all processes after the
-  // first one has ended, so wait until the report is written.
+  // Another process writes the report. Wait until it is written: when one
+  // process has ended, mpirun ends all others, also the one that writes the
+  // report.
   for (int i = 0; i < 300 && !page.reported(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   if (!page.reported())
-    continueStopped(); // the other process may have ended
+    continueStopped(); // the process that claimed the report may have died
   return page.exitStatus();
 }

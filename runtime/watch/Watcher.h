@@ -5,18 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// If each rank is a process, nothing tells the others that one has died: mpirun
-// ends them a second later without a message. This thread checks the processes
-// of its host and their entries on the status page every 50 ms. If a process is
-// dead or has failed, the first watcher that sees it makes a report, and every
-// process of the host ends at once (EndProcess.h): there is nothing to save,
-// and MPI's own ways to end take seconds. With several hosts, one host writes
-// the report for all that can reach it (Control::submitAccount).
+// A thread that detects dead and failed ranks, if each rank is a process.
+// Without it, the other ranks would not know that a rank has died, and mpirun
+// would end them a second later without a message. The thread checks the
+// processes of its host and their entries on the status page every 50 ms. If a
+// process is dead or has failed, the first watcher that sees this makes a
+// report, and every process of the host ends at once (EndProcess.h): there is
+// nothing to save, and MPI_Abort and MPI_Finalize take seconds. If there are
+// several hosts, one host writes the report for all hosts that can reach it
+// (Control::submitAccount).
 //
-// Two states need more. A stopped process (SIGSTOP) cannot report itself, and
-// not every wait for it times out. A dead process looks alive until its parent
-// collects its status. So each rank also watches the next rank of its host for
-// these two states.
+// Two states need one more check. A stopped process (SIGSTOP) cannot report
+// itself, and not every wait for it times out. A dead process has a PID until
+// its parent collects its status (a zombie), so it looks alive. So each rank
+// also checks whether the next rank of its host is stopped or a zombie.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,10 +39,10 @@ namespace chimera::runtime {
 
 class Watcher {
 public:
-  /// Starts to watch `hostRanks`. News of other hosts comes through `control`.
-  /// A process that is stopped for longer than `timeout` is a failure.
-  /// `onAbort` is called with the reason, on any thread, if the run is aborted.
-  /// The arguments must outlive this object.
+  /// Starts to watch the processes of `hostRanks`. If another host aborts the
+  /// run, `control` tells this object. If a process is stopped for longer than
+  /// `timeout`, this is a failure. If the run is aborted, `onAbort` is called
+  /// with the reason, on any thread. The arguments must outlive this object.
   Watcher(const program::ProgramT &program, StatusPage &page, Control &control,
           const std::vector<uint32_t> &hostRanks,
           std::chrono::milliseconds timeout,
@@ -54,14 +56,15 @@ public:
   /// makes a report, and ends the process with status 1.
   [[noreturn]] void fail(const std::string &reason);
 
-  /// Called if another rank, perhaps on another host, aborted the run: ends the
-  /// process like fail, but gives the watchers time to report first what this
-  /// host knows.
+  /// Called if another rank, perhaps on another host, aborted the run. Waits
+  /// 0.2 s, so that the watchers of this host can write a report first. Then
+  /// makes a report if there is none, and ends the process.
   [[noreturn]] void endAfterAbort(const std::string &reason);
 
-  /// Called if `signal` is to end this process. Makes a report, which names the
-  /// dead ranks if there are any. Then ends the process with status 128 +
-  /// signal, or 1 if a rank has died or failed. Any thread may call it.
+  /// Called if the signal `signal` must end this process. Makes a report, which
+  /// names the dead ranks if there are any. Then ends the process with status
+  /// 128 + signal, or with status 1 if a rank has died or failed. Any thread
+  /// may call it.
   [[noreturn]] void endForSignal(int signal);
 
 private:
@@ -83,13 +86,12 @@ private:
   Control &control;
   const uint32_t self;
   const std::vector<uint32_t> ranks;
-  const uint32_t next; ///< the next rank of this host, cyclically
+  const uint32_t next; ///< the next higher rank of this host, or the lowest
   const std::chrono::milliseconds timeout;
   std::mutex mutex;
   std::condition_variable condition;
   bool stopping = false;
-  std::optional<std::string>
-      abortReason; ///< why the run was aborted, if it was
+  std::optional<std::string> abortReason; ///< set if the run was aborted
   std::thread thread;
 };
 

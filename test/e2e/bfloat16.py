@@ -10,6 +10,8 @@ schedules with one pipeline, with two, and with older weights. Compares the resu
 - the independent PyTorch script reference.py in bfloat16, by the norm of the first
   step's gradients, if a Python with torch is given;
 - float32, from which it must differ.
+
+Then it trains on a processor on which bfloat16 is slow: a run must say so, once.
 """
 
 import argparse
@@ -38,6 +40,12 @@ CASES = [
     ("chimera", 0.1, "", "", False),
     ("1f1b", 0.0, "split_backward", "tied", False),
 ]
+# Large enough that the products of matrices take most of the time.
+SLOW = """
+chimera.model @slow gpt2 layers(2) heads(2) width(256) context(128) vocabulary(256)
+chimera.pipeline @train of @slow stages(2) micro_batches(2) schedule("1f1b")
+    micro_batch_size(1) activation_type(bf16)
+"""
 # Tolerance for gradients computed in bfloat16 (8 bits of precision), relative to the
 # norm of all gradients.
 TOLERANCE = 1e-2
@@ -114,6 +122,31 @@ def reference(checks, args, folder, case, program, ours):
     checks.check(len(reports) == 1, f"{case} against PyTorch: {'; '.join(reports)}")
 
 
+def check_note(args, folder):
+    """oneDNN, which computes in bfloat16, must not use instructions that are newer than
+    AVX2. Then bfloat16 takes many times as long as float32 on every x86 processor."""
+    checks = Checks()
+    source, program = folder / "slow.mlir", folder / "slow"
+    source.write_text(SLOW)
+    run(args.tools / "chimera-compile", source, "-o", program)
+    launchers = {"threads": []}
+    if args.mpirun:
+        launchers["MPI"] = [args.mpirun, "--oversubscribe", "-n", 2]
+    for name, launcher in launchers.items():
+        for options, expected in ([], 1), (["--quiet"], 0):
+            # fmt: off
+            output = run("env", "ONEDNN_MAX_CPU_ISA=AVX2", *launcher,
+                         args.tools / "chimera-run", program, "--data", args.data,
+                         "--steps", 1, "--threads", 1, "--timeout", 60, *options)
+            # fmt: on
+            notes = output.count("times as long in bfloat16 as in float32")
+            checks.check(
+                notes == expected,
+                f"slow bfloat16 over {name} {' '.join(options)}: {notes} notes",
+            )
+    return checks
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
@@ -129,6 +162,9 @@ def main():
             checks = check_case(args, folder, *case)
             print("\n".join(checks.lines), flush=True)
             failed += checks.failed
+        checks = check_note(args, pathlib.Path(name))
+        print("\n".join(checks.lines))
+        failed += checks.failed
     sys.exit(f"{failed} comparisons failed" if failed else 0)
 
 

@@ -22,8 +22,9 @@ import sys
 import tempfile
 import uuid
 
-from many_hosts import HOSTS, MANY, RANKS, Job, digest, missing, prepare, processes
-from many_hosts import show_times, three_hosts, with_timeout
+from many_hosts import FIRST_OF_MANY, HOSTS, MANY, RANKS, Job, children_of, digest
+from many_hosts import missing, prepare, processes, show_times, silent_port
+from many_hosts import three_hosts, with_timeout
 
 ALL = ("kill", "kill-root", "stop", "cut", "separate", "terminate")
 # The failures that are tried without --rounds.
@@ -39,8 +40,9 @@ class HostsJob(Job):
     share a host; torchrun always does that."""
 
     def __init__(
-        self, launcher, hosts, options, folder, *arguments, neighbours=False, master="node0"
-    ):
+        self, launcher, hosts, options, folder, *arguments, neighbours=False,
+        master="node0", port=None
+    ):  # fmt: skip
         self.mark = uuid.uuid4().hex
         self.environment = dict(
             os.environ,
@@ -52,7 +54,7 @@ class HostsJob(Job):
         self.output = tempfile.TemporaryFile()
         run = [str(options.tools / "chimera-run"), *map(str, arguments)]
         self.launchers = []
-        port = str(29000 + int(self.mark[:3], 16) % 900)
+        port = str(port or 29000 + int(self.mark[:3], 16) % 900)
         if launcher == "processes":
             for rank in range(RANKS):
                 # fmt: off
@@ -141,11 +143,10 @@ class HostsJob(Job):
         """Sends SIGTERM to the children of nsenter: it waits for its command in another
         PID namespace and does not forward signals."""
         for process in self.launchers:
-            path = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
             is_nsenter = process.args[0] == "nsenter" and "--pid" in process.args
             with contextlib.suppress(OSError):
-                for pid in path.read_text().split() if is_nsenter else [process.pid]:
-                    os.kill(int(pid), signal.SIGTERM)
+                for pid in children_of(process.pid) if is_nsenter else [process.pid]:
+                    os.kill(pid, signal.SIGTERM)
         return "ended by SIGTERM"
 
 
@@ -156,14 +157,25 @@ def train(options, folder, *more):
     # fmt: on
 
 
-def same_weights(launcher, hosts, options, folder):
+def same_weights(launcher, hosts, options, folder, **of_job):
     arguments = train(options, folder, "--steps", 3, "--save", folder / "there")
-    master = MANY if launcher == "processes" else "node0"
-    with HostsJob(launcher, hosts, options, folder, *arguments, master=master) as job:
+    with HostsJob(launcher, hosts, options, folder, *arguments, **of_job) as job:
         for process in job.launchers:
             job.check(process.wait(timeout=120) == 0, "expected status 0")
         same = digest(folder / "there") == digest(folder / "alone")
         job.check(same, "other weights")
+
+
+def many_addresses(hosts, options, folder):
+    """The first address of MASTER_ADDR does not lead to rank 0. Either it refuses every
+    connection, or it never answers."""
+    port = 28765
+    for never_answers in (False, True):
+        with contextlib.ExitStack() as stack:
+            # On the first host rank 0 itself needs the port.
+            for host in hosts[1:] if never_answers else ():
+                stack.enter_context(silent_port(host, FIRST_OF_MANY, port))
+            same_weights("processes", hosts, options, folder, master=MANY, port=port)
 
 
 def disturb(launcher, hosts, options, folder, how):
@@ -226,6 +238,8 @@ def main():
 
 def show(launcher, hosts, options, folder):
     same_weights(launcher, hosts, options, folder)
+    if launcher == "processes":
+        many_addresses(hosts, options, folder)
     print(f"{launcher}: {RANKS} ranks on {HOSTS} hosts have the weights of one host")
     for how in ALL if options.rounds else PART[launcher]:
         times = [

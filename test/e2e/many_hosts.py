@@ -12,6 +12,7 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import time
 
 from job import PATIENCE, running
@@ -33,9 +34,24 @@ SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
     bytes <weights = 4096, optimizer = 8192, stash = 8, boundary = 4096>
 }
 """
-# A name of the first host that has several addresses. On every host the first address
-# means that host itself, and only on the first host does anyone listen there.
+# A name of the first host that has several addresses. The first address is a loopback
+# address of the host that looks the name up. The second one is an address of the first
+# host.
 MANY = "several-addresses"
+FIRST_OF_MANY = "127.0.0.9"
+# Listens on an address and never accepts a connection. After it has filled the queue
+# of the listener, the kernel drops further requests for connections.
+SILENT = """
+import socket, sys, time
+address = sys.argv[1], int(sys.argv[2])
+listener = socket.create_server(address, backlog=0)
+queued = [socket.socket() for _ in range(4)]
+for each in queued:
+    each.setblocking(False)
+    each.connect_ex(address)
+print("full", flush=True)
+time.sleep(100000)
+"""
 
 
 class NotStarted(RuntimeError):
@@ -81,6 +97,11 @@ def call(*command):
                    text=True)
 
 
+def children_of(pid):
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
 class Host:
     """Namespaces that end together with a process, and with everything that runs in
     them."""
@@ -100,10 +121,7 @@ class Host:
         # fmt: on
         if self.keeper.stdout.readline() != "up\n":
             raise OSError("cannot make namespaces")
-        children = pathlib.Path(
-            f"/proc/{self.keeper.pid}/task/{self.keeper.pid}/children"
-        )
-        self.pid = int(children.read_text().split()[0])
+        self.pid = children_of(self.keeper.pid)[0]
 
     def command(self, *arguments):
         # fmt: off
@@ -113,6 +131,23 @@ class Host:
 
     def set_link(self, state):
         call(*self.command("ip", "link", "set", "eth0", state))
+
+
+@contextlib.contextmanager
+def silent_port(host, address, port):
+    """Makes a port of a host that never answers a request for a connection."""
+    with subprocess.Popen(
+        host.command(sys.executable, "-c", SILENT, address, str(port)),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as listener:
+        try:
+            if listener.stdout.readline() != "full\n":
+                raise OSError(f"cannot listen on {address} port {port}")
+            yield
+        finally:
+            for child in children_of(listener.pid):
+                os.kill(child, signal.SIGKILL)
 
 
 def separate(hosts, state):
@@ -128,7 +163,7 @@ def separate(hosts, state):
 @contextlib.contextmanager
 def three_hosts(folder):
     lines = [f"10.77.0.{n + 1} node{n}" for n in range(HOSTS)]
-    lines += [f"127.0.0.9 {MANY}", f"10.77.0.1 {MANY}"]
+    lines += [f"{FIRST_OF_MANY} {MANY}", f"10.77.0.1 {MANY}"]
     pathlib.Path(folder, "hosts").write_text(
         "127.0.0.1 localhost\n" + "\n".join(lines) + "\n"
     )

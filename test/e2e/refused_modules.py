@@ -310,6 +310,19 @@ def make(): return model(Net(Bag))
         "torch.arange(C).view(1, C), self.line.weight): F.embedding and a sum",
     ),
     (
+        "experts as a grouped product",
+        """
+class Experts(Block):
+    def forward(self, x):
+        experts, ends = self.line.weight.bfloat16().expand(2, C, C), torch.tensor([B, B * T])
+        return x + torch._grouped_mm(
+            x.flatten(0, 1).bfloat16(), experts, offs=ends.int()).view_as(x)
+def make(): return model(Net(Experts))
+""",
+        "got aten::_grouped_mm in 'blocks.0', source.py:39: return x + torch._grouped_mm(: "
+        "transformers' experts_implementation='batched_mm' has a form that can be exported",
+    ),
+    (
         "a boundary that does not grow with the samples",
         """
 class Places(Net):

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A test of a timeout gives a run a short timeout. On a busy machine, another
-// wait or the start may exceed this timeout although nothing is wrong. The test
+// A test of a timeout gives a run a short timeout. On a busy machine, the start
+// of the run, or a wait that should succeed, may exceed this timeout. The test
 // then repeats the run with longer timeouts. It passes if one of these runs
 // gives the expected result.
 //
@@ -22,8 +22,8 @@
 
 namespace chimera::runtime::test {
 
-/// A timeout for waits that must not time out. Only a wait that never ends
-/// takes longer.
+/// A timeout for waits that must not time out. A wait that exceeds it would
+/// never end.
 inline constexpr std::chrono::seconds kPatience(100);
 
 /// The time as messages print it, for example "0.2 s".
@@ -35,8 +35,8 @@ inline std::string secondsOf(std::chrono::milliseconds time) {
 
 /// Calls `run` with `timeout`, then with 4, 16 and 64 times `timeout`, until
 /// the returned text contains `meant`. A {} in `meant` stands for the timeout
-/// of the call. Returns the last text. The test fails if no text contains
-/// `meant`.
+/// of the call. Returns the text of the last call. The test fails if no text
+/// contains `meant`.
 template <typename Run>
 std::string retryUntilMessage(const std::string &meant,
                               std::chrono::milliseconds timeout, Run run) {
@@ -54,8 +54,9 @@ std::string retryUntilMessage(const std::string &meant,
   return text;
 }
 
-/// Calls `run` with the same timeouts until it returns no error. The test fails
-/// if every call returns an error.
+/// Calls `run` with `timeout`, then with 4, 16 and 64 times `timeout`, until it
+/// returns an empty string (no error). The test fails if every call returns an
+/// error.
 template <typename Run>
 void retryUntilSuccess(std::chrono::milliseconds timeout, Run run) {
   std::string wrong;

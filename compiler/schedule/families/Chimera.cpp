@@ -16,13 +16,14 @@
 //   P2   .  f2 F0 f3 F1 B0 b2 B1 b3 .
 //   P3   f2 .  f3 F0 B0 F1 B1 b2 .  b3
 //
-// This is a basic unit: D micro-batches over 2 or 2f pipelines. More
-// micro-batches run in several units:
+// This is a basic unit: D micro-batches (the unit size) over 2f pipelines, with
+// f=1 above. If a step has more micro-batches, they run in several units. The
+// paper has four ways to concatenate units:
 //
 // - Direct concatenation (Figure 7b) runs one unit after another.
 //
-// The others make a forward about as long as a backward, so that there is no
-// idle time between units:
+// The other three make a forward about as long as a backward, so that there is
+// no idle time between units:
 //
 // - Forward doubling (Figure 7c) runs each forward over two micro-batches.
 // - Fine-tuned doubling (Figure 7d) runs two forwards in the place of each
@@ -30,35 +31,38 @@
 // - Backward halving runs each backward over half a micro-batch. It uses the
 //   table of Figure 7c.
 //
-// Eager concatenation is not in the paper. At the first stage of a pipeline,
-// direct concatenation alternates backwards of one unit and forwards of the
-// next: B0 F4 B1 F5 on P0 above, if a second unit follows. Eager concatenation
-// runs each of these forwards before its backward:
+// Eager concatenation is one more way, which is not in the paper. At the first
+// stage of a pipeline, direct concatenation alternates backwards of one unit
+// and forwards of the next: B0 F4 B1 F5 on P0 above, if a second unit follows.
+// Eager concatenation swaps each of these backwards with the forward after it:
 //
 //   slot 5  6  7  8  9  10 11 12 13
 //   P0   f3 b3 F4 B0 F5 B1 f6 b6 f7
 //
-// Such a forward waits for no message, and no other worker waits for such a
-// backward. So no step takes longer, whatever the costs and message times are,
-// and later stages get their input earlier. No worker ever keeps the
-// activations of more micro-batches than with direct concatenation, though more
-// of them may belong to its first stage. At D=2, from the second unit on, a
-// message has the time of one forward to arrive. With direct concatenation each
-// worker waits for the other at every action.
+// A forward of the first stage waits for no message, and no other worker waits
+// for a backward of the first stage. So no step takes longer, whatever the
+// costs and message times are, and later stages get their input earlier. No
+// worker ever keeps the activations of more micro-batches than with direct
+// concatenation, but more of these activations may belong to the first stage.
+// At D=2, from the second unit on, a message may arrive up to one forward time
+// after it is sent, without a delay. With direct concatenation, every late
+// message delays the other worker.
 //
-// The paper does not define the following cases. These rules are ours too:
+// The paper does not define the following cases. These rules are from this
+// project:
 //
-// - A unit with fewer micro-batches than it has room for assigns them one by
-//   one to down 0, up 0, down 1, up 1, … It numbers them pipeline by pipeline.
-//   Pipelines without micro-batches are left out.
-// - If D is odd, the up pipeline runs one slot later and a unit has D-1
-//   micro-batches.
+// - A unit with fewer micro-batches than the unit size assigns them one by one
+//   to the pipelines down 0, up 0, down 1, up 1, … Micro-batches are numbered
+//   pipeline by pipeline. Pipelines without micro-batches are left out.
+// - If D is odd, the up pipeline runs one slot later and the unit size is D-1.
 // - Doubling uses a different rule if N is not a multiple of the unit size or
-//   if there are more than two pipelines. It takes the direct schedule for half
-//   as many micro-batches. Each forward becomes one over two micro-batches, or
-//   two if fine-tuned, and each backward becomes two. If N is odd, the last
-//   micro-batch stays single. In the same cases, halving takes the direct
-//   schedule and replaces each backward by two half backwards.
+//   if there are more than two pipelines. It begins with the direct schedule
+//   for half as many micro-batches. Each forward is replaced by one forward
+//   over two micro-batches or, if doubling is fine-tuned, by two forwards. Each
+//   backward is replaced by two backwards. If N is odd, the last micro-batch is
+//   not doubled. In these cases (more than two pipelines, or N is no multiple
+//   of the unit size), halving is the direct schedule with two half backwards
+//   in the place of each backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -130,13 +134,14 @@ std::string checkChimera(const Request &request) {
 struct Unit {
   int32_t first;
   int32_t count;
-  /// True if two forwards share a slot (Figure 7c). A backward has its own.
+  /// True if two forwards share a slot (Figure 7c). Each backward has its own
+  /// slot.
   bool pairs;
 };
 
 /// All basic units of a step. A piece is the work of one backward action: a
-/// micro-batch, or half of one with halving. A token is `piecesPerToken` pieces
-/// (1 or 2). The backwards of a token take one slot.
+/// micro-batch or, with halving, half of a micro-batch. A token is
+/// `piecesPerToken` pieces (1 or 2). The backwards of a token take one slot.
 struct Table {
   int32_t stages, pipelines;
   Concatenation concatenation;
@@ -154,8 +159,8 @@ struct Table {
     int32_t tokens = pieces;
     int32_t first = 0;
     if (!isOneByOne(concatenation)) {
-      // If N is not a multiple of the unit size, halving could leave half a
-      // unit. Each of its forwards would cover half a micro-batch.
+      // If N were not a multiple of the unit size, halving could leave half a
+      // unit over, in which each forward would cover half a micro-batch.
       if (pipelines == 2 && request.microBatches % size == 0) {
         for (; tokens - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});
@@ -219,8 +224,9 @@ struct Table {
 /// Stage s of down pipeline i is on worker s + i D/f (modulo D). Up pipeline i
 /// uses the same workers in the opposite direction.
 std::vector<Pipeline> pipelinesOf(const Table &table) {
-  // The first unit is the largest and gives one micro-batch to each pipeline in
-  // turn. So pipelines from `used` on get none. There may be very many of them.
+  // The first unit is the largest, and gives one token to each pipeline in
+  // turn. So pipelines from `used` on get no micro-batches. They are left out,
+  // because there may be very many.
   int32_t used = std::min(table.pipelines, table.units.front().count);
   std::vector<Pipeline> pipelines;
   for (int32_t i = 0; 2 * i < used; ++i)
@@ -281,7 +287,8 @@ void appendSlot(const Table &table, const Slot &slot, Schedule &schedule,
 }
 
 /// Sorts a worker's slots by number. Requires that all numbers differ. Takes
-/// linear time unless the numbers are many times larger than the row.
+/// linear time unless the numbers are many times larger than the number of
+/// slots.
 void sortSlots(std::vector<Slot> &row) {
   int64_t most = -1;
   for (const Slot &slot : row)
@@ -322,16 +329,16 @@ void hoistFirstStageForwards(std::vector<Slot> &row) {
 /// With pairs, j counts pairs in the formula of the forward, and both forwards
 /// of a pair share that slot.
 ///
-/// For even D, no two of these are in one slot of a worker:
-/// - Down forwards and up backwards have slots of equal parity, but the
-///   forwards are all earlier. The same holds for up forwards and down
-///   backwards, which have the other parity.
-/// - Pipelines of one direction are shifted by D/f workers, so their slots
-///   differ by at least D/f. The D/(2f) tokens of a pipeline span fewer slots
-///   than that.
+/// For even D, no two of these actions are in one slot of a worker:
+/// - On a worker, down forwards and up backwards have slots of equal parity,
+///   but the forwards are all earlier. Up forwards and down backwards have
+///   slots of the other parity, and again the forwards are all earlier.
+/// - Pipelines of one direction are shifted against each other by D/f workers,
+///   so the slots of their first tokens on a worker differ by at least D/f. The
+///   D/(2f) tokens of a pipeline span fewer than D/f slots.
 ///
-/// For odd D, the up pipeline starts one slot later, which gives the same
-/// parities.
+/// For odd D, the up pipeline starts one slot later, so that the parities are
+/// as described.
 PlanOrError makeChimera(const Request &request) {
   Table table(request);
   Plan plan;

@@ -12,13 +12,14 @@
 
 namespace chimera::schedule {
 
-/// The way in which basic units follow each other if there are more
-/// micro-batches than one unit takes.
+/// The way in which basic units follow each other. A basic unit runs up to D
+/// micro-batches, where D is the number of stages.
 enum class Concatenation : uint8_t {
   Direct,   ///< one unit after another
-  Eager,    ///< direct, with earlier first-stage forwards (Chimera.cpp)
+  Eager,    ///< direct, but some forwards of the first stage run earlier
+            ///< (Chimera.cpp)
   Doubling, ///< a forward covers two micro-batches, a backward one
-  FineTunedDoubling, ///< doubling with one forward for each micro-batch
+  FineTunedDoubling, ///< doubling, but with one forward for each micro-batch
   Halving, ///< a forward covers one micro-batch, a backward half of one
 };
 
@@ -30,10 +31,11 @@ constexpr bool isOneByOne(Concatenation concatenation) {
 
 std::span<const Option> chimeraOptions();
 
-/// The value of option `pipelines`: the number of copies of the model, 2f.
+/// The value of option `pipelines`: the number of copies of the model, half of
+/// them in each direction.
 int32_t pipelinesOf(const Options &options);
 Concatenation concatenationOf(const Options &options);
-/// Options of Chimera with these two values.
+/// The options of Chimera with these two values.
 Options chooseChimera(int32_t pipelines, Concatenation concatenation);
 
 std::span<const BubbleFormula> chimeraBubbles();

@@ -48,8 +48,9 @@ int64_t directTime(const Sizes &s) {
 }
 
 /// The bubble ratio of doubling with one forward for each pair of
-/// micro-batches. Halving has half the work and half the idle time, so its
-/// ratio is equal.
+/// micro-batches. Per unit, halving has half the work and half the idle time of
+/// doubling, so its ratio is the same. `units` is N/(2D) for doubling and N/D
+/// for halving.
 double pairsBubble(const Sizes &s, int64_t units) {
   int64_t f = s.forward, b = s.backward;
   int64_t h = 2 * s.workers / pipelinesOf(s.options);

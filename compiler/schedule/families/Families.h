@@ -25,8 +25,9 @@ extern const Scheme kPipeDream;
 extern const Scheme kPipeDream2BW;
 extern const Scheme kZBV;
 
-/// An error if the numbers of stages and workers differ, else empty. For
-/// schemes in which each pipeline has one stage on each worker.
+/// The check of schemes in which each pipeline has one stage on each worker: an
+/// error if the numbers of stages and workers differ, otherwise an empty
+/// string.
 std::string checkOneStageEach(const Request &request);
 
 /// One pipeline with all micro-batches of the request. Its stage s is on worker
@@ -42,13 +43,13 @@ Plan placeOne(const Request &request, WorkerOf workerOf) {
   return plan;
 }
 
-/// One pipeline down the workers, with all micro-batches. Stage s is on worker
-/// s.
+/// One pipeline with all micro-batches. Stage s is on worker s.
 Plan placeLinear(const Request &request);
 
 /// One pipeline in each direction, without micro-batches. Stage s of the down
-/// pipeline is on worker s, stage s of the up pipeline on worker D-1-s. Both
-/// are shifted by `shift` workers, modulo D.
+/// pipeline is on worker s, stage s of the up pipeline on worker D-1-s. The
+/// workers of both pipelines are then shifted by `shift`, modulo D. D is the
+/// value of `workers`.
 std::vector<Pipeline> placeBothWays(int32_t workers, int32_t shift = 0);
 
 } // namespace chimera::schedule

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // GEMS: Jain et al., "GEMS: GPU-Enabled Memory-Aware Model-Parallelism System
-// for Distributed DNN Training", SC'20, section 4. Its aim is low memory: a
-// worker keeps the activations of only one micro-batch.
+// for Distributed DNN Training", SC'20, section 4. The aim of GEMS is low
+// memory: a worker keeps the activations of only one micro-batch.
 //
 // D=3, N=3, equal times, upper case down pipeline, lower case up pipeline:
 //
@@ -33,7 +33,8 @@ std::string checkGems(const Request &request) {
   return checkOneStageEach(request);
 }
 
-/// Even micro-batches use the down pipeline, odd ones the up pipeline.
+/// Even micro-batches use the down pipeline, and odd micro-batches use the up
+/// pipeline.
 Plan placeGems(const Request &request) {
   Plan plan;
   plan.pipelines = placeBothWays(request.workers);
@@ -44,11 +45,11 @@ Plan placeGems(const Request &request) {
   return plan;
 }
 
-/// Every worker runs the forward and the backward of one micro-batch before
-/// those of the next. The next micro-batch starts on the worker where the
-/// previous one turns from forward to backward. With f and b the times of a
-/// forward and a backward, the makespan is D(f+b) + (N-1)(D max(f,b) +
-/// min(f,b)).
+/// Every worker runs the forward and the backward of a micro-batch before the
+/// forward and the backward of the next micro-batch. The last stage of a
+/// micro-batch is on the worker that has the first stage of the next
+/// micro-batch. With f and b the times of a forward and a backward, the
+/// makespan is D(f+b) + (N-1)(D max(f,b) + min(f,b)).
 PlanOrError makeGems(const Request &request) {
   Plan plan = placeGems(request);
   plan.order.workers.resize(request.workers);

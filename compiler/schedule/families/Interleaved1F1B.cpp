@@ -8,7 +8,8 @@
 // Interleaved 1F1B: Narayanan et al., "Efficient Large-Scale Language Model
 // Training on GPU Clusters Using Megatron-LM", SC'21, section 2.2 and Figure 4.
 // Stage s is on worker s mod D. A worker has v = S/D stages, its chunks. The
-// ramps at the start and the end of a step are v times shorter than with 1F1B.
+// idle times at the start and the end of a step are v times shorter than with
+// 1F1B.
 //
 // D=2, N=2, equal times, two stages a worker, the second with ':
 //
@@ -27,8 +28,8 @@ namespace chimera::schedule {
 namespace {
 
 /// Micro-batches run in groups: each group passes through all chunks of a
-/// worker before the next begins. There are floor(N/D) groups, but at least
-/// one.
+/// worker before the next group begins. There are floor(N/D) groups, but at
+/// least one.
 int32_t groupCount(int32_t microBatches, int32_t workers) {
   return std::max(1, microBatches / workers);
 }
@@ -63,10 +64,10 @@ std::string checkInterleaved(const Request &request) {
          std::to_string(more);
 }
 
-/// Action `index` of worker w among its actions of this kind. With groups of G
-/// micro-batches, the forward is of chunk (index mod vG) div G and of
-/// micro-batch (index div vG) G + index mod G. The backward is of the same
-/// micro-batch, with chunks counted from the last.
+/// Action number `index`, from 0, among the actions of this kind on worker w.
+/// With groups of G micro-batches, the forward is of chunk (index mod vG) div G
+/// and of micro-batch (index div vG) G + index mod G. The backward is of the
+/// same micro-batch, with chunks counted from the last.
 Action actionAt(Kind kind, const Request &request, int32_t worker,
                 int32_t index) {
   int32_t chunks = request.stageCount() / request.workers;
@@ -78,10 +79,11 @@ Action actionAt(Kind kind, const Request &request, int32_t worker,
           index / round * group + index % group};
 }
 
-/// The number of warm-up forwards of worker w. One more forward runs before its
-/// first backward. There are (v-1)G warm-up forwards for which the first
-/// backward of the last stage waits, and two for each worker after w. With one
-/// chunk this is 1F1B, where one for each later worker is enough.
+/// The number of warm-up forwards of worker w. After these, the worker
+/// alternates between forwards and backwards. With v chunks and groups of G
+/// micro-batches, the number is (v-1)G, for the chunks before the last one,
+/// plus two for each worker after w. With one chunk the schedule is 1F1B, in
+/// which one warm-up forward for each later worker is enough.
 int32_t warmUpOf(const Request &request, int32_t worker) {
   int32_t chunks = request.stageCount() / request.workers;
   int32_t laterWorkers = request.workers - 1 - worker;

@@ -8,11 +8,12 @@
 // PipeDream: Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for
 // DNN Training", SOSP'19, section 3.2. PipeDream-2BW: Narayanan et al.,
 // "Memory-Efficient Pipeline-Parallel DNN Training", ICML'21, section 3.1. In
-// both, every worker alternates between forwards and backwards without a flush.
-// They differ in when the weights are updated.
+// both schemes, every worker alternates between forwards and backwards without
+// a flush. PipeDream updates the weights after each micro-batch, PipeDream-2BW
+// once a step.
 //
-// The body of a worker is the 2N actions that it repeats every step. It begins
-// after D-1-w warm-up forwards: on worker 0 with F2.
+// The body of a worker is the 2N actions that it repeats every step. The body
+// of worker w begins after D-1-w warm-up forwards: on worker 0 below, with F2.
 //
 // D=3, N=3, two steps, equal times:
 //

@@ -78,10 +78,11 @@ Plan placeZBV(const Request &request) {
   return plan;
 }
 
-/// A worker runs forwards of chunk 0 until micro-batch 0 returns to its chunk
-/// 1. Then it alternates between forwards and backwards of both chunks, and at
-/// the end it runs the remaining backwards. If N < 2D-1, the order is the one
-/// for 2D-1 micro-batches without the actions of the missing ones.
+/// A worker runs forwards of chunk 0 until micro-batch 0 arrives at chunk 1 of
+/// the worker. Then the worker alternates between forwards and backwards of
+/// both chunks, and at the end it runs the remaining backwards. If N < 2D-1,
+/// the order is the one for 2D-1 micro-batches, without the actions of
+/// micro-batches from N on.
 PlanOrError makeZBV(const Request &request) {
   Plan plan = placeZBV(request);
   int32_t workers = request.workers, stages = 2 * workers;

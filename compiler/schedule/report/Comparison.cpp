@@ -25,9 +25,9 @@ double timeOfSample(const Report &report) {
   return report.step.total / static_cast<double>(report.samples());
 }
 
-/// The sort key of a report: the time per sample. Reports whose units are
-/// durations are compared in microseconds. Any other unit is compared only with
-/// itself.
+/// The sort key of a report: its table, then the time per sample. Reports whose
+/// units are durations are in one table, and are compared in microseconds.
+/// Reports with another unit are compared only with reports with the same unit.
 std::pair<const TimeUnit *, double> rankOf(const Report &report) {
   const TimeUnit *unit = report.scale.unit;
   double time = report.scale.units(timeOfSample(report));

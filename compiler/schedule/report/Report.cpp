@@ -34,8 +34,8 @@ double Report::busyShare() const {
          (step.total * static_cast<double>(steps * problem.workers));
 }
 
-/// Adds the times of all-reduces, and the time that they add to a step with
-/// each policy. Adds nothing if steps overlap or all-reduces take no time.
+/// Sets the fields of the report from `allReduces` to `earlyStages`. Leaves
+/// them empty if steps overlap or if all-reduces take no time.
 static void addAllReduces(Report &report, const Schedule &schedule) {
   const Problem &problem = report.problem;
   if (stepsOverlap(problem.updates))
@@ -75,7 +75,8 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
   std::ranges::sort(report.earlyStages);
 }
 
-/// Sets the receive window, its bytes and its makespans.
+/// Sets the receive window, its bytes and the makespans with it and with
+/// smaller windows. If `given` is 0, chooses the window.
 static void describeWindow(const Windows &windows, int32_t given,
                            Report &report) {
   bool widened = given == 0;
@@ -149,8 +150,8 @@ Report makeReport(std::string name, const Scheme *scheme,
   report.residentBytes = residentBytes(problem);
   if (auto excess = capExcess(problem, schedule))
     report.overCap = describe(*excess, problem, schedule);
-  // An order that exceeds the caps may be faster than the bounds that assume
-  // the caps. So these bounds are left out.
+  // An order that exceeds the memory caps may be faster than a bound that
+  // assumes the caps. So no bound may use the caps.
   Problem bounded = problem;
   if (!report.overCap.empty())
     bounded.memoryCaps.clear();

@@ -21,9 +21,9 @@ namespace chimera::schedule {
 /// lower bounds.
 struct Report {
   std::string name;  ///< of the pipeline
-  std::string title; ///< the heading of its table, as for a timeline
-  /// The scheme's name. If the user gives the order, the name that the pipeline
-  /// gives to it.
+  std::string title; ///< heading of the report's table
+  /// The scheme's name. If the user gives the order, the pipeline's name for
+  /// this order.
   std::string schedule;
   /// Null for an order from the user, which no formula describes.
   const Scheme *scheme;
@@ -35,16 +35,17 @@ struct Report {
   /// Bytes of weights and optimizer states of each worker. They do not depend
   /// on the order of actions.
   std::vector<int64_t> residentBytes;
-  /// Bytes of arena and stashes of each worker; memory caps limit these. Empty
-  /// before allocation.
+  /// Bytes of the arena and the stashes of each worker's program, which memory
+  /// caps limit. Empty if the program is not allocated yet.
   std::vector<int64_t> allocatedBytes;
   /// The exceeded memory caps, as text. Empty if none is exceeded; otherwise
   /// the pipeline is refused.
   std::string overCap;
-  /// The steady state, if steps overlap. `timing` then covers two steps with
-  /// filling and draining.
+  /// The steady state, if steps overlap. `timing` then covers two steps, in
+  /// which the pipeline also fills and drains.
   std::optional<SteadyState> steady;
-  /// If the order has recomputes, the results for the same order without them.
+  /// If the order has recomputes, the results for the same order without
+  /// recomputes.
   std::optional<Timing> withoutRecompute;
   std::optional<SteadyState> steadyWithoutRecompute;
   std::vector<Bound> bounds;
@@ -52,28 +53,30 @@ struct Report {
   /// each worker's outstanding receives.
   int32_t receiveWindow = 1;
   std::vector<int64_t> receiveBytes;
-  /// Pairs of receive window and makespan, for smaller windows and for
-  /// `receiveWindow`. Empty if messages take no time on their way. Windows that
-  /// deadlock are left out.
+  /// Pairs of receive window and makespan: for powers of two below
+  /// `receiveWindow`, and for `receiveWindow`. Empty if messages have no time
+  /// in flight. Windows that deadlock are left out.
   std::vector<std::pair<int32_t, int64_t>> windowMakespans;
-  /// The makespan if the messages of each device take effect in one order
+  /// The makespan if each device runs its messages one at a time
   /// (DeviceOrder.h).
   int64_t deviceOrderMakespan = 0;
   /// By stage: the time of its gradient's all-reduce, and the number of buckets
-  /// (0 if there is one replica). These fields and the next three are empty if
-  /// steps overlap or if all-reduces take no time.
+  /// (0 if the stage has one replica). All fields from here to `earlyStages`
+  /// are empty if steps overlap or if all-reduces take no time.
   std::vector<int64_t> allReduces, buckets;
   /// The same for the parameters that the first and the last stage share: the
   /// time of their all-reduce, and its number of buckets.
   std::optional<int64_t> tiedAllReduce, tiedBuckets;
-  /// The time that all-reduces add to a step, for each policy of `kPolicies`.
+  /// The time by which all-reduces make a step longer, for each policy of
+  /// `kPolicies`.
   std::vector<double> unoverlapped;
   /// Stages whose all-reduce `eager_opt` starts early on some worker.
   std::vector<int32_t> earlyStages;
   /// The time of a step with the pipeline's policy.
   StepTime step;
 
-  /// The closed forms that hold for these sizes and costs, or null.
+  /// The closed forms that hold for these sizes and costs; null if there is
+  /// none.
   const BubbleFormula *bubbleFormula = nullptr;
   const PeakFormula *peakFormula = nullptr;
   double bubbleValue = 0;                     ///< by bubbleFormula
@@ -89,10 +92,11 @@ struct Report {
   double busyShare() const;
 };
 
-/// Simulates the schedule and compares it with formulas and bounds. `scheme` is
-/// the scheme that made this order with `options`. If it is null, no formula is
-/// used. If `receiveWindow` is 0, the simulator chooses the window. Requires
-/// that `problem` and `schedule` are valid and that the schedule completes.
+/// Simulates the schedule and compares the results with formulas and bounds.
+/// `scheme` is the scheme that made this order with `options`. If it is null,
+/// no formula is used. If `receiveWindow` is 0, the simulator chooses the
+/// window. Requires that `problem` and `schedule` are valid and that the
+/// schedule completes.
 Report makeReport(std::string name, const Scheme *scheme,
                   const Options &options, const Problem &problem,
                   const Schedule &schedule, const TimeScale &scale = {},
@@ -110,9 +114,10 @@ struct ReportFormat {
 std::span<const ReportFormat> reportFormats();
 
 /// One line for each report, sorted by time per sample, fastest first. A line
-/// has the sizes, the step time and its parts, idle share, and the activations
-/// and bytes of the worker with the most. Reports in durations share one table;
-/// each other time unit has its own.
+/// has the sizes, the step time and its parts, the idle share, and the largest
+/// peaks of activations and bytes of a worker. Reports whose time units are
+/// durations are in one table. Reports with any other time unit have a table
+/// for each unit.
 std::string renderComparison(std::span<const Report> reports);
 
 } // namespace chimera::schedule

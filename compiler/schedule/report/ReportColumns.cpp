@@ -33,7 +33,7 @@ ordered_json timeInUnits(const Report &report, int64_t ticks) {
   return report.scale.units(static_cast<double>(ticks));
 }
 
-/// The same for a list of times.
+/// A list of times in units, each as in timeInUnits.
 ordered_json timesInUnits(const Report &report,
                           const std::vector<int64_t> &ticks) {
   ordered_json times = ordered_json::array();
@@ -51,8 +51,8 @@ template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
   return timesInUnits(report, times);
 }
 
-/// A cost of whole backwards, or of split ones. Null if the problem has none of
-/// that kind.
+/// A cost of whole backwards or, if `isSplit`, of split backwards. Null if the
+/// problem has no such backwards.
 template <int64_t StageCost::*time, bool isSplit>
 ordered_json costOf(const Report &report) {
   const Splits &splits = report.problem.splits;
@@ -60,8 +60,8 @@ ordered_json costOf(const Report &report) {
                                                       : ordered_json();
 }
 
-/// If all stages recompute in the same way, one word. Otherwise one word for
-/// each stage.
+/// How stages are recomputed: one word if it is the same for all stages,
+/// otherwise one word for each stage.
 ordered_json recomputationOf(const Report &report) {
   static constexpr const char *kWords[] = {"none", "early", "fused"};
   std::vector<std::string> words;
@@ -74,8 +74,8 @@ ordered_json recomputationOf(const Report &report) {
   return words;
 }
 
-/// The time that messages take for each byte, as text: "2 for each 1048576
-/// bytes".
+/// The part of a message time that depends on its bytes, as text: "2 for each
+/// 1048576 bytes".
 ordered_json bytesTimeOf(const Report &report, const MessageTime &of) {
   if (of.beta == 0)
     return {};
@@ -102,7 +102,8 @@ template <size_t linkClass> ordered_json flightBytesOf(const Report &report) {
   return link ? bytesTimeOf(report, *link) : ordered_json();
 }
 
-/// Null if sends and receives take no time on any worker.
+/// The fixed time for which a message occupies one of its workers. `end`
+/// selects the send or the receive. Null if it takes no time.
 template <size_t linkClass, MessageTime Link::*end>
 ordered_json occupationOf(const Report &report) {
   const Link *link = linkOf<linkClass>(report);

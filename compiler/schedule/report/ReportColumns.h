@@ -14,13 +14,14 @@
 
 namespace chimera::schedule {
 
-/// How the table formats a number. CSV and JSON contain it unchanged.
+/// How the table formats a number. CSV and JSON contain the number unchanged.
 enum class ReportForm : uint8_t { Plain, Share, Time, Bytes };
 
 /// A value of a report, for all output formats.
 struct ReportColumn {
   const char *name; ///< in CSV and JSON
-  const char *text; ///< label in the table; null if its heading has the value
+  /// The label in the table. Null if the table shows the value as its heading.
+  const char *text;
   /// Returns null if the report has no such value.
   nlohmann::ordered_json (*value)(const Report &report);
   ReportForm form = ReportForm::Plain;

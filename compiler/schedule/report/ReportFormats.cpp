@@ -30,7 +30,9 @@ std::string formatNumber(const ordered_json &value, ReportForm form,
   return value.dump();
 }
 
-/// A value on one line: lists with blanks, objects as "name = value".
+/// A value on one line. Strings of a list are separated by "; ". Numbers of a
+/// list are separated by blanks or, if they have units, by ", ". An object is
+/// written as "name = value, name = value".
 std::string oneLine(const ordered_json &value,
                     ReportForm form = ReportForm::Plain,
                     const TimeScale &scale = {}) {
@@ -50,8 +52,7 @@ std::string oneLine(const ordered_json &value,
   std::vector<std::string> items;
   for (const ordered_json &item : value)
     items.push_back(oneLine(item, form, scale));
-  // Some numbers end with a blank and a unit. Then a comma must separate the
-  // items.
+  // If numbers end with a blank and a unit, a comma must separate the items.
   bool isSpaced = std::ranges::any_of(items, [](const std::string &item) {
     return item.find(' ') < item.size();
   });
@@ -91,8 +92,8 @@ std::string renderTable(std::span<const Report> reports) {
   return text;
 }
 
-/// A CSV field (RFC 4180). It is csvField if it contains a quote, a comma or a
-/// line break.
+/// `field` as a CSV field (RFC 4180). It is put in quotes if it contains a
+/// quote, a comma or a line break.
 std::string csvField(const std::string &field) {
   if (field.find_first_of("\",\r\n") == std::string::npos)
     return field;

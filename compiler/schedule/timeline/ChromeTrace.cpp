@@ -25,8 +25,8 @@ std::string lineOf(const ordered_json &value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-/// The events of a document, as text with one line each. The document as one
-/// JSON value would need many times the memory.
+/// The events of a document as text, one line for each event. A JSON value with
+/// all events would need many times the memory.
 class TraceEvents {
 public:
   void add(const ordered_json &event) {
@@ -47,7 +47,7 @@ public:
 /// The events of one timeline.
 class Process {
 public:
-  /// `firstMessage` is the first message id that no other timeline uses.
+  /// Message ids of this timeline begin at `firstMessage`.
   Process(const Timeline &timeline, size_t process, int64_t firstMessage,
           TraceEvents &events)
       : timeline(timeline), process(process), firstMessage(firstMessage),
@@ -77,8 +77,8 @@ public:
       addOccupations();
     if (timeline.syncAndUpdate)
       addSyncAndUpdate();
-    // Measured times do not determine the bytes over time, so show them only
-    // for predicted times.
+    // The actions of a part of a run do not determine the bytes over time
+    // (Timeline::isPart).
     if (!timeline.problem.bytes.empty() && !timeline.isPart)
       for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
         addMemory(w);
@@ -172,9 +172,9 @@ private:
                 "message time", occupation, w);
   }
 
-  /// Adds waits and updates to the workers' rows. Each all-reduce in progress
-  /// gets a row of its own. A measured run has no such rows, because only the
-  /// waits are measured.
+  /// Adds waits and updates to the workers' rows. Each worker gets a second
+  /// row, with the all-reduces that it takes part in. If `isPart`, there is no
+  /// second row, because only the waits are known.
   void addSyncAndUpdate() {
     const SyncAndUpdate &syncAndUpdate = *timeline.syncAndUpdate;
     size_t workers = syncAndUpdate.work.size();
@@ -182,8 +182,7 @@ private:
       if (!timeline.isPart && !syncAndUpdate.allReduces.empty()) {
         events.describe("thread_name", process, workers + w,
                         {{"name", "all-reduces of " + nameOf(w)}});
-        // Places the row between the worker's row of actions and the next
-        // worker.
+        // Places this second row directly after the worker's row of actions.
         events.describe("thread_sort_index", process, workers + w,
                         {{"sort_index", w}});
       }
@@ -201,9 +200,9 @@ private:
                   workers + worker);
   }
 
-  /// Adds one end of a message. A viewer looks for the action that encloses
-  /// this point. Two actions may share a start or end time, so the point is in
-  /// the middle of its action.
+  /// Adds one end of a message's arrow. A viewer attaches the end to the action
+  /// that encloses its time. Two actions may share a start or end time, so the
+  /// time of the end is the middle of its action.
   void addEnd(const char *phase, const Message &message, const Action &action,
               size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';
@@ -215,7 +214,7 @@ private:
                           {"pid", process},
                           {"tid", worker}};
     if (!isStart)
-      event["bp"] = "e"; // bind to the enclosing action, not the next
+      event["bp"] = "e"; // attach to the enclosing action, not to the next one
     event["args"] = {{isStart ? "to" : "from", nameOf(message.peer)}};
     events.add(event);
   }
@@ -239,7 +238,8 @@ private:
   ActionIds ids;
   /// Bytes that each worker always needs, independent of its order.
   std::vector<int64_t> resident;
-  std::vector<uint8_t> ends; ///< known ends of messages, by their producer's id
+  std::vector<uint8_t> ends; ///< by the id of a message's producer: which ends
+                             ///< of the message are known
 };
 
 std::string documentOf(const ordered_json &other, const TraceEvents &events) {

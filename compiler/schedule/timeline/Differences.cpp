@@ -50,8 +50,8 @@ static int64_t waitOf(const NanosecondStep &step, ActionRef ref) {
   return step.waitBefore(ref.worker, ref.index);
 }
 
-/// True if the worker updates weights between the action at `ref` and the one
-/// before it. This happens only if steps overlap.
+/// True if the worker updates weights between the previous action and the
+/// action at `ref`. This happens only if steps overlap.
 static bool updatesBefore(const Timeline &timeline, ActionRef ref) {
   if (!timeline.syncAndUpdate || ref.index == 0)
     return false;

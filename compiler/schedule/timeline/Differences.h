@@ -14,7 +14,7 @@ namespace chimera::schedule {
 
 /// A time that differs between prediction and measurement, in nanoseconds.
 struct Difference {
-  ActionRef ref; ///< action; for waits, `index` may be one past the last
+  ActionRef ref; ///< for a wait, `index` may be one past the last action
   int64_t predicted, measured; ///< ns
 
   int64_t change() const { return measured - predicted; }
@@ -26,17 +26,18 @@ struct DifferenceKind {
   const char *name; ///< for example "durations"
   /// The compared time of an action, in nanoseconds.
   int64_t (*time)(const NanosecondStep &step, ActionRef ref);
-  /// True if the time after a worker's last action counts too (all-reduces and
-  /// updates).
+  /// True if the time after a worker's last action (all-reduces and updates) is
+  /// compared as well.
   bool includesEndOfStep;
-  /// True if the ratio of two such times has a meaning.
+  /// True if the ratio of the measured to the predicted time has a meaning.
   bool hasRatio;
   /// The difference as text, without its times: "F3 of stage 1 on P1", "P0
   /// waits 8 ms longer before B2 of stage 0".
   std::string (*text)(const Timeline &timeline, const Difference &of);
 };
 
-/// Durations of actions, waits before them, and their starts.
+/// Three kinds: durations of actions, waits before actions, and starts of
+/// actions.
 std::span<const DifferenceKind> differenceKinds();
 
 /// The `most` largest differences of a kind, largest first. Equal differences
@@ -52,8 +53,8 @@ std::vector<Difference> largestDifferences(const DifferenceKind &kind,
 std::string describe(const Timeline &timeline, const DifferenceKind &kind,
                      const Difference &difference);
 
-/// "12.4 ms measured, 10.1 ms predicted", and ", +22.8 %". The ratio is empty
-/// if the prediction is 0.
+/// The times and the ratio in the text of `describe`: "12.4 ms measured, 10.1
+/// ms predicted", and ", +22.8 %". The ratio is empty if the prediction is 0.
 std::string describeTimes(const TimeScale &scale, int64_t predicted,
                           int64_t measured);
 std::string describeRatio(int64_t predicted, int64_t measured);

@@ -19,16 +19,18 @@ namespace {
 
 std::string workerName(size_t worker) { return "P" + std::to_string(worker); }
 
-/// The times around a worker's compared step.
+/// The times before and after the step that is read from the events of one
+/// worker.
 struct TimesAroundStep {
-  /// The end of the worker's last action before the step, or -1 if there is
-  /// none.
+  /// The end of the worker's last action before the step, or -1 if there is no
+  /// such action.
   int64_t before = -1;
-  /// The start of its first action after the step.
+  /// The start of the worker's first action after the step, or the largest
+  /// integer if there is no such action.
   int64_t next = std::numeric_limits<int64_t>::max();
 };
 
-/// Finds the actions of a schedule in one copy.
+/// Finds the actions of a schedule in the events of one data-parallel copy.
 class Matcher {
 public:
   Matcher(const Problem &problem, const Schedule &schedule)
@@ -40,9 +42,9 @@ public:
                                                   static_cast<int32_t>(i)};
   }
 
-  /// Matches step number `last` of the copy with the schedule. If steps
-  /// overlap, matches the last body instead, which begins in the step before
-  /// `last`. Returns an error if an action does not match.
+  /// Finds the schedule's actions in step number `last` of the copy or, if
+  /// steps overlap, in the copy's last body, which begins in step `last` - 1.
+  /// Returns the times, or an error if an action does not match.
   std::variant<Measured, std::string> match(const CopyEvents &copy,
                                             int64_t last) {
     Measured run;
@@ -111,8 +113,8 @@ private:
     return {};
   }
 
-  /// Returns an error if an action is missing or starts before the previous one
-  /// ends. Overlaps within the rounding error are removed.
+  /// Returns an error if an action is missing or starts before the worker's
+  /// previous action ends. Removes overlaps that are within the rounding error.
   std::string checkOrder(Measured &run) const {
     // Actions may overlap by this many nanoseconds, because the times of a
     // trace are rounded.
@@ -137,9 +139,9 @@ private:
     return {};
   }
 
-  /// Finds the times around the worker's step. If steps overlap, returns an
-  /// error if an action of another body ran within this body, or if no action
-  /// ran before it.
+  /// Finds the times before and after the worker's step. `others` are the
+  /// worker's actions outside the step. If steps overlap, returns an error if
+  /// one of these ran within the body, or if none ran before the body.
   std::variant<TimesAroundStep, std::string>
   findTimesAround(const Measured &run, size_t worker,
                   const std::vector<MeasuredAction> &others) const {
@@ -180,7 +182,8 @@ private:
       }
       if (event.begin >= next)
         continue;
-      // Updates and waits before the first action belong to the previous step.
+      // An update or a wait before the first action belongs to the previous
+      // step.
       if (event.begin < first) {
         before = std::max(before, event.end);
         continue;
@@ -220,7 +223,8 @@ private:
   }
 
   /// Moves time 0 to the start of the first action or, if steps overlap, of the
-  /// first body. Removes other activities that began earlier.
+  /// body that begins first. Removes the other activities that began before
+  /// time 0.
   static void beginAtZero(Measured &run) {
     int64_t origin = std::numeric_limits<int64_t>::max();
     for (size_t w = 0; w < run.timing.starts.size(); ++w)

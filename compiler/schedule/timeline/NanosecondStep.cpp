@@ -14,8 +14,8 @@ namespace chimera::schedule {
 
 __extension__ using Wide = __int128;
 
-/// The nanoseconds in one unit. This is a whole number for every unit that is a
-/// duration.
+/// The number of nanoseconds in one unit, a whole number for every unit that is
+/// a duration.
 static int64_t nanosecondsOf(const TimeUnit &unit) {
   return std::llround(unit.microseconds * 1000);
 }

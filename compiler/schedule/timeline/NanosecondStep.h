@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Predictions are in ticks of the description's unit, measurements in
+// Predictions are in the ticks of a problem, and measurements are in
 // nanoseconds. To compare them, and to draw them on one axis, both are
 // converted to steps in nanoseconds.
 //
 // If a step ends with a flush, time 0 is the start of its first action, and the
 // step ends when the last worker is done. If steps overlap, each worker has a
-// step of its own, its body (SteadyStep.h). It lasts from the end of the
-// worker's previous body to the end of this one. Time 0 is then the start of
-// the first body.
+// step of its own, the body that it repeats (SteadyStep.h). This step lasts
+// from the end of the worker's previous body to the end of this body. Time 0 is
+// then the start of the body that begins first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,19 +24,19 @@
 
 namespace chimera::schedule {
 
-/// More than a hundred days. A double represents every smaller whole number
-/// exactly.
+/// The longest time, more than a hundred days. A double represents every whole
+/// number up to this one exactly.
 inline constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 
 /// One step in nanoseconds.
 struct NanosecondStep {
   Timing timing; ///< only starts, ends, makespan, busy and idle
-  SyncAndUpdate
-      syncAndUpdate; ///< without all-reduces if they were not measured
+  /// Without all-reduces if the step was measured.
+  SyncAndUpdate syncAndUpdate;
   /// Empty if messages occupy no worker, or if the step was measured: a trace
   /// does not separate the wait in a receive from the receive itself.
   Occupations occupations;
-  /// If steps overlap, the start of each worker's step; else empty.
+  /// If steps overlap, the start of each worker's step. Otherwise empty.
   std::vector<int64_t> begins;
 
   bool overlaps() const { return !begins.empty(); }
@@ -44,8 +44,8 @@ struct NanosecondStep {
   int64_t end() const;
   /// The start of the worker's step.
   int64_t begin(size_t worker) const { return overlaps() ? begins[worker] : 0; }
-  /// The end of the worker's step: when the last worker is done or, if steps
-  /// overlap, when this worker is.
+  /// The end of the worker's step: the time at which the last worker is done
+  /// or, if steps overlap, at which this worker is done.
   int64_t end(size_t worker) const {
     return overlaps() ? syncAndUpdate.ends[worker] : end();
   }
@@ -53,18 +53,19 @@ struct NanosecondStep {
   int64_t length() const;
   /// The time in which the worker runs actions and updates.
   int64_t busy(size_t worker) const;
-  /// The rest of the worker's step.
+  /// The time of the worker's step in which it runs neither actions nor
+  /// updates.
   int64_t idle(size_t worker) const {
     return end(worker) - begin(worker) - busy(worker);
   }
-  /// The time between the end of the worker's previous action, or the start of
-  /// its step, and the action at `index`. Updates in between count. If `index`
-  /// is one past the last action, the time from the last action to the worker's
-  /// end.
+  /// The time from the end of the worker's previous action, or from the start
+  /// of its step, to the start of the action at `index`. It includes updates in
+  /// between. If `index` is one past the last action, it is the time from the
+  /// end of the last action to the end of the worker's step.
   int64_t waitBefore(size_t worker, size_t index) const;
 
-  /// Computes the other times from starts, ends and the work in
-  /// `syncAndUpdate`.
+  /// Computes the other members of `timing`, and `computed` and `ends` of
+  /// `syncAndUpdate`, from starts, ends and the work in `syncAndUpdate`.
   void complete();
 };
 
@@ -75,7 +76,8 @@ std::optional<NanosecondStep>
 nanosecondStepOf(const Timeline &timeline,
                  std::span<const int64_t> begins = {});
 
-/// A copy of `timeline` that shows `step`, in nanoseconds. Refers to `step`.
+/// A copy of `timeline` that shows `step`, in nanoseconds. It refers to `step`,
+/// and to the problem and the schedule of `timeline`.
 Timeline timelineOf(const Timeline &timeline, const NanosecondStep &step);
 
 } // namespace chimera::schedule

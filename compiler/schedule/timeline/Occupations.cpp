@@ -15,7 +15,8 @@ namespace chimera::schedule {
 
 namespace {
 
-/// The start of the receive before an action, and the end of the send after it.
+/// Computes the start of the receive before an action, and the end of the send
+/// after an action.
 class Ends {
 public:
   Ends(const Problem &problem, const Schedule &schedule, const Timing &timing)

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The times for which messages occupy workers (Link in Problem.h). A send
-// follows the action that makes the message. A receive precedes the action that
-// waits for it. Both are computed from a simulated timing and shown in
-// timelines.
+// follows the action that produces the message. A receive precedes the action
+// that waits for the message. The times of sends and receives are computed from
+// a simulated timing and shown in timelines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,11 +26,11 @@ struct Occupation : SyncAndUpdate::Span {
   bool isSend;
 };
 
-/// For each worker, in its order.
+/// By worker, in the order of its actions.
 using Occupations = std::vector<std::vector<Occupation>>;
 
-/// All occupations that take time. Requires that `timing` is complete and was
-/// made by `simulate` for this `problem`.
+/// All occupations that take time. Requires that `timing` is complete and is
+/// the result of `simulate` for `problem` and `schedule`.
 Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
                           const Timing &timing);
 

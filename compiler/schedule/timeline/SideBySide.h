@@ -12,9 +12,10 @@
 
 namespace chimera::schedule {
 
-/// A predicted timeline and a measured step of it, shown together.
+/// A predicted timeline and a measured step of the same schedule, shown
+/// together.
 struct SideBySide {
-  /// `prediction` is the prediction of `timeline` in nanoseconds. Refers to
+  /// `prediction` is `timeline` in nanoseconds. Keeps a reference to
   /// `timeline`.
   SideBySide(const Timeline &timeline, NanosecondStep prediction, Measured run);
   SideBySide(const SideBySide &) = delete;
@@ -29,26 +30,29 @@ struct SideBySide {
   int64_t end() const { return std::max(prediction.end(), run.end()); }
   /// "step 3 of copy 1, the slowest of 2".
   std::string nameOfRun() const;
-  /// A sentence that says so if ranks shared cores in the run; else empty.
+  /// If ranks shared cores in the run, a sentence that says so. Otherwise
+  /// empty.
   std::string noteOfRun() const;
   /// "step: 51 ms measured, 45.2 ms predicted, +12.8 %".
   std::string describeStep() const;
 };
 
-/// Renders both as text: the note of the run, a table of workers, the largest
-/// differences of each kind, and the time of the step.
+/// Renders both steps as text: the note of the run, a table of workers, the
+/// largest differences of each kind, and the time of the step.
 std::string renderTextSideBySide(const SideBySide &both);
 
-/// Renders both as an SVG picture: two rows for each worker, predicted and
-/// measured, on one time axis. The note and the largest differences are below.
+/// Renders both steps as an SVG picture: two rows for each worker, predicted
+/// and measured, on one time axis. The note of the run and the largest
+/// differences are below the rows.
 std::string renderSvgSideBySide(const SideBySide &both);
 
 /// The reason why renderSvgSideBySide cannot draw the picture with the options
-/// of the timeline's Picture. Empty if it can (see pictureError in Svg.h).
+/// of the timeline's Picture. Empty if it can draw the picture. For the
+/// possible reasons see pictureError in Svg.h.
 std::string pictureError(const SideBySide &both);
 
-/// Renders both as a trace with two processes, predicted and measured. The
-/// differences are in `otherData`.
+/// Renders both steps as a trace with two processes, predicted and measured.
+/// The differences are in `otherData`.
 std::string renderChromeTraceSideBySide(const SideBySide &both);
 
 } // namespace chimera::schedule

@@ -24,7 +24,8 @@ using namespace svg;
 
 // Lengths in pixels.
 constexpr double kPairLabels = 110; ///< labels, left of the rows
-constexpr double kLabel = 66;       ///< the part for "predicted" or "measured"
+/// The part of kPairLabels for "predicted" and "measured".
+constexpr double kLabel = 66;
 constexpr double kPairNumbersWidth = 58; ///< idle share, right of the rows
 constexpr double kGap = 10;              ///< between the rows of two workers
 constexpr double kPair = 2 * kRow + kGap;
@@ -32,8 +33,8 @@ constexpr double kPair = 2 * kRow + kGap;
 /// The number of differences of each kind that are listed below the rows.
 constexpr size_t kMostDifferences = 3;
 
-/// The legend of both rows. Only the predicted row shows when messages occupy
-/// workers.
+/// The legend of both kinds of rows. Only predicted rows show when messages
+/// occupy workers.
 std::vector<LegendEntry> legendOf(const SideBySide &both,
                                   const Palette &palette, const Axis &axis) {
   const Timeline *rows[] = {&both.predicted, &both.measured};
@@ -124,7 +125,8 @@ private:
            kGap;
   }
 
-  /// A hatched row as long as the worker's step, with its label and idle share.
+  /// A hatched row as long as the worker's step, with the label `which` and the
+  /// idle share of the step.
   std::string frame(size_t w, double y, const NanosecondStep &step,
                     const char *which) const {
     auto time = [&](int64_t nanoseconds) {

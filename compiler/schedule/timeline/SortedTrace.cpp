@@ -60,15 +60,16 @@ public:
       return;
     }
     if (*event.thread < 0 || *event.thread >= problem.workers) {
-      // Traces from the compiler have rows of all-reduces after the workers.
-      // These rows are ignored: only an action must be on a worker.
+      // A trace from the compiler has rows of all-reduces after the rows of the
+      // workers. These rows are ignored. Only actions, updates and waits must
+      // be on a worker.
       if (isKnown)
         expectInRange("worker", problem.workers, *event.thread, event);
       return;
     }
     CopyEvents &copy = copies[*event.process];
-    // Too many copies are an error at once, before they use memory. Whether
-    // there are too few is checked later, because traces from the compiler have
+    // Too many copies are an error at once, before they use memory. sortTrace
+    // checks for too few copies later, because a trace from the compiler has
     // only one copy.
     if (std::ssize(copies) > problem.width) {
       error = "expected one process for each of " + counted(problem.width) +
@@ -107,8 +108,8 @@ private:
     return false;
   }
 
-  /// The action, with its micro-batch counted within its step. None if the
-  /// problem has no such action; then `error` is set.
+  /// The action, with its micro-batch numbered within its step. If the problem
+  /// has no such action, sets `error` and returns none.
   std::optional<Action> actionOf(const TraceEvent &event, Kind kind) {
     if (!event.pipeline || !event.stage || !event.microBatch) {
       error = "event " + quoted(event.name) +

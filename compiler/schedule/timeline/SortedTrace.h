@@ -22,8 +22,8 @@ struct OtherEvent : SyncAndUpdate::Span {
   std::string name, category;
 };
 
-/// An action that ran, in nanoseconds. Its micro-batch counts within its step;
-/// steps count from 0.
+/// An action that ran, in nanoseconds. The micro-batch of `action` is numbered
+/// within its step. Steps are numbered from 0.
 struct MeasuredAction : SyncAndUpdate::Span {
   Action action;
   int64_t step;
@@ -37,7 +37,7 @@ struct CopyEvents {
 
 /// The events of a trace by copy and worker.
 struct SortedTrace {
-  std::map<int64_t, CopyEvents> copies; ///< by process, at least one
+  std::map<int64_t, CopyEvents> copies; ///< by process number, at least one
   TraceHeader header;
 
   /// The number of the last step.
@@ -52,7 +52,7 @@ struct SortedTrace {
 std::variant<SortedTrace, std::string> sortTrace(std::string_view text,
                                                  const Problem &problem);
 
-// Texts for errors.
+// The functions below return parts of error texts.
 
 /// The numbers from 0 to `last` as text: "0 to 3", or "0".
 std::string rangeTo(int64_t last);

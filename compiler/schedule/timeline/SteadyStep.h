@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// If steps overlap, no point in time separates a step from the next. But each
-// worker repeats its body (Steps.h): once a step it runs the same actions, on
-// micro-batches of that step and the next. So a step of such a run is one body
-// of each worker. It begins when the worker is done with the previous body, and
-// workers begin at different times.
+// If steps overlap, no point in time separates a step from the next one. But
+// each worker repeats a part of its order, its body (Schedule::Body): once a
+// step it runs the same actions, on micro-batches of that step and of the next
+// one. So a step of such a run is one body of each worker. On a worker, the
+// step begins when the worker is done with its previous body, so workers begin
+// it at different times.
 //
 // In the steady state all bodies take the same time. If the pattern repeats
 // only every few steps, the last body of a run takes a little more or less than
@@ -27,16 +28,17 @@ namespace chimera::schedule {
 /// The last body of a run that is long enough for the steady state.
 struct SteadyStep {
   /// The body of each worker. Micro-batches have the same numbers as in the
-  /// first body of a run. Has no slots and no bodies.
+  /// first body of a run. The schedule has neither slots nor `bodies`.
   Schedule schedule;
   /// Starts, ends and makespan of these actions. Time 0 is the start of the
   /// worker that begins first.
   Timing timing;
-  /// By worker, the end of the previous body with its updates.
+  /// By worker, the end of the previous body and of its updates.
   std::vector<int64_t> begins;
   SyncAndUpdate syncAndUpdate; ///< waits and updates in the bodies (see
                                ///< `syncAndUpdateBetween`)
-  /// Without the send of a body's last action, which belongs to the next body.
+  /// The sends and receives in the bodies. The send after a body's last action
+  /// is left out, unless an update of this body follows that send.
   Occupations occupations;
 };
 
@@ -44,7 +46,8 @@ struct SteadyStep {
 /// overlap.
 SteadyStep steadyStep(const Problem &problem, const Schedule &schedule);
 
-/// A copy of `timeline` that shows `step` instead. Refers to both.
+/// A copy of `timeline` that shows `step` instead. It refers to `step` and to
+/// the problem of `timeline`.
 Timeline timelineOf(const Timeline &timeline, const SteadyStep &step);
 
 } // namespace chimera::schedule

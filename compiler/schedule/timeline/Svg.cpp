@@ -25,7 +25,7 @@ using namespace svg;
 
 // Lengths in pixels.
 constexpr double kNamesWidth = 46;    ///< worker names, left of the rows
-constexpr double kFiguresWidth = 122; ///< name, idle, peak: right of the rows
+constexpr double kFiguresWidth = 122; ///< numbers, right of the rows
 
 /// The drawing of one timeline. Its upper left corner is (0, 0).
 class TimelineDrawing {
@@ -71,7 +71,7 @@ private:
   }
 
   /// The line below the title. Its times are rounded; tooltips have the exact
-  /// ones.
+  /// times.
   std::string summary() const {
     const TimeScale &scale = timeline.scale;
     std::string times =
@@ -91,7 +91,8 @@ private:
     return axis.begin > 0 || axis.end < static_cast<double>(timeline.end());
   }
 
-  /// A hatched row with its worker's name at both ends, idle time and peak.
+  /// A hatched row with the worker's name at both ends, its idle share and its
+  /// peak activations.
   std::string frame(size_t w) const {
     double share = static_cast<double>(timing.idle[w]) /
                    static_cast<double>(timing.makespan);

@@ -17,8 +17,9 @@ namespace chimera::schedule::svg {
 
 /// The least distance between two marks, in pixels.
 static constexpr double kMark = 46;
-/// The relative error that comparisons of quotients of times allow. Powers of
-/// ten below 1 are not exact, so the quotients are not exact either.
+/// The relative error that is allowed when quotients of times are compared.
+/// Powers of ten below 1 are not exact as doubles, so the quotients are not
+/// exact either.
 static constexpr double kError = 1e-9;
 
 /// The smallest number that is at least `least` and 1, 2 or 5 times a power of
@@ -47,7 +48,8 @@ std::string drawAxis(const Timeline &timeline, const Axis &axis,
   auto lastMark = [&](double step) {
     return static_cast<int64_t>(last / step * (1 + kError));
   };
-  // The widest name is at one of the last two marks.
+  // The number of characters of the widest name, which is at one of the last
+  // two marks.
   auto widest = [&](double step) {
     auto most = static_cast<double>(lastMark(step));
     return static_cast<double>(
@@ -71,7 +73,7 @@ std::string drawAxis(const Timeline &timeline, const Axis &axis,
   };
   auto next = static_cast<int64_t>(std::ceil(first / step * (1 - kError)));
   if (next > lastMark(step))
-    mark(first); // a narrow plot between two marks
+    mark(first); // the plot is between two marks, so its left edge gets one
   for (; next <= lastMark(step); ++next)
     mark(static_cast<double>(next) * step);
   std::string name = timeline.slots ? timeline.axis()

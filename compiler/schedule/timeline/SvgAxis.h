@@ -13,15 +13,16 @@
 
 namespace chimera::schedule::svg {
 
-/// The time that a picture shows, and where.
+/// The time axis of a picture: the range of time that it shows, and the
+/// position of each time.
 struct Axis {
   double begin = 0, end = 1;     ///< in ticks, begin < end
   double plot = 0;               ///< width in pixels
   Magnitude magnitude = {1, ""}; ///< of the times at the marks
 
   double perTick() const { return plot / (end - begin); } ///< pixels
-  /// The position of a time, in pixels from the left edge. A time before or
-  /// after the shown time has the position of the nearer edge.
+  /// The position of a time, in pixels from the left edge. A time outside the
+  /// shown range has the position of the nearer edge.
   double at(int64_t ticks) const {
     return (std::clamp(static_cast<double>(ticks), begin, end) - begin) *
            perTick();
@@ -34,9 +35,10 @@ struct Axis {
   }
 };
 
-/// Marks, their times and the name of the axis. The line of a mark runs from
-/// the top through all rows to `bottom`; the text is below. A slot's name is in
-/// its middle; a time is at its mark.
+/// Draws the marks, their times and the name of the axis. The line of a mark
+/// runs from the top through all rows to `bottom`. The texts are below
+/// `bottom`: the number of a slot is in the middle of the slot, a time is at
+/// its mark.
 std::string drawAxis(const Timeline &timeline, const Axis &axis, double bottom);
 
 } // namespace chimera::schedule::svg

@@ -16,10 +16,10 @@ namespace chimera::schedule::svg {
 static constexpr double kTitleLine = 19;
 /// The average width of a character in titles (see kNoteCharacter).
 static constexpr double kTitleCharacter = 8.8;
-/// The base line of the first line.
+/// The base line of the first line of text, from the top.
 static constexpr double kFirst = 14;
-/// The height between the legend and the rows. The headings of the numbers
-/// beside the rows are there.
+/// The height between the legend and the rows. It has room for the headings
+/// "idle" and "peak" of the numbers beside the rows.
 static constexpr double kBelow = 18;
 
 Heading::Heading(bool hasTitle, const std::string &title,

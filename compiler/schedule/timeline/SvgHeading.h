@@ -16,8 +16,8 @@ namespace chimera::schedule::svg {
 /// it needs.
 class Heading {
 public:
-  /// Breaks lines so that they are at most `width` pixels wide. Without
-  /// `hasTitle`, there is only the legend.
+  /// Breaks lines so that they are at most `width` pixels wide. If `hasTitle`
+  /// is false, there is only the legend.
   Heading(bool hasTitle, const std::string &title, const std::string &note,
           Legend legend, double width);
 

@@ -26,8 +26,8 @@ static constexpr double kLine = 20;
 
 namespace {
 
-/// All that the timelines show within the time range of an axis, and that the
-/// legend must explain.
+/// The kinds of boxes and lines that timelines show within the range of an
+/// axis. The legend must explain them.
 class Content {
 public:
   void add(const Timeline &timeline, const Palette &palette, const Axis &axis);
@@ -147,7 +147,7 @@ std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
 
 Legend::Legend(std::span<const LegendEntry> entries, double width) {
   double x = 0, y = 0;
-  // Begins a line if `length` pixels do not fit into this one.
+  // Begins a new line if `length` pixels do not fit into the current line.
   auto fit = [&](double length) {
     if (x == 0 || x + length <= width)
       return;

@@ -18,19 +18,19 @@ struct LegendBox {
   std::string style; ///< its CSS classes
   std::string label = {};
   bool isTextBlack = false;
-  bool isLine = false; ///< low, like a line below a row
+  bool isLine = false; ///< of low height, like a line below a row
 };
 
-/// Boxes, and a name after them.
+/// An entry of a legend: boxes, and a name after the boxes.
 struct LegendEntry {
   std::vector<LegendBox> boxes; ///< at least one
   std::string name;
 };
 
-/// An entry for each thing that a picture of the timelines shows in the time of
-/// `axis`. The entry of a kind of actions has a box for each chunk. If labels
-/// have marks of chunks, an entry explains the marks. Requires timelines of one
-/// problem, and its palette.
+/// An entry for each kind of box or line that a picture of the timelines shows
+/// in the range of `axis`. The entry of a kind of action has a box for each
+/// chunk. If labels have marks of chunks (chunkMark), an entry explains the
+/// marks. Requires timelines of one problem, and its palette.
 std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
                                   const Palette &palette, const Axis &axis);
 

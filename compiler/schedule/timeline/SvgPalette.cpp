@@ -25,8 +25,8 @@ struct Hue {
 };
 
 /// Indexed by `Kind`. The kinds also differ in lightness, so that readers
-/// without red or green cones can tell them apart; SvgPaletteTest.cpp measures
-/// it.
+/// without red or green cones can tell the kinds apart. SvgPaletteTest.cpp
+/// measures the difference.
 constexpr std::array<Hue, 5> kHues = {{
     {"forward", {31, 99, 181}, {165, 203, 251}},         // blue
     {"backward", {187, 70, 12}, {255, 176, 131}},        // orange
@@ -35,8 +35,8 @@ constexpr std::array<Hue, 5> kHues = {{
     {"recompute", {68, 32, 95}, {246, 214, 245}},        // purple
 }};
 
-/// The range of shades of one direction if there are two directions, as a part
-/// of the way from dark to pale.
+/// If there are two directions, each has this part of the range of shades from
+/// dark to pale.
 constexpr double kOneDirection = 0.4;
 
 const Hue &hueOf(Kind kind) { return kHues[static_cast<size_t>(kind)]; }
@@ -102,8 +102,9 @@ std::string Palette::classOf(Kind kind, bool up, int32_t chunk) const {
 }
 
 bool Palette::hasBlackText(Kind kind, bool up, int32_t chunk) const {
-  // Choose black or white text, whichever has more contrast. On every colour,
-  // the contrast is at least 4.58.
+  // White text if its contrast is at least 4.5, otherwise black text. The two
+  // contrasts multiply to 21, so the contrast of black text is then more than
+  // 4.66.
   double box = luminance(shadeOf(hueOf(kind), paleness(up, chunk)));
   return (1 + 0.05) / (box + 0.05) < 4.5;
 }

@@ -22,8 +22,9 @@ const char *nameOfKind(Kind kind);
 /// - one direction: chunk 0 is dark, the last chunk is pale;
 /// - two directions: down is dark and up is pale. Chunk 0 has the extreme
 ///   shade. The shades of further chunks lie between the extremes.
-/// Pale boxes have a dark edge, so they differ in black and white too. The
-/// kinds differ for colour-blind readers as well.
+///
+/// Pale boxes have a dark edge, so that they look different from dark boxes in
+/// black and white too. Colour-blind readers can tell the kinds apart.
 class Palette {
 public:
   explicit Palette(const Problem &problem);
@@ -38,9 +39,9 @@ public:
   /// True if the text on the box is black, false if it is white. The contrast
   /// of the text with the box is at least 4.5.
   bool hasBlackText(Kind kind, bool up, int32_t chunk) const;
-  /// A CSS rule for each class, a line each. Palettes with the same directions
-  /// and number of chunks have the same rules. Other palettes have rules for
-  /// other classes.
+  /// A CSS rule for each class, each on its own line. Palettes with equal
+  /// hasDirections() and chunks() have the same rules. Any other two palettes
+  /// have no class in common.
   std::string rules() const;
 
 private:

@@ -72,8 +72,9 @@ std::string RowDrawer::drawSpan(size_t worker, const char *style,
          "\" height=\"" + svgNumber(bottom - top) + "\"/></g>\n";
 }
 
-/// These boxes are in the middle of the row and lower than an action: a message
-/// occupies the worker, but the time counts as idle.
+/// Boxes for sends and receives. They are in the middle of the row and have
+/// half the height of an action's box, because the worker is occupied but the
+/// time counts as idle.
 std::string RowDrawer::drawOccupations(size_t worker) const {
   std::string svg;
   for (const Occupation &occupation : (*timeline.occupations)[worker])
@@ -86,8 +87,8 @@ std::string RowDrawer::drawOccupations(size_t worker) const {
   return svg;
 }
 
-/// Boxes for the worker's waits and updates. A line below the row shows each
-/// all-reduce of its gradients while it is in progress.
+/// Boxes for the worker's waits and updates. A line below the row shows when an
+/// all-reduce of the worker's gradients is in progress.
 std::string RowDrawer::drawSyncAndUpdate(size_t worker) const {
   std::string svg;
   auto add = [&](const char *style, const std::string &name,
@@ -109,7 +110,7 @@ std::string RowDrawer::drawSyncAndUpdate(size_t worker) const {
   return svg;
 }
 
-/// A line below the actions of the worker's body.
+/// A line below the actions of the worker's body (Schedule::Body).
 std::string RowDrawer::drawBody(size_t worker) const {
   auto [begin, end] = timeline.schedule.bodies[worker];
   if (begin == end)

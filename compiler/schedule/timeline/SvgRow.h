@@ -13,15 +13,15 @@
 
 namespace chimera::schedule::svg {
 
-/// The width of the label of an action with a margin, if a digit is `digit`
-/// pixels wide.
+/// The width in pixels of the label of an action, with a margin, if a digit is
+/// `digit` pixels wide.
 double labelWidth(const Timeline &timeline, const Action &action, double digit);
 
 /// The rows of a timeline, within the time range of an axis. Each row is kRow
 /// high.
 class RowDrawer {
 public:
-  /// Refers to all of them.
+  /// Keeps references to all arguments.
   RowDrawer(const Timeline &timeline, const Axis &axis, const Palette &palette)
       : timeline(timeline), axis(axis), palette(palette) {}
 

@@ -17,21 +17,22 @@
 namespace chimera::schedule::svg {
 
 // Lengths in pixels.
-/// The least width of the longest plot.
+/// The least width of the plot with the longest range of time.
 static constexpr double kLeastPlot = 460;
 /// The desired width of the shortest action. If the plot would then be wider
-/// than kWide, it is narrower: as wide as the labels of all actions need, but
-/// at least kWide and at most kWidest.
+/// than kWide, it is only as wide as the labels of all actions need, but at
+/// least kWide and at most kWidest.
 static constexpr double kCell = 26;
 static constexpr double kWide = 3600, kWidest = 12000;
-/// The least average width of actions. Neither kWide nor kWidest can reduce it.
+/// The least average width of actions. The limits kWide and kWidest do not make
+/// actions narrower than this on average.
 static constexpr double kLeastBox = 3;
 /// The limit of a plot whose Picture has a cell width. Image formats and
 /// viewers have limits near 32767.
 static constexpr double kWidestChosen = 30000;
 
-/// Calls `function` for the duration in ticks, at least 1, of each action that
-/// is shown, and the action.
+/// Calls `function(duration, action)` for each action that is shown. `duration`
+/// is in ticks and at least 1.
 template <typename Function>
 static void forEachShown(const Timeline &timeline, const Axis &axis,
                          Function function) {
@@ -59,17 +60,18 @@ static double readableWidth(const Timeline &timeline, const Axis &axis) {
   double part = length / std::max(static_cast<double>(timeline.end()), length);
   double ideal = kCell * length / static_cast<double>(shortest);
   double least = kLeastBox * static_cast<double>(most) * part;
-  // Adds a little, so that rounding does not hide a label.
+  // Make the plot a little wider than the labels need, so that rounding does
+  // not hide a label.
   double enough = std::min(legible * length * 1.0001, kWidest);
   return std::max({least, std::min(ideal, kWide), std::min(ideal, enough)});
 }
 
-/// A time of a panel in its unit.
+/// A time of a panel, in the unit of the panel.
 static double unitsOf(const Panel &panel, int64_t ticks) {
   return panel.timeline->scale.units(static_cast<double>(ticks));
 }
 
-/// The end of the longest panel, in the unit of this panel.
+/// The largest end of all panels, each in the unit of its panel.
 static double longestOf(std::span<const Panel> panels) {
   double longest = 0;
   for (const Panel &panel : panels)
@@ -77,7 +79,8 @@ static double longestOf(std::span<const Panel> panels) {
   return longest;
 }
 
-/// The shortest action of all panels, in the unit of its panel.
+/// The shortest duration of an action in all panels, each in the unit of its
+/// panel.
 static double shortestOf(std::span<const Panel> panels) {
   double shortest = longestOf(panels);
   for (const Panel &panel : panels)
@@ -95,8 +98,8 @@ static std::string unitOf(const Timeline &timeline) {
 }
 
 /// Makes each plot as wide as its boxes need to be readable. Timelines with the
-/// same unit then get the scale of the widest of them. Requires an axis with a
-/// range for each panel.
+/// same unit then get the same scale: the largest that one of them needs.
+/// Requires that the range of each panel's axis is set.
 static void chooseWidths(std::span<const Panel> panels,
                          std::vector<Axis> &axes) {
   struct Scale {

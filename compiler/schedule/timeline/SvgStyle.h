@@ -23,10 +23,10 @@ inline constexpr double kNoteLine = 15;
 inline constexpr double kAxis = 44;
 inline constexpr double kRow = 26, kBox = 22;
 /// The least width of a picture without its margins. Every name of a legend
-/// fits into it.
+/// fits into this width.
 inline constexpr double kLeastWidth = 320;
 /// Average width of a character in notes, for the widest font that a viewer may
-/// use. No character is more than twice as wide.
+/// use. No character is wider than twice this width.
 inline constexpr double kNoteCharacter = 6.2;
 /// Widths of a digit, each with the CSS class of its font size.
 inline constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
@@ -36,9 +36,9 @@ inline constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
 std::string text(const char *style, double x, double y,
                  const std::string &content);
 
-/// `text` in lines of at most `most` characters, broken at blanks. Words longer
-/// than half a line are broken too, as their characters may be twice as wide as
-/// the average.
+/// `text` in lines of at most `most` characters, broken at blanks. A word
+/// longer than half a line is cut into pieces of at most half a line, because
+/// its characters may be twice as wide as the average.
 std::vector<std::string> wrap(std::string_view text, size_t most);
 
 /// One SVG 1.1 document. `width` and `height` are in pixels, `rules` are the

@@ -46,7 +46,7 @@ std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
                                  : decimalTime(ticks, scale);
 }
 
-/// A line in the place of a grid with too many columns.
+/// A line that replaces a grid with too many columns.
 std::string tooWide(int64_t columns) {
   return "(no grid: it would have " + std::to_string(columns) +
          " columns, more than " + std::to_string(kMostColumns) +
@@ -73,15 +73,15 @@ static std::string microBatchesOf(const Problem &problem,
                                   const Action &action) {
   std::string text = std::to_string(action.microBatch);
   int32_t last = action.microBatch + action.microBatches - 1;
-  // Two micro-batches are "23" only if all have one digit. Otherwise it would
-  // look like micro-batch 23.
+  // Micro-batches 2 and 3 are "23" only if all micro-batches have one digit.
+  // Otherwise "23" would look like micro-batch 23.
   bool digits = problem.microBatches() * problem.steps <= 10;
   if (action.microBatches > 1)
     return text + (action.microBatches == 2 && digits ? "" : "-") +
            std::to_string(last);
   if (action.parts <= 1)
     return text;
-  // Parts are a to z; with more than 26, numbers.
+  // Parts are letters from a to z or, if there are more than 26, numbers.
   if (action.parts <= 26)
     return text + static_cast<char>('a' + action.part);
   return text + "." + std::to_string(action.part);
@@ -230,8 +230,8 @@ std::string renderGrid(const Timeline &timeline) {
   ++width; // one blank after each cell
   size_t columns = head.size();
   if (lineWidth > 0) {
-    // Counts room for one more character, because the blank after the last cell
-    // of a line is not printed.
+    // `room` is one character larger than the line, because the blank after the
+    // last cell of a line is not printed.
     size_t room = lineWidth + 1 - std::min(lineWidth, headWidth);
     columns = std::max(room / width, size_t{1});
   }
@@ -325,7 +325,8 @@ static std::string perWorker(const std::vector<T> &values, TextOf textOf) {
   return text;
 }
 
-/// The times of all workers in this form, with the unit once at the end.
+/// The times of all workers in the form of `perWorker`, with the unit once at
+/// the end.
 static std::string timesPerWorker(const std::vector<int64_t> &times,
                                   const TimeScale &scale) {
   auto most = static_cast<double>(std::ranges::max(times));
@@ -351,8 +352,8 @@ static std::string timesPerWorker(const std::vector<int64_t> &times,
 
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots, const TimeScale &scale) {
-  // Write durations short: in a real model they are nanoseconds with ten
-  // digits.
+  // Round durations: the costs of a real model are in nanoseconds, so its times
+  // may have ten digits.
   const Digits digits = scale.unit->isDuration ? Digits::Short : Digits::All;
   return "makespan " + written(timing.makespan, scale, digits) + " (" +
          (slots ? "one slot each" : describeTimes(problem, scale, digits)) +

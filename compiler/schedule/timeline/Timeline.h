@@ -19,16 +19,17 @@
 
 namespace chimera::schedule {
 
-/// The number of the action's chunk, from 0. It counts the stages of the
-/// action's pipeline on its worker.
+/// The number of the action's chunk, from 0. The chunks of a worker are the
+/// stages of one pipeline on that worker.
 int32_t chunkOf(const Problem &problem, const Action &action);
 
-/// The mark of a chunk after a micro-batch: nothing, ', '2, '3, …
+/// The mark of a chunk, written after a micro-batch: nothing for chunk 0, then
+/// ', '2, '3, …
 std::string chunkMark(int32_t chunk);
 
 /// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
 /// micro-batches are "01" if every micro-batch of the problem has one digit.
-/// Ends with the mark of its chunk.
+/// The text ends with the mark of the action's chunk.
 std::string microBatchText(const Problem &problem, const Action &action);
 
 /// The text of `action` in a cell of the grid: "F0", "b3", "F01".
@@ -48,11 +49,13 @@ inline constexpr size_t kLineWidth = 160;
 /// The options of the picture of some timelines.
 struct Picture {
   /// The width of the shortest action of all timelines in pixels. 0: axes are
-  /// as wide as makes the boxes readable. Axes with one unit have one scale.
+  /// so wide that the boxes are readable. All axes with the same unit have the
+  /// same scale.
   double cellWidth = 0;
-  /// The range of time that is shown, in the unit of the longest time axis. If
-  /// one is given, all time axes have this range and the same width. None: from
-  /// 0, and to the end of the longest timeline.
+  /// The range of time that is shown, in the unit in which the longest
+  /// timeline's axis is labelled. If `from` or `to` is given, all time axes
+  /// have this range and the same width. The default of `from` is 0, and the
+  /// default of `to` is the end of the longest timeline.
   std::optional<double> from = {}, to = {};
   /// True if the title and a line with the main times are above the rows.
   bool hasTitle = true;
@@ -78,15 +81,15 @@ struct Timeline {
   StepTime step = {};
   /// Null if messages occupy no worker.
   const Occupations *occupations = nullptr;
-  /// True for a part of a run, or for a predicted step shown beside a measured
-  /// one. Its actions alone do not determine the bytes that workers keep or the
-  /// all-reduces in progress, so these are not shown.
+  /// True for a part of a run, and for both steps of a SideBySide. The actions
+  /// of a part do not determine the bytes that workers keep, or the all-reduces
+  /// in progress. So bytes and all-reduces are not shown.
   bool isPart = false;
 
   int64_t duration(size_t worker, size_t index) const {
     return timing.ends[worker][index] - timing.starts[worker][index];
   }
-  /// The end of the step on the last worker.
+  /// The time at which the last worker ends its step.
   int64_t end() const {
     return syncAndUpdate ? std::max(timing.makespan, syncAndUpdate->end())
                          : timing.makespan;
@@ -122,23 +125,24 @@ std::span<const TimelineFormat> timelineFormats();
 ///   =      the action continues
 ///   .      idle
 ///   A1     wait for the all-reduce of stage 1
-///   A      wait for the all-reduce of what the first and last stage share
+///   A      wait for the all-reduce of the tied weights
 ///   U1 u1  update of stage 1
 ///   >      the worker sends the message of the action before
 ///   <      the worker receives the message of the action after
 ///
-/// A column is one tick. If that would be more than a thousand columns, it is
-/// as long as the shortest action, rounded down to 1, 2 or 5 times a power of
-/// ten, and a line below says how long. If that would be 250 columns or more,
-/// the text is one line that says so, and no grid.
+/// A grid of more than a thousand ticks has longer columns: as long as the
+/// shortest action, rounded down to 1, 2 or 5 times a power of ten. A line
+/// below the grid then says how long a column is. If there would be 250 or more
+/// of these longer columns, or more than a thousand slots, there is no grid.
+/// One line says so instead.
 ///
 /// Lines have at most `lineWidth` characters (0: no limit), but at least one
-/// column. Columns that do not fit follow in further grids below, each with a
-/// heading. Requires a complete timing.
+/// column. Columns that do not fit into a line follow in further grids below,
+/// each with a heading. Requires a complete timing.
 std::string renderGrid(const Timeline &timeline);
 
 /// Three lines: makespan, bubble and peak activations per worker. The first
-/// names the costs and message times that they hold for.
+/// line also has the costs and message times for which all three hold.
 std::string renderSummary(const Problem &problem, const Timing &timing,
                           bool slots, const TimeScale &scale = {});
 
@@ -156,8 +160,8 @@ std::string describeSteps(const Problem &problem, const Schedule &schedule,
                           const TimeScale &scale = {},
                           Digits digits = Digits::All);
 
-/// "step 23 us, of it actions 20 us, un-overlapped all-reduce 2 us, updates 1
-/// us, on average of many". Empty if the timeline has no `syncAndUpdate`.
+/// "step 23 us = actions 20 us + un-overlapped all-reduce 2 us + updates 1 us
+/// (mean of many steps)". Empty if the timeline has no `syncAndUpdate`.
 std::string describeStep(const Timeline &timeline);
 
 /// "messages (> send, < receive) occupy workers for 4 2 us of their idle time",
@@ -167,12 +171,12 @@ std::string describeOccupations(const Timeline &timeline);
 /// "all-reduce of stage 1", "all-reduce of tied weights".
 std::string nameOfAllReduce(std::optional<int32_t> stage);
 
-/// A title, a grid and a summary for each timeline. A line explains the signs
-/// of messages if the grid has any. If a grid would have too many columns, a
-/// line names the other formats instead.
+/// A title, a grid and a summary for each timeline. If messages occupy workers,
+/// a line explains their signs > and <. If a grid would have too many columns,
+/// a line says so instead of the grid.
 std::string renderText(std::span<const Timeline> timelines);
 
-/// The values, separated by blanks.
+/// The values as text, separated by blanks.
 template <typename T> std::string join(const std::vector<T> &values) {
   std::string text;
   for (const T &value : values)

@@ -17,8 +17,9 @@ namespace {
 using nlohmann::json;
 
 /// Callbacks of the JSON parser. Events are objects in the array `traceEvents`
-/// of the outermost object. Values elsewhere, or nested more deeply than the
-/// arguments of an event, are ignored.
+/// of the outermost object. Apart from the events, only some values of
+/// `otherData` are read. Values that are nested more deeply than the arguments
+/// of an event are ignored.
 class Handler final : public json::json_sax_t {
 public:
   Handler(const std::function<void(const TraceEvent &)> &visit,

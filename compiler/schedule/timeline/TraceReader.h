@@ -22,17 +22,20 @@ struct TraceEvent {
   std::string name, category;
   std::optional<double> begin, duration; ///< "ts" and "dur", in microseconds
   std::optional<int64_t> process, thread;
-  /// Arguments of the event, named as in ChromeTrace.h.
+  /// The arguments of the event: the ones that renderChromeTrace writes for an
+  /// action (ChromeTrace.h).
   std::optional<int64_t> pipeline, stage, microBatch, microBatches, part, parts,
       step;
 };
 
-/// The contents of a trace's `otherData`, as far as they exist.
+/// Values from a trace's `otherData`. A value is empty if the trace does not
+/// have it.
 struct TraceHeader {
-  /// The number that the trace's first step has in the run.
+  /// The number of the trace's first step within the run.
   std::optional<int64_t> firstStep;
   std::string pipeline; ///< the name of the first pipeline
-  /// The threads of a rank, and the cores that the host had for each rank.
+  /// The number of threads of a rank, and the number of cores that the host had
+  /// for each rank.
   std::optional<double> threads, coresPerRank;
 };
 

@@ -21,13 +21,14 @@ namespace {
 /// A stream of a rank. Only that rank's thread enqueues operations on it.
 struct Stream {
   std::unique_ptr<CudaQueue> queue;
-  Block scratch = {}; ///< holds contributions of other GPUs
+  Block scratch = {}; ///< for copies of contributions on other GPUs
   uint64_t scratchBytes = 0;
 
   /// Called if an operation is on a stream (perhaps of another rank) and no
   /// queue of this rank will wait for it. The operation still uses this rank's
-  /// memory. So the device is marked as failed, which keeps its memory until
-  /// the device ends, and this stream waits for the operation.
+  /// memory. So this function marks the device as failed, which keeps the
+  /// memory until the device is destroyed. It also makes this stream wait for
+  /// the operation.
   void giveUp(CudaDevice &device, const Event &done) const noexcept {
     device.fail(std::make_exception_ptr(
         std::runtime_error("an operation was given up before its end")));
@@ -39,7 +40,7 @@ struct Stream {
   }
 };
 
-/// One end of a message.
+/// One end of a message: its send or its receive.
 class Message final : public local::Message {
 public:
   Message(local::MessageQueue &queue, Bytes bytes, bool isSend, uint32_t peer,
@@ -51,7 +52,7 @@ public:
       stream.giveUp(device, done);
   }
 
-  /// Puts the copy on this end's stream.
+  /// Enqueues the copy between this end and `other` on this end's stream.
   void moveWith(Message &other) {
     CudaQueue &queue = *stream.queue;
     queue.wait(after);
@@ -76,10 +77,11 @@ private:
   Event done; ///< the end of the copy; reset by `order`
 };
 
-/// One all-reduce.
+/// An all-reduce between ranks on GPUs.
 struct Sum final : local::Reduction {
-  /// The states of an all-reduce. GivenUp: the rank that enqueued it failed.
-  /// That rank reports the error, and the others wait until the run is aborted.
+  /// The states of an all-reduce. Starting: some member has not started it.
+  /// Moving: a rank enqueues it. GivenUp: the rank that enqueued it failed.
+  /// This rank reports the error, and the others wait until the run is aborted.
   enum State : uint32_t { Starting, Moving, GivenUp, Done };
 
   struct Start {
@@ -87,7 +89,9 @@ struct Sum final : local::Reduction {
     Event after = {};
   };
   std::vector<Start> starts; ///< by member; guarded by the hub's mutex
-  bool isDropped = false;    ///< by a member before it began; guarded too
+  /// Whether a member dropped its request before the sum began. Guarded by the
+  /// hub's mutex.
+  bool isDropped = false;
   std::atomic<uint32_t> state{Starting};
   Event done; ///< the end of the whole all-reduce
 
@@ -107,7 +111,7 @@ public:
       return;
     {
       std::lock_guard lock(hub->mutex);
-      sum->isDropped = true; // has no effect if it has begun
+      sum->isDropped = true; // has no effect if the sum has begun
     }
     while (sum->state.load(std::memory_order_acquire) == Sum::Moving)
       sched_yield();
@@ -236,8 +240,8 @@ public:
   }
 
 private:
-  /// A sum over contributions on several GPUs is made in pieces. The size of a
-  /// piece in bytes is a multiple of this.
+  /// If contributions are on several GPUs, the sum is computed in pieces. The
+  /// size of a piece in bytes is a multiple of this.
   static constexpr uint64_t kPiece = 256;
 
   Stream &prepareStream(const StreamKey &key) {
@@ -255,8 +259,8 @@ private:
     return stream->second;
   }
 
-  /// True if a kernel on this rank's GPU may be unable to read memory of
-  /// `rank`.
+  /// Whether a kernel on this rank's GPU may be unable to read memory of
+  /// `rank`, because this memory is on another GPU.
   bool isFar(uint32_t rank) const {
     return !device.worksOnHost() && options.gpus[rank] != options.gpus[self];
   }
@@ -273,9 +277,10 @@ private:
     return message;
   }
 
-  /// Enqueues the fold into the sum of this rank (the member `own`), and then
-  /// the copies to the other members' sums. Copying last is safe if a sum is
-  /// also a contribution, because all contributions have been read by then.
+  /// Enqueues the fold into the sum of this rank, which is member `own`, and
+  /// then the copies to the sums of the other members. The copies are last
+  /// because a sum may also be a contribution: all contributions have been read
+  /// by then.
   Event add(CudaQueue &queue, const Stream &stream, Sum &sum,
             size_t own) const {
     for (const Sum::Start &start : sum.starts)
@@ -309,7 +314,7 @@ private:
     return queue.record();
   }
 
-  /// The event for which the rank waits, as text: "ranks 1, 2 to start an
+  /// The text after "timed out waiting for": "ranks 1, 2 to start an
   /// all-reduce".
   std::string awaited(const Sum &sum) const {
     std::lock_guard lock(hub->mutex);

@@ -16,22 +16,23 @@ namespace chimera::runtime {
 struct CopyOptions {
   /// The GPU number of each rank.
   std::vector<int> gpus;
-  /// Bytes of scratch memory for an all-reduce between several GPUs.
+  /// Bytes of scratch memory of a stream for all-reduces between several GPUs.
   /// Contributions on other GPUs are first copied there.
   uint64_t scratchBytes = uint64_t(16) << 20;
 };
 
-/// The channels of `rank`. All ranks of `hub` are threads of this process and
-/// use CUDA devices; they may share GPUs. The device must outlive the channels.
+/// Makes the channels of `rank`. All ranks of `hub` are threads of this process
+/// and use CUDA devices; several ranks may share a GPU. The device must outlive
+/// the channels.
 ///
 /// The two ends of a message are matched on the host. The rank that posts
-/// second puts the copy on a stream of its own, after the events of both ends.
-/// The rank that starts an all-reduce last puts the whole all-reduce on its
-/// stream. So the host waits for hosts of other ranks but not for a GPU. A
-/// stream only waits for operations that are already enqueued, and these
+/// second enqueues the copy on one of its own streams, after the events of both
+/// ends. The rank that starts an all-reduce last enqueues the whole all-reduce
+/// on its stream. So the host waits for hosts of other ranks but not for a GPU.
+/// A stream only waits for operations that are already enqueued, and these
 /// complete without any host.
 ///
-/// The streams of a rank follow from the message model (StreamKey.h). `prepare`
+/// The message model determines the streams of a rank (StreamKey.h). `prepare`
 /// allocates all memory.
 std::unique_ptr<Channels> makeCopyChannels(std::shared_ptr<local::Hub> hub,
                                            uint32_t rank,

@@ -17,7 +17,7 @@ using namespace chimera::runtime::mpi;
 Block Scratch::take(uint64_t bytes) {
   if (auto entry = spare.extract(bytes))
     return std::move(entry.mapped());
-  // The memory is not set to zero: that would take longer than receiving into
+  // The memory is not set to zero: that would take longer than the receive into
   // it.
   return makeBlock(bytes);
 }
@@ -42,8 +42,8 @@ AllReduce::~AllReduce() {
   abandon(sends, false);
 }
 
-/// Splits the elements evenly. The last chunk also has the incomplete last
-/// element.
+/// The range of elements, in bytes, that `member` sums. The elements are split
+/// evenly. The last chunk also has the incomplete last element.
 AllReduce::Range AllReduce::chunkOf(size_t member) const {
   uint64_t elements = sum.size() / elementBytes(type);
   auto boundary = [&](size_t i) {
@@ -73,8 +73,8 @@ void AllReduce::postScatter() {
   }
 }
 
-/// Folds only one slice, which takes about 50 µs, so that the calling thread is
-/// soon free again.
+/// Folds one slice, which takes about 50 µs, so that the calling thread is soon
+/// free again.
 void AllReduce::foldSlice() {
   constexpr uint64_t kSlice = 128 << 10;
   Range mine = chunkOf(memberIndex);
@@ -109,8 +109,8 @@ void AllReduce::advance(bool inTurn) {
     postScatter();
     phase = Scatter;
   }
-  // Wait for the sends too: the sum may be a contribution that is still being
-  // sent.
+  // Wait for the sends, too: the sum may be a contribution that is still being
+  // sent, and the fold overwrites it.
   if (phase == Scatter && inTurn && test(receives) && test(sends))
     phase = Fold;
   if (phase == Fold) {

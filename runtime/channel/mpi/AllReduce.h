@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // MPI_Allreduce chooses its own order of summation. Here every member owns a
-// chunk of the elements. It receives that chunk of every contribution, folds
-// the contributions in the declared order, and sends the result to all members.
-// If each member gives one contribution, a member sends and receives about
-// twice the bytes of the sum, as in the best algorithms. Between every pair of
-// members there are two messages in each direction.
+// chunk of the elements. It receives this chunk of every contribution, folds
+// the contributions in the order of the ReduceGroup, and sends the result to
+// all members. If each member gives one contribution, there are two messages in
+// each direction between every pair of members. A member then sends and
+// receives about twice the bytes of the sum, as in the best algorithms.
 //
-// It folds one slice at a time, so that the thread that drives it is not kept
-// busy for long.
+// One call of `advance` folds one slice of the chunk, so that the calling
+// thread is soon free again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +27,9 @@
 
 namespace chimera::runtime::mpi {
 
-/// A pool of memory for all-reduces. Memory that comes from the kernel costs a
-/// page fault for every 4 KiB, which took a quarter of an all-reduce's time.
-/// The contents are undefined.
+/// A pool of memory for all-reduces. Memory is reused: fresh memory from the
+/// kernel costs a page fault for every 4 KiB, which took a quarter of an
+/// all-reduce's time. `take` returns memory with undefined contents.
 class Scratch {
 public:
   Block take(uint64_t bytes);
@@ -43,15 +43,17 @@ private:
 
 class AllReduce final : public PendingAllReduce {
 public:
-  /// Contributions are exchanged on `scatter` and sums on `gather`. All members
-  /// must make the first `advance` of a group's all-reduces in the same order.
+  /// Contributions are exchanged on the communicator `scatter`, and sums on
+  /// `gather`. The first call of `advance` posts the contributions. All members
+  /// must make the first calls for the all-reduces of a group in the same
+  /// order.
   AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
             std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
             MPI_Comm gather, Scratch &scratch);
   ~AllReduce() override;
 
-  /// Advances the all-reduce. Starts the second exchange only if `inTurn` is
-  /// true.
+  /// Advances the all-reduce. Begins to fold and to exchange sums only if
+  /// `inTurn` is true.
   void advance(bool inTurn) override;
   bool postedAll() const override { return phase >= Gather; }
   bool done() const override { return phase == Done; }
@@ -74,12 +76,12 @@ private:
   MPI_Comm scatter, gather;
   Scratch &scratch;
   enum { Start, Scatter, Fold, Gather, Done } phase = Start;
-  uint64_t folded = 0; // bytes of the own chunk that are folded
+  uint64_t folded = 0; // folded bytes of this rank's chunk
   std::vector<MPI_Request> sends;
   std::vector<MPI_Request> receives;
-  // For each contribution: the rank that gives it. For a contribution of this
-  // rank, `own` points to it. For any other, `others` has this rank's chunk of
-  // it.
+  // Each has one element for each contribution. `contributors`: its rank.
+  // `own`: the contribution if this rank gives it, else null. `others`: this
+  // rank's chunk of the contribution if another rank gives it, else null.
   std::vector<uint32_t> contributors;
   std::vector<const std::byte *> own;
   std::vector<Block> others;

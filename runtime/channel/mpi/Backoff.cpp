@@ -25,8 +25,8 @@ Backoff::Backoff()
               50us) {}
 
 std::chrono::nanoseconds Backoff::next() {
-  // Reading the clock is a sizeable part of a poll, so the first turns do not
-  // read it.
+  // Reading the clock takes a large part of the time of a poll, so the first
+  // turns do not read it.
   if (turns < kPolls) {
     ++turns;
     return {};
@@ -45,8 +45,8 @@ std::chrono::nanoseconds Backoff::next() {
     sched_yield();
     return {};
   }
-  // A nap may grow with the wait: the longer the wait has been, the less a late
-  // wake-up matters.
+  // A nap may grow with the wait: a late wake-up matters less after a long
+  // wait.
   return std::clamp<std::chrono::nanoseconds>(idle / 16, 20us, longestNap);
 }
 

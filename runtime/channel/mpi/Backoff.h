@@ -8,10 +8,10 @@
 // MPI says whether a request is complete, but not whether its bytes are moving.
 // However, MPI moves bytes inside the calls: a call with nothing to do returns
 // within a fraction of a microsecond, and a call that moves a fragment of 32
-// KiB takes several microseconds. So a loop measures how long its calls take.
-// It does not nap while bytes move: when two processes copy a message in and
-// out of shared memory, each waits for the other after a few fragments, so a
-// nap of one slows both down.
+// KiB takes several microseconds. So Backoff measures how long the calls of a
+// polling loop take. The loop does not nap while bytes move: when two processes
+// copy a message in and out of shared memory, each waits for the other after a
+// few fragments, so a nap of one slows both down.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,23 +31,25 @@ public:
   /// a second thread starts.
   static bool everyRankHasACore;
 
-  /// The backoff of a rank that waits.
+  /// The backoff for the waits of a rank.
   Backoff();
 
-  /// After the first turns, the loop polls until `polling` has passed since
-  /// bytes last moved. Then it yields until `patience` has passed. Then it naps
-  /// for at most `longestNap` at a time.
+  /// A turn is one iteration of the loop. In the first kPolls turns, the loop
+  /// polls. Then it polls until `polling` has passed since bytes last moved.
+  /// Then it yields until `patience` has passed since then. Then it naps for at
+  /// most `longestNap` at a time.
   Backoff(std::chrono::microseconds polling, std::chrono::microseconds patience,
           std::chrono::microseconds longestNap)
       : polling(polling), patience(patience), longestNap(longestNap) {}
 
-  /// Starts again with turns that poll.
+  /// Begins again with kPolls turns that poll.
   void restart() {
     turns = 0;
     ended = {};
   }
 
-  /// Runs `calls`, returns their result and notes whether bytes moved.
+  /// Runs `calls`, the MPI calls of this turn, and returns their result. Notes
+  /// that bytes have moved if the calls took longer than kMoving.
   template <typename Calls> decltype(auto) during(Calls &&calls) {
     struct Noting {
       Backoff &backoff;
@@ -63,9 +65,9 @@ public:
     return calls();
   }
 
-  /// Called after an unsuccessful turn. Returns how long to nap: 0 at first,
-  /// then 0 after a yield, then a time that grows with the time since bytes
-  /// last moved.
+  /// Called after a turn in which the operation did not complete. Returns how
+  /// long to nap. This is 0 while the loop polls or yields (`next` yields
+  /// itself), and then grows with the time since bytes last moved.
   std::chrono::nanoseconds next();
 
   /// Calls `next` and naps.

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A rank's thread and its progress thread both call MPI. Under
-// MPI_THREAD_MULTIPLE both call at any time, so a post never waits while the
-// other thread copies megabytes inside MPI. Under MPI_THREAD_SERIALIZED only
-// one thread may be inside MPI, so `enter` takes a lock and a post may wait for
-// such a copy.
+// MPI_THREAD_MULTIPLE both may call it at any time, so a post never waits while
+// the other thread copies megabytes inside MPI. Under MPI_THREAD_SERIALIZED
+// only one thread may be inside MPI. So `enter` takes a lock, and a post may
+// wait for such a copy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,12 +26,13 @@
 
 namespace chimera::runtime::mpi {
 
-/// A mutex for a rank and its guests (progress threads). A guest gets the mutex
-/// only if no rank waits for it. With an ordinary mutex, a guest that takes it
-/// again and again could keep a rank waiting for long.
+/// A mutex for a rank's thread and its guests (progress threads). A guest gets
+/// the mutex only if no rank's thread waits for it. With an ordinary mutex, a
+/// guest that locks it again and again could keep a rank waiting for long.
 class PriorityMutex {
 public:
-  // The rank uses these functions. std::unique_lock requires their names.
+  // The rank's thread calls these functions. std::unique_lock requires their
+  // names.
   void lock();
   bool try_lock() { return mutex.try_lock(); }
   void unlock() { mutex.unlock(); }
@@ -44,8 +45,8 @@ private:
 };
 using PriorityLock = std::unique_lock<PriorityMutex>;
 
-/// Sets whether only one thread at a time may be inside MPI. One value for the
-/// process. Set it before a second thread starts.
+/// Sets whether only one thread at a time may be inside MPI. The setting is for
+/// the whole process and must be made before a second thread starts.
 void serializeCalls(bool wanted);
 
 /// While this object lives, its thread may call MPI, and callsInFlight reports
@@ -65,20 +66,23 @@ public:
   }
 
 private:
-  PriorityLock lock; ///< empty unless threads call MPI in turn
+  PriorityLock lock; ///< empty unless serializeCalls(true) was called
   CallMark *mark;
 };
 
-/// The rank's thread calls this before an MPI call named `call`. It waits for
-/// its turn. If the MPI call never returns, the message "timed out … waiting
-/// for CALL to return" has this name.
+/// The rank's thread calls this before the MPI call with the name `call`, and
+/// keeps the result until that call returns. Waits while another thread is
+/// inside MPI, if calls are serialized. If the MPI call never returns, `call`
+/// is part of the message "timed out … waiting for CALL to return".
 MarkedCall enter(const char *call);
 
-/// Like `enter`, for a progress thread. Returns nothing if the rank's thread is
-/// inside MPI or waits for its turn.
+/// Like `enter`, for a progress thread, but never waits. If calls are
+/// serialized, and the rank's thread is inside MPI or waits to call it, returns
+/// nothing.
 std::optional<MarkedCall> tryToEnter(const char *call);
 
-/// The MPI calls in which the rank's thread and the progress thread are now.
+/// The calls from which the rank's thread and the progress thread have not
+/// returned.
 std::vector<CallMark::Call> callsInFlight();
 
 } // namespace chimera::runtime::mpi

@@ -66,10 +66,10 @@ bool mpi::test(std::vector<MPI_Request> &requests) {
 }
 
 /// A receive without a matching message ends as soon as it is cancelled. If a
-/// part of its message has arrived, Open MPI cannot cancel it, although the
-/// standard requires this. A wait for such a receive would last until the
-/// sender sends the rest. MPI_Request_free would not help, because MPI would
-/// continue to write.
+/// part of its message has arrived, Open MPI cannot cancel the receive,
+/// although the standard requires this. A wait for such a receive would last
+/// until the sender sends the rest. MPI_Request_free would not help, because
+/// MPI would continue to write into the memory.
 void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
   constexpr std::chrono::milliseconds kMoment(50);
   auto dropEnded = [&] {
@@ -85,8 +85,8 @@ void mpi::abandon(std::vector<MPI_Request> &requests, bool receives) {
       if (request != MPI_REQUEST_NULL)
         MPI_Cancel(&request);
   dropEnded();
-  // Wait for the requests, so that their blocks can be freed. If blocks are
-  // kept already, waiting has no benefit.
+  // Wait for the requests, so that their blocks can be freed. If no block is
+  // freed any more, the wait has no benefit.
   Backoff backoff;
   for (Deadline deadline(kMoment);
        !requests.empty() && !blocksAreNeverFreed() && !deadline.passed();) {

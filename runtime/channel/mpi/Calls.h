@@ -21,23 +21,25 @@ namespace chimera::runtime::mpi {
 /// MPI_SUCCESS.
 void check(int code, const char *call);
 
-/// A new communicator over all ranks whose calls return errors instead of
-/// aborting. A collective call.
+/// Makes a communicator of all ranks. Its calls return errors instead of
+/// aborting the process. This is a collective call.
 MPI_Comm duplicateWorld();
 
-/// Posts the sends or receives of `bytes` and appends their requests. A message
-/// of more than 1 GiB is split into pieces, in the same way at both ends.
+/// Posts the send or receive of a message and appends its requests to
+/// `requests`. A message of more than 1 GiB is split into pieces, in the same
+/// way at both ends.
 void send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
           std::vector<MPI_Request> &requests);
 void receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
              std::vector<MPI_Request> &requests);
 
-/// Whether all `requests` are complete. If so, clears them.
+/// Whether all `requests` are complete. If they are, clears the list.
 bool test(std::vector<MPI_Request> &requests);
 
 /// Ends requests after an error, when no thread waits for them any more.
-/// Cancels receives and waits a moment for all requests. Requests that have not
-/// ended by then are leaked, and from then on no block is freed (see Block.h).
+/// Cancels them if `receives` is true. Waits at most 50 ms until they have
+/// ended. If any request has not ended by then, it is leaked, and from then on
+/// no block is freed (see Block.h).
 void abandon(std::vector<MPI_Request> &requests, bool receives);
 
 } // namespace chimera::runtime::mpi

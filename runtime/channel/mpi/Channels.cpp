@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // MPI moves bytes only while a thread is inside an MPI call, and its blocking
-// calls spin. So a wait tests, yields and naps instead, and it drives all
+// calls spin. So a wait tests, yields and naps instead, and it advances all
 // outstanding all-reduces of the rank. While the rank computes, its progress
-// thread (if it has one) drives everything that is in flight.
+// thread (if it has one) advances everything that is in flight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,13 +34,13 @@ constexpr const char *kAllReduce = "MPI (in an all-reduce)";
 
 class MpiChannels;
 
-/// An operation of this rank. It counts as open until its wait succeeds or it
-/// is destroyed.
+/// An operation of this rank. It is included in MpiChannels::open until its
+/// wait succeeds or it is destroyed.
 struct Operation : Request {
   explicit Operation(MpiChannels &channels);
   ~Operation() override { close(); }
 
-  /// The operation for which the rank waits, as error messages name it.
+  /// The text after "timed out waiting for": "rank 3 to send".
   virtual std::string awaited() const = 0;
 
   void close();
@@ -52,7 +52,7 @@ private:
   bool open = true;
 };
 
-/// Used by the rank's thread only.
+/// A send or a receive. Only the rank's thread uses it.
 struct Message final : Operation {
   Message(MpiChannels &channels, uint64_t size, bool isSend, uint32_t peer)
       : Operation(channels), size(size), isSend(isSend), peer(peer) {}
@@ -138,9 +138,9 @@ public:
       else
         reduction->sum = std::make_unique<mpi::AllReduce>(
             group, self, type, std::move(given), sum, scatter, gather, scratch);
-      // Starting an all-reduce may take milliseconds, because MPI may copy
-      // before it returns. So if there is a progress thread, it starts the
-      // all-reduce.
+      // To start an all-reduce may take milliseconds, because MPI may copy
+      // before it returns. So if there is a progress thread, the progress
+      // thread starts the all-reduce.
       if (!thread) {
         auto call = mpi::enter(kAllReduce);
         reduction->sum->advance(false);
@@ -167,7 +167,8 @@ public:
 
   void abort(const std::string &reason) override;
 
-  /// Removes a reduction from the list, if it is there, and destroys it.
+  /// Removes a reduction from the list `reductions`, if it is there. Ends its
+  /// MPI operations.
   void end(Reduction &reduction) {
     mpi::PriorityLock lock;
     if (std::ranges::count(reductions, &reduction)) {
@@ -178,7 +179,7 @@ public:
     reduction.sum.reset();
   }
 
-  std::atomic<uint32_t> open{0};
+  std::atomic<uint32_t> open{0}; ///< number of operations that are not closed
 
 private:
   uint32_t checked(uint32_t peer) const {
@@ -197,18 +198,19 @@ private:
   uint32_t size = 0;
   uint32_t largestTag = 0;
   // Messages and the two exchanges of all-reduces have separate communicators,
-  // so that they cannot match each other.
+  // so that a send of one kind cannot match a receive of another.
   MPI_Comm messages, scatter, gather;
-  // Only if MPI computes the sums: a communicator for each prepared group.
+  // If MPI computes the sums: a communicator for each group of `prepare` that
+  // has this rank as a member.
   const bool transportAllReduce;
   std::map<uint32_t, MPI_Comm> collectives;
   // Guards the reductions, their members and `failure`. Only the rank's thread
-  // changes the list, so that thread may check without the lock whether the
-  // list is empty.
+  // changes the list `reductions`. So the rank's thread may check without the
+  // lock whether the list is empty.
   mpi::PriorityMutex reducing;
   mpi::Scratch scratch;
-  std::vector<Reduction *> reductions; ///< not known to be done; oldest first
-  std::exception_ptr failure;          ///< of the progress thread
+  std::vector<Reduction *> reductions; ///< that may not be done; oldest first
+  std::exception_ptr failure;          ///< thrown on the progress thread
   // Any MPI_Test makes progress on all requests. The progress thread tests this
   // receive, which no send matches, so it never touches a request of the rank.
   MPI_Request progressRequest = MPI_REQUEST_NULL;
@@ -218,8 +220,8 @@ private:
   std::atomic<bool> isAborted{false};
 
   std::optional<mpi::ProgressThread> thread;
-  bool threadHasWork =
-      true; ///< posted or waited since the thread was last woken
+  /// Whether the rank has posted or waited since it last woke the thread.
+  bool threadHasWork = true;
 };
 } // namespace
 
@@ -232,8 +234,8 @@ void Operation::close() {
     channels.open.fetch_sub(1);
 }
 
-/// A receive must get exactly as many bytes as it expects. MPI itself accepts
-/// fewer.
+/// Throws if a receive got fewer bytes than it expects. MPI itself accepts
+/// fewer bytes.
 void Message::advance() {
   while (!requests.empty()) {
     int flag = 0;
@@ -321,10 +323,11 @@ void MpiChannels::prepare(const Communication &communication) {
   MPI_Group_free(&all);
 }
 
-/// Requires the lock, and that the calling thread may call MPI.
+/// Requires the lock `reducing`, and that the calling thread may call MPI.
 void MpiChannels::advanceReductions() {
-  // In each group only the oldest all-reduce that has messages left to post is
-  // in turn.
+  // The messages of a group's all-reduces have the same tag, so they must be
+  // posted in order: only the oldest all-reduce that has not posted all its
+  // messages is in turn.
   std::vector<uint32_t> blocked;
   for (Reduction *reduction : reductions) {
     mpi::PendingAllReduce &sum = *reduction->sum;
@@ -338,7 +341,8 @@ void MpiChannels::advanceReductions() {
   }
 }
 
-/// One turn of the progress thread.
+/// One iteration of the progress thread. Returns false if no operation is in
+/// flight or an all-reduce has failed.
 bool MpiChannels::drive() {
   if (auto call = mpi::tryToEnter("MPI_Test")) {
     int flag = 0;
@@ -362,11 +366,11 @@ bool MpiChannels::drive() {
   return open.load() > 0;
 }
 
-/// Drives the reductions and tests the operation. `message` is the operation if
-/// it is a message, else null.
+/// Advances the reductions and tests `operation`. Returns whether `operation`
+/// is complete. `message` is the operation if it is a message, else null.
 bool MpiChannels::finished(Operation &operation, Message *message) {
-  // If the lock is taken, the progress thread is advancing the reductions and
-  // will soon be done, so skip them here.
+  // If the lock is taken, the progress thread is advancing the reductions, so
+  // this thread skips them.
   if (mpi::PriorityLock lock;
       !reductions.empty() &&
       (lock = mpi::PriorityLock(reducing, std::try_to_lock))) {

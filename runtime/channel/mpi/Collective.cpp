@@ -46,16 +46,17 @@ void Collective::start() {
                          communicator, &requests.back()),
           "MPI_Iallreduce");
   };
-  // Sum at most this many bytes in one call, because MPI counts elements with
-  // an int.
+  // Sum at most this number of elements in one call, because MPI counts
+  // elements with an int.
   constexpr uint64_t kPiece = uint64_t(1) << 28;
   uint64_t elements = sum.size() / elementBytes(type);
   for (uint64_t at = 0; at < elements; at += kPiece)
     startPiece(own.data() + at * elementBytes(type),
                sum.data() + at * elementBytes(type),
                std::min(kPiece, elements - at));
-  // An incomplete last integer is summed as a whole number: the low bytes of
-  // the sum depend only on the low bytes of the summands.
+  // An incomplete last integer is extended with zeros and summed as a whole
+  // integer. The low bytes of the sum depend only on the low bytes of the
+  // summands.
   tailBytes = sum.size() - elements * elementBytes(type);
   if (tailBytes == 0)
     return;

@@ -21,15 +21,15 @@ namespace chimera::runtime::mpi {
 
 class Collective final : public PendingAllReduce {
 public:
-  /// An all-reduce over `communicator`, whose members are the group's members.
-  /// All members must make the first `advance` of their all-reduces in the same
-  /// order.
+  /// An all-reduce over `communicator`, whose ranks are the group's members.
+  /// The first call of `advance` starts the MPI operations, so all members must
+  /// make the first calls for their all-reduces in the same order.
   Collective(const ReduceGroup &group, ElementType type,
              std::vector<ConstBytes> given, Bytes sum, MPI_Comm communicator)
       : PendingAllReduce(group.id), type(type), given(std::move(given)),
         sum(sum), communicator(communicator) {}
-  /// MPI cannot cancel an MPI_Iallreduce in flight: see mpi::abandon in
-  /// Calls.h.
+  /// MPI cannot cancel an MPI_Iallreduce in flight, so the destructor calls
+  /// mpi::abandon (Calls.h).
   ~Collective() override;
 
   void advance(bool inTurn) override;
@@ -40,11 +40,11 @@ private:
   void start();
 
   ElementType type;
-  std::vector<ConstBytes> given; ///< cleared after the start
+  std::vector<ConstBytes> given; ///< cleared by the first `advance`
   Bytes sum;
   MPI_Comm communicator;
   uint64_t tailBytes = 0; ///< size of the incomplete last element
-  Block tail;             ///< the incomplete last element, zero-extended
+  Block tail;             ///< the incomplete last element, followed by zeros
   bool finished = false;
   std::vector<MPI_Request> requests;
 };

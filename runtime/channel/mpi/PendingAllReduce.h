@@ -12,8 +12,8 @@
 
 namespace chimera::runtime::mpi {
 
-/// An all-reduce as a state machine that never blocks. It is driven by the
-/// waits of its rank or by the progress thread.
+/// An all-reduce as a state machine that never blocks. The waits of its rank or
+/// the progress thread advance it.
 class PendingAllReduce {
 public:
   explicit PendingAllReduce(uint32_t group) : tag(group) {}
@@ -22,12 +22,13 @@ public:
   PendingAllReduce &operator=(const PendingAllReduce &) = delete;
 
   /// Advances as far as possible without waiting. The first call starts the MPI
-  /// operations. The last messages are posted only if `inTurn`: the all-reduces
-  /// of a group must post them in the order in which they were started, because
-  /// their messages have the same tag.
+  /// operations. The messages of the last exchange are posted only if `inTurn`
+  /// is true: the all-reduces of a group must post these messages in the order
+  /// in which the all-reduces were started, because the messages have the same
+  /// tag.
   virtual void advance(bool inTurn) = 0;
 
-  /// Whether it has posted all of its messages.
+  /// Whether the all-reduce has posted all of its messages.
   virtual bool postedAll() const = 0;
   virtual bool done() const = 0;
 

@@ -26,12 +26,12 @@ ProgressThread::~ProgressThread() {
 }
 
 void ProgressThread::run() {
-  // Waking a sleeping thread costs the rank some microseconds, and tens on a
-  // virtual machine. So after its work the thread first rests for a while and
-  // cannot be woken; then it sleeps. The rest doubles each time that the thread
-  // is woken and finds nothing to do.
+  // Waking a sleeping thread costs the rank some microseconds, and tens of
+  // microseconds on a virtual machine. So after its work the thread first rests
+  // for a while and cannot be woken; then it sleeps. The rest doubles each time
+  // that the thread is woken and finds nothing to do.
   constexpr std::chrono::microseconds kRest = 500us, kLongestRest = 4ms;
-  // If ranks share cores, nap sooner.
+  // If ranks share cores, nap sooner, so that a rank can use the core.
   Backoff backoff(0us, Backoff::everyRankHasACore ? 300us : 50us, 500us);
   std::chrono::microseconds rest = kRest;
   bool rested = true;

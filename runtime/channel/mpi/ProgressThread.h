@@ -16,13 +16,13 @@
 namespace chimera::runtime::mpi {
 
 /// Calls `drive` repeatedly while the rank is outside MPI and operations are in
-/// flight. While bytes move, and shortly after, it yields between calls. Later
-/// it naps for at most 0.5 ms between calls. If there is nothing to do, it
-/// sleeps.
+/// flight. While bytes move, and shortly after, the thread yields between
+/// calls. Later it naps for at most 0.5 ms between calls. If there is nothing
+/// to do, it sleeps.
 class ProgressThread {
 public:
-  /// Starts the thread. `drive` must not throw. It returns whether any
-  /// operation is still in flight.
+  /// Starts the thread. `drive` must not throw. `drive` returns whether the
+  /// thread must call it again because operations may be in flight.
   explicit ProgressThread(std::function<bool()> drive);
   ~ProgressThread();
   ProgressThread(const ProgressThread &) = delete;
@@ -45,7 +45,7 @@ private:
   const std::function<bool()> drive;
   FutexEvent event;
   std::atomic<bool> paused{true};
-  std::atomic<bool> fresh{false}; ///< woken since the last turn
+  std::atomic<bool> fresh{false}; ///< woken since the last iteration
   std::atomic<bool> stopping{false};
   std::thread thread; // last: it uses the other members
 };

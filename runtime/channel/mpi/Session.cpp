@@ -36,14 +36,14 @@ MpiSession::MpiSession(MpiThreads threads) {
   MPI_Comm_size(MPI_COMM_WORLD, &number);
   size = static_cast<uint32_t>(number);
   mpi::Backoff::everyRankHasACore = hostRanks().size() <= findCores().host;
-  // Waits use naps of some tens of microseconds. By default the kernel may
-  // extend each nap by 50 µs.
+  // Waits nap for some tens of microseconds. By default the kernel may extend
+  // each nap by 50 µs.
   prctl(PR_SET_TIMERSLACK, 1000);
 }
 
 MpiSession::~MpiSession() {
-  // Wait for all ranks here without spinning. MPI_Finalize would spin until all
-  // ranks are there.
+  // Wait for all ranks without spinning. MPI_Finalize would spin until all
+  // ranks call it.
   MPI_Request barrier;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &barrier) == MPI_SUCCESS) {
     int flag = 0;

@@ -17,29 +17,33 @@
 namespace chimera::runtime {
 
 struct MpiOptions {
-  /// Moves messages and drives all-reduces on a thread of its own while the
-  /// rank computes. Requires allowsProgressThread.
+  /// While the rank computes, a separate thread moves messages and drives
+  /// all-reduces. Requires allowsProgressThread.
   bool progressThread = false;
-  /// Uses MPI_Iallreduce for the prepared groups. Integer sums are the same.
-  /// Floating-point sums differ from the declared fold by rounding.
+  /// The groups of Channels::prepare use MPI_Iallreduce. Integer sums are the
+  /// same as without this option. Floating-point sums differ by rounding,
+  /// because MPI chooses the order of summation.
   bool transportAllReduce = false;
 };
 
-/// Which threads of a process may call MPI, as MPI_THREAD_FUNNELED and so on.
-/// Funneled: only the rank's thread. Serialized: also its progress threads, but
-/// only one thread at a time. Multiple: all threads at any time. Serialized and
-/// Multiple make MPI calls a little slower.
+/// Which threads of a process may call MPI. The names are those of MPI's thread
+/// levels, such as MPI_THREAD_FUNNELED. Funneled: only the rank's thread.
+/// Serialized: the rank's thread and its progress threads, but only one at a
+/// time. Multiple: all threads at any time. Serialized and Multiple make MPI
+/// calls a little slower.
 enum class MpiThreads { Funneled, Serialized, Multiple };
 
-/// MPI from MPI_Init to MPI_Finalize. Create only one in a process; it is used
-/// by the thread that creates it.
+/// A session of MPI: the constructor calls MPI_Init_thread, and the destructor
+/// calls MPI_Finalize. Create only one session in a process. Only the thread
+/// that creates the session may use it.
 class MpiSession {
 public:
   /// Requests the thread level of `threads` from MPI. Throws std::runtime_error
   /// if MPI does not start.
   explicit MpiSession(MpiThreads threads = MpiThreads::Funneled);
-  /// Waits until every rank is here, without spinning. After a failure end the
-  /// process with _exit instead, because the other ranks may never come.
+  /// Waits until every rank destroys its session, without spinning. After a
+  /// failure, end the process with _exit instead, because the other ranks may
+  /// never destroy their sessions.
   ~MpiSession();
   MpiSession(const MpiSession &) = delete;
   MpiSession &operator=(const MpiSession &) = delete;
@@ -47,21 +51,23 @@ public:
   uint32_t rank() const { return self; }
   uint32_t ranks() const { return size; }
 
-  /// Whether several threads were requested from MPI and are allowed to call
-  /// it.
+  /// Whether a second thread may call MPI: the constructor has requested this
+  /// from MPI, and MPI allows it.
   bool allowsProgressThread() const { return severalThreads; }
 
   /// The ranks on this host, ascending, including this rank.
   std::vector<uint32_t> hostRanks() const;
 
-  /// Returns the texts of all ranks, in rank order. A collective call. Throws
-  /// std::invalid_argument if `text` is longer than kText bytes.
+  /// Sends `text` to all ranks, and returns the texts of all ranks in rank
+  /// order. This is a collective call. Throws std::invalid_argument if `text`
+  /// is longer than kText bytes.
   std::vector<std::string> exchange(const std::string &text) const;
   static constexpr size_t kText = 4096;
 
-  /// Channels between all ranks, for host memory. A collective call: every rank
-  /// makes and destroys its channels in the same order. Different channels of a
-  /// rank are independent. Requests must be destroyed before their channels.
+  /// Makes channels between all ranks, for host memory. This is a collective
+  /// call: every rank makes and destroys its channels in the same order.
+  /// Different channels of a rank are independent. Requests must be destroyed
+  /// before their channels.
   std::unique_ptr<Channels> makeChannels(const MpiOptions &options = {}) const;
 
 private:

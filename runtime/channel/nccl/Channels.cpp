@@ -34,7 +34,7 @@ struct Stream {
   ncclComm_t communicator;
   std::vector<uint32_t> members;
   std::shared_ptr<CudaQueue> queue;
-  Block scratch = {}; ///< receives contributions of other ranks
+  Block scratch = {}; ///< for contributions of other ranks
 
   int indexOf(uint32_t rank) const {
     return static_cast<int>(std::ranges::lower_bound(members, rank) -
@@ -42,7 +42,7 @@ struct Stream {
   }
 };
 
-/// The event after an operation. Empty until the operation is on its stream.
+/// The event after an operation. Empty until the operation is enqueued.
 using Done = std::shared_ptr<std::optional<Event>>;
 
 struct NcclRequest final : Request {
@@ -50,7 +50,7 @@ struct NcclRequest final : Request {
   Done done;
 };
 
-/// One end of a message.
+/// One end of a message: its send or its receive.
 struct End {
   Stream *stream;
   bool isSend;
@@ -65,8 +65,8 @@ public:
   NcclChannels(CudaDevice &device, Control &control, const NcclOptions &options)
       : device(device), control(control), options(options) {}
   ~NcclChannels() override {
-    // After a failure, abort. Otherwise the streams would wait for ranks that
-    // may never come.
+    // After a failure, abort. Otherwise the streams would wait for operations
+    // that other ranks may never post.
     if (std::uncaught_exceptions() > 0 || device.failed())
       abort("the rank failed");
   }
@@ -89,8 +89,8 @@ public:
       streams[{}] = {communicators->all(), std::move(all), local};
       streams[{}].scratch = device.allocate(options.scratchBytes);
     }
-    // Every split is a collective call of all ranks, so all make all splits in
-    // this order.
+    // Every split is a collective call of all ranks, so all ranks make all
+    // splits in this order.
     for (const Communication::Pair &pair : communication.pairs)
       split(keyOf(pair.from, pair.to),
             {std::min(pair.from, pair.to), std::max(pair.from, pair.to)});
@@ -167,7 +167,7 @@ private:
   }
   Key keyOf(const std::vector<uint32_t> &members) const {
     // ncclAllReduce always sums over all ranks of a communicator, so each group
-    // needs its own.
+    // needs its own communicator.
     return streamKey(options.transportAllReduce &&
                              model == MessageModel::StreamPerDevice
                          ? MessageModel::StreamPerPair
@@ -194,9 +194,9 @@ private:
       stream.scratch = device.allocate(options.scratchBytes);
   }
 
-  /// Sends a byte between all ranks that will communicate. NCCL connects two
-  /// ranks and allocates memory for that when they first communicate, and no
-  /// step should have to do this.
+  /// Sends a byte between all ranks that will communicate. When two ranks first
+  /// communicate, NCCL connects them and allocates memory. So this occurs here,
+  /// and not in a step.
   void connect(const Communication &communication) {
     std::map<Key, std::set<Communication::Pair>> meetings;
     for (const Communication::Pair &pair : communication.pairs)
@@ -350,14 +350,14 @@ private:
   const NcclOptions options;
   MessageModel model = MessageModel::StreamPerDevice;
   std::mutex mutex; ///< guards `communicators`: abort may come at any time
-  // This order of members matters: streams are destroyed before the
+  // The order of these members matters: streams are destroyed before the
   // communicators that they use.
   std::unique_ptr<Communicators> communicators;
   std::shared_ptr<CudaQueue> local;
   std::map<Key, Stream> streams;
   std::set<Key> seen;
   bool inGroup = false;
-  std::vector<End> posted; ///< in the open group
+  std::vector<End> posted; ///< ends posted since beginGroup
 };
 } // namespace
 

@@ -15,25 +15,29 @@
 namespace chimera::runtime {
 
 struct NcclOptions {
-  /// Sums with ncclAllReduce, whose rounding may differ.
+  /// Sums with ncclAllReduce. NCCL chooses the order of summation, so sums may
+  /// differ by rounding.
   bool transportAllReduce = false;
-  /// How long a call of NCCL may take.
+  /// The timeout of a call of NCCL.
   std::chrono::milliseconds timeout = {};
-  /// Bytes of scratch memory of an all-reduce.
+  /// Bytes of scratch memory of a stream for all-reduces.
   uint64_t scratchBytes = uint64_t(16) << 20;
 };
 
-/// The channels of a rank over NCCL. `control` and `device` belong to the same
-/// rank and must outlive the channels. `prepare` creates the communicators, in
-/// the same order on all ranks, and allocates all memory. Later calls allocate
-/// nothing.
+/// Makes the channels of a rank over NCCL. `control` and `device` belong to the
+/// same rank and must outlive the channels. `prepare` creates the
+/// communicators, in the same order on all ranks, and allocates all memory.
+/// Later calls allocate nothing.
 ///
-/// The message model determines the streams. StreamPerDevice: all communication
-/// of the rank is on one stream, in the order of its posts. StreamPerPair: each
-/// pair of ranks has a communicator and a stream. Other models: each direction
-/// of a pair has its own. Except under StreamPerDevice, each set of ranks with
-/// an all-reduce has its own too. Operations of several streams run
-/// concurrently, and the GPU must have room for them.
+/// The message model determines the communicators and streams of a rank.
+/// - StreamPerDevice: all communication is on one stream, in the order of the
+///   posts.
+/// - StreamPerPair: each pair of ranks has a communicator and a stream.
+/// - Other models: each direction of a pair has a communicator and a stream.
+///
+/// Except under StreamPerDevice, each set of ranks with an all-reduce has a
+/// communicator and a stream, too. Operations of several streams run
+/// concurrently, so the GPU must have room for their kernels.
 ///
 /// The sizes of the two ends of a message are not compared, because NCCL does
 /// not check them. The program guarantees that they are equal.

@@ -27,7 +27,7 @@ ncclConfig_t withoutBlocking() {
   return config;
 }
 
-/// The identifier that rank 0 creates and sends to all ranks.
+/// Returns the identifier that rank 0 creates and sends to all ranks.
 ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
   ncclUniqueId id{};
   Bytes bytes = std::as_writable_bytes(std::span(&id, 1));
@@ -42,10 +42,10 @@ ncclUniqueId exchangeId(Control &control, std::chrono::milliseconds timeout) {
 }
 
 /// Aborts all communicators as one NCCL group. NCCL then signals all of them
-/// before it frees memory of any. Freeing GPU memory waits for all operations
-/// on the GPU. If the communicators were aborted one by one, that wait could
-/// last forever, because of an operation of a communicator that has not been
-/// signalled yet.
+/// before it frees the memory of any of them. Freeing GPU memory waits for all
+/// operations on the GPU. If the communicators were aborted one by one, that
+/// wait could last forever, because of an operation of a communicator that has
+/// not been signalled yet.
 void abortAll(const std::vector<ncclComm_t> &communicators) noexcept {
   (void)ncclGroupStart();
   for (ncclComm_t communicator : communicators)
@@ -103,7 +103,7 @@ void Communicators::end() noexcept {
   try {
     device.expectNoFailure();
     // Finalize in reverse order, so that a split communicator is finalized
-    // before the one it was split from.
+    // before the communicator from which it was split.
     for (size_t i = made.size(); isWell && i-- > 0;) {
       expect(ncclCommFinalize(made[i]), "ncclCommFinalize", made[i]);
       waitUntilComplete(made[i], "ncclCommFinalize");
@@ -156,7 +156,7 @@ void Communicators::call(std::span<const ncclComm_t> used,
     try {
       calls();
     } catch (...) {
-      (void)ncclGroupEnd(); // or the group would stay open for later calls
+      (void)ncclGroupEnd(); // otherwise the group would stay open
       throw;
     }
     expect(ncclGroupEnd(), "ncclGroupEnd");

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One communicator of all ranks, and communicators split from it. All ranks
-// make them in the same order. NCCL never blocks the host here: a call in
-// progress is polled until it ends or the run fails.
+// The communicators of a rank: one of all ranks, and others that are split from
+// it. All ranks create them in the same order. NCCL never blocks the host here:
+// a call in progress is polled until it ends or the run fails.
 //
 // One thread creates and uses the communicators. Another thread checks them for
-// errors and aborts them. Any thread may ask for an abort.
+// errors and aborts them. Any thread may request an abort.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,10 +39,10 @@ void expect(ncclResult_t result, const char *call,
 
 class Communicators {
 public:
-  /// Creates the communicator of all ranks of `control`. A collective call.
-  /// Rank 0 sends the NCCL identifier to the others. Throws WaitError if they
-  /// do not come within `timeout` or the run is aborted, and std::runtime_error
-  /// for an error of NCCL.
+  /// Creates the communicator of all ranks of `control`. This is a collective
+  /// call. Rank 0 sends the NCCL identifier to the others. Throws WaitError if
+  /// the other ranks do not make the call within `timeout` or if the run is
+  /// aborted, and std::runtime_error for an error of NCCL.
   Communicators(cuda::CudaDevice &device, Control &control,
                 std::chrono::milliseconds timeout);
   /// Finalizes the communicators, together with the other ranks. If the device
@@ -50,9 +50,9 @@ public:
   ~Communicators();
 
   ncclComm_t all() const { return made.front(); }
-  /// Creates a communicator of `members`, which are ascending; rank i in it is
-  /// the i-th member. A collective call of all ranks. Returns null at ranks
-  /// that are not members.
+  /// Creates a communicator of the ranks `members`, which must be ascending.
+  /// The i-th member has rank i in it. This is a collective call of all ranks.
+  /// Returns null at ranks that are not members.
   ncclComm_t split(std::span<const uint32_t> members);
 
   /// Runs `calls` as one NCCL group on the communicators `used`, and waits
@@ -60,10 +60,10 @@ public:
   void call(std::span<const ncclComm_t> used,
             const std::function<void()> &calls);
 
-  /// Makes every later call of the device throw `reason`, and aborts this
-  /// rank's communicators. Does not wait for that, because it may not end
-  /// before other ranks of this process have aborted theirs. Any thread may
-  /// call it, any number of times.
+  /// Makes every later call of the device throw `reason`, and requests the
+  /// abort of this rank's communicators. Does not wait for the abort: it may
+  /// not end before other ranks of this process have aborted their
+  /// communicators. Any thread may call this function, any number of times.
   void abort(std::exception_ptr reason) noexcept;
 
 private:
@@ -78,8 +78,8 @@ private:
   std::mutex mutex; ///< held during NCCL calls; guards the members below
   std::vector<ncclComm_t> made;   ///< the communicator of all ranks is first
   ncclComm_t splitting = nullptr; ///< written by NCCL when a split is complete
-  bool isAborted = false;
-  bool wereAborted = false; ///< aborted by the watching thread
+  bool isAborted = false;         ///< an abort was requested
+  bool wereAborted = false;       ///< the watching thread aborts `made`
   bool isStopping = false;
   std::condition_variable changed;
   std::thread watch;

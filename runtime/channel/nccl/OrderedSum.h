@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // NCCL's all-reduce chooses its own order of summation. Here every member sums
-// a share of the elements in the declared order, and then the members exchange
-// their shares. Each member sends and receives as many bytes as in a ring
-// all-reduce: twice the bytes of the sum minus its own share.
+// a share of the elements in the order of the ReduceGroup, and then the members
+// exchange their shares. Let S be the size of the sum and s the size of the
+// member's share. If each member gives one contribution, each member sends and
+// receives 2 (S - s) bytes, as in a ring all-reduce.
 //
-// The scratch memory for contributions of others is limited, so a large sum is
-// made in rounds. This class computes which member sums which bytes in a round.
+// The scratch memory for contributions of other members is limited, so a large
+// sum is computed in rounds. This class computes which member sums which bytes
+// in a round.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,16 +29,16 @@ namespace chimera::runtime::nccl {
 
 class OrderedSum {
 public:
-  /// The shares of a sum of `bytes` bytes. In a round, each member needs at
-  /// most `scratch` bytes of scratch memory. If `scratch` is too small for 8
-  /// bytes of each contribution, it needs those.
+  /// Divides a sum of `bytes` bytes into shares. In a round, each member needs
+  /// at most `scratch` bytes of scratch memory, but at least 8 bytes for each
+  /// contribution of another member.
   OrderedSum(const ReduceGroup &group, uint64_t bytes, uint64_t scratch);
 
   const std::vector<uint32_t> &members() const { return all; }
   uint64_t rounds() const { return roundCount; }
 
-  /// The bytes that the `member`-th member sums in a round. Whole elements,
-  /// except at the end of the sum. May be empty.
+  /// The bytes that the `member`-th member sums in a round. They are whole
+  /// elements, except at the end of the sum. May be empty.
   struct Share {
     uint64_t begin, bytes;
   };

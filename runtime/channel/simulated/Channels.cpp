@@ -24,20 +24,20 @@ using namespace chimera::runtime::simulated;
 using program::MessageModel;
 
 namespace {
-/// An end of a message.
+/// An end of a message: its send or its receive.
 struct End {
   SharedOperation operation;
   uint32_t rank;
   ConstBytes bytes;
 };
 
-/// The unmatched ends of messages from one rank to another, oldest first. They
-/// are either all sends or all receives. A buffered send is kept with a copy of
-/// its bytes.
+/// The posted ends of messages from one rank to another whose other end is not
+/// posted, oldest first. One of the two lists is always empty. Under the
+/// buffered model, a send is stored with a copy of its bytes.
 struct Pair {
   struct Send {
     End end;
-    std::shared_ptr<Transfer> leaving; ///< the copy to `left`, if buffered
+    std::shared_ptr<Transfer> leaving; ///< if buffered: copies to `left`
     std::shared_ptr<std::vector<std::byte>> left;
   };
   std::deque<Send> sends;
@@ -54,7 +54,7 @@ struct Part {
 
 struct Reductions {
   std::vector<uint32_t> contributions;
-  std::map<uint32_t, std::deque<Part>> parts; ///< by member
+  std::map<uint32_t, std::deque<Part>> parts; ///< by member; oldest first
 };
 
 /// The state that all ranks share.
@@ -190,7 +190,7 @@ private:
     return peer;
   }
 
-  /// The stream of a message. Nothing if the model has no streams.
+  /// The stream of a message. None if the model has no streams.
   std::optional<StreamKey> streamTo(uint32_t peer, bool isSend) const {
     if (!program::isStreamed(shared->model))
       return std::nullopt;
@@ -206,7 +206,7 @@ private:
 
   SharedOperation post(const char *what, std::vector<Access> accesses,
                        Event after, const std::optional<StreamKey> &stream) {
-    // In each stream that it uses, a group is one operation.
+    // In each stream, the operations of a group are one operation.
     if (stream && inGroup && !group)
       group = shared->simulation.makeBatch();
     SharedBatch batch =
@@ -300,7 +300,7 @@ private:
   const uint32_t self;
   std::map<StreamKey, SharedBatch> last; ///< by stream
   bool inGroup = false;
-  SharedBatch group; ///< the open one, once it has an operation
+  SharedBatch group; ///< the open group, once it has an operation
 };
 } // namespace
 

@@ -12,16 +12,17 @@
 
 namespace chimera::runtime {
 
-/// The channels of all ranks of a simulation, in rank order. They guarantee
-/// exactly what the message model promises and nothing more. The model is
-/// rendezvous before `prepare`.
-/// - An operation begins after its event. Under a model with streams, it also
-///   begins after all earlier operations of its stream have ended. The
-///   operations of a group begin together.
+/// Makes the channels of all ranks of a simulation, in rank order. They
+/// guarantee exactly what the message model promises and nothing more. Before
+/// `prepare`, the model is rendezvous.
+/// - An operation can begin after its event. Under a model with streams, it can
+///   begin only after all earlier operations of its stream have ended. All
+///   operations of a group can begin at the same time.
 /// - The bytes move at some time after both ends (or all members) have begun.
 ///   Each end completes at some time after that. Under the buffered model, a
 ///   send completes without its receive.
-/// - The destination of a receive or all-reduce holds garbage until then.
+/// - The destination of a receive contains garbage from the beginning of the
+///   receive until the bytes move.
 ///
 /// The channels may be destroyed in any order, before the simulation.
 std::vector<std::unique_ptr<Channels>>

@@ -52,8 +52,9 @@ void AllReduce::freeStaging() {
   staging.clear();
 }
 
-/// The chunks have the same number of 8-byte words, except that the last ones
-/// may be shorter.
+/// The range of elements, in bytes, that `member` sums. The chunks have the
+/// same number of 8-byte words, except that the last chunks may be shorter or
+/// empty.
 AllReduce::Range AllReduce::chunkOf(size_t member) const {
   constexpr uint64_t kWord = 8;
   uint64_t words = (sum.size() + kWord - 1) / kWord;
@@ -72,12 +73,12 @@ uint64_t AllReduce::slicesOf(size_t member) const {
   return (chunkOf(member).size() + Slices::kBytes - 1) / Slices::kBytes;
 }
 
-/// The number of messages that this rank posts plus the number of slices that
-/// it folds.
+/// The number of messages that this rank posts (without receives of
+/// contributions) plus the number of slices that it folds.
 uint64_t AllReduce::operations() const {
-  // Each slice of this rank's own chunk is folded once and sent to all other
-  // members. Receives of contributions are not counted: they complete before
-  // the fold.
+  // Each slice of this rank's own chunk is folded once, and its sum is sent to
+  // all other members. Receives of contributions complete before the fold, so
+  // they need no count of their own.
   uint64_t all = slicesOf(memberIndex) * members.size();
   for (size_t member = 0; member < members.size(); ++member)
     if (member != memberIndex)
@@ -91,9 +92,9 @@ void AllReduce::start() try {
   for (size_t i = 0; i < others * std::min(own, kDepth); ++i)
     staging.push_back(slices->take());
   // Post all receives before the sends, so that the other members' sends need
-  // not wait. This is safe if the sum is also a contribution: a member sends
-  // its chunk of the sum only after it has received this rank's contribution to
-  // it.
+  // not wait. This order is also safe if the sum is a contribution: a member
+  // sends its chunk of the sum only after it has received this rank's
+  // contribution to this chunk.
   for (size_t member = 0; member < members.size(); ++member) {
     most = std::max(most, slicesOf(member));
     for (uint64_t i = 0; member != memberIndex && i < slicesOf(member); ++i) {
@@ -116,7 +117,7 @@ void AllReduce::start() try {
                        contribution.subspan(slice.begin, slice.size()),
                        countDown()));
     }
-  foldArrivedSlices(); // in case all contributions are this rank's
+  foldArrivedSlices(); // needed if all contributions are this rank's
   countDown()();
 } catch (...) {
   abandon();
@@ -127,8 +128,8 @@ std::byte *AllReduce::memoryOf(size_t other, uint64_t slice) const {
   return staging[slice % kDepth * others + other].get();
 }
 
-/// Posts the receives for the others' contributions to a slice of the own
-/// chunk.
+/// Posts the receives for one slice of this rank's chunk: one receive for each
+/// contribution of another rank.
 void AllReduce::receiveSlice(uint64_t slice) {
   {
     std::lock_guard lock(mutex);
@@ -151,7 +152,7 @@ void AllReduce::arrived(uint64_t slice) {
   foldArrivedSlices();
 }
 
-/// The right to fold. One thread at a time has it.
+/// The right to fold slices. At most one thread has it at a time.
 class AllReduce::FoldRight {
 public:
   explicit FoldRight(AllReduce &owner) : owner(owner) {
@@ -178,8 +179,8 @@ private:
 };
 
 void AllReduce::foldArrivedSlices() {
-  // A thread that finds another thread folding returns, and leaves its slice to
-  // that thread. So the folding thread checks for more slices after each fold.
+  // If another thread is folding, this thread returns. No slice is forgotten:
+  // the other thread checks for more slices after each fold.
   while (FoldRight right{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);

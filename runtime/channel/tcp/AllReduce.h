@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// As over MPI, every member owns a chunk of the elements. It receives that
-// chunk of every contribution, folds the contributions in the declared order,
-// and sends the sum to all members. Over TCP it does this in slices, as a
-// pipeline:
+// Every member owns a chunk of the elements, as in mpi/AllReduce.h. It receives
+// this chunk of every contribution, folds the contributions in the order of the
+// ReduceGroup, and sends the sum to all members. Over TCP it does this in
+// slices, as a pipeline:
 //
 //   contributions of slice k+1 arrive │ slice k is folded │ k-1 is being sent
 //
-// So each contribution of another rank needs memory for only a few slices, for
+// So each contribution of another rank needs memory for only kDepth slices, for
 // any size of the chunk. The thread that moves bytes is never busy for longer
 // than the fold of one slice. Sums of the other members' chunks are received
 // directly into the result.
@@ -28,8 +28,8 @@
 
 namespace chimera::runtime::tcp {
 
-/// A pool of memory for slices. Memory that comes from the kernel costs a page
-/// fault for every 4 KiB, so slices are reused.
+/// A pool of memory for slices. Slices are reused, because fresh memory from
+/// the kernel costs a page fault for every 4 KiB.
 class Slices {
 public:
   /// Bytes of a slice. The fold of one slice takes about 50 µs.
@@ -47,21 +47,22 @@ private:
 /// the threads that move bytes.
 class AllReduce : public std::enable_shared_from_this<AllReduce> {
 public:
-  /// `number` is the number of all-reduces of the group before this one.
-  /// `given` are the contributions of this rank.
+  /// `number` is the number of all-reduces of the group that this rank started
+  /// before this one. `given` are the contributions of this rank.
   AllReduce(Mesh &mesh, const ReduceGroup &group, uint64_t number,
             ElementType type, std::vector<ConstBytes> given, Bytes sum,
             std::shared_ptr<Slices> slices);
   ~AllReduce();
 
-  /// Starts the all-reduce. Throws the exceptions of posting. After an
-  /// exception, its memory is not used any more.
+  /// Starts the all-reduce. Throws the exceptions of Mesh::send and
+  /// Mesh::receive. After an exception, the mesh does not use `given` and `sum`
+  /// any more.
   void start();
 
   bool isDone() const { return left.load(std::memory_order_acquire) == 0; }
 
-  /// Called if the rank does not wait for this all-reduce any more. After this,
-  /// its memory is not used any more.
+  /// Called if the rank does not wait for this all-reduce any more. After this
+  /// call, no thread uses `given` and `sum`.
   void abandon();
 
 private:
@@ -69,7 +70,7 @@ private:
     uint64_t begin, end;
     uint64_t size() const { return end - begin; }
   };
-  /// How many slices of each contribution are in flight at the same time.
+  /// The number of slices of each contribution that are in flight at a time.
   static constexpr uint64_t kDepth = 4;
 
   Range chunkOf(size_t member) const;
@@ -96,14 +97,16 @@ private:
   const Mesh::Stream scatter, gather;
   const std::shared_ptr<Slices> slices;
   size_t memberIndex = 0;        ///< index of this rank in `members`
-  size_t others = 0;             ///< number of other ranks' contributions
-  std::vector<Block> staging;    ///< kDepth slices for each of `others`
+  size_t others = 0;             ///< number of contributions of other ranks
+  std::vector<Block> staging;    ///< kDepth slices for each of the `others`
   std::atomic<uint64_t> left{1}; ///< messages and folds that are not done
 
-  std::mutex mutex;              // guards the members below
-  uint64_t missing[kDepth] = {}; ///< not yet received, by slice % kDepth
-  uint64_t folded = 0;           ///< number of folded slices
-  bool isFolding = false;        ///< some thread uses the memory
+  std::mutex mutex; // guards the members below
+  /// The number of contributions to a slice that have not arrived, at index
+  /// slice % kDepth.
+  uint64_t missing[kDepth] = {};
+  uint64_t folded = 0;    ///< number of folded slices
+  bool isFolding = false; ///< a thread is in foldSlice
   bool isAbandoned = false;
   std::condition_variable foldEnded;
   std::vector<SharedMeshOperation> posted;

@@ -88,7 +88,8 @@ public:
 
 private:
   Mesh &mesh;
-  std::map<uint32_t, uint64_t> started; ///< by group
+  /// The number of started all-reduces, by group.
+  std::map<uint32_t, uint64_t> started;
   const std::shared_ptr<Slices> slices = std::make_shared<Slices>();
 };
 } // namespace

@@ -13,8 +13,9 @@
 
 namespace chimera::runtime {
 
-/// Channels of host memory over a mesh. The mesh must outlive them. Only the
-/// control of the same rank may use the mesh too.
+/// Makes the channels of the mesh's rank, for host memory. The mesh must
+/// outlive them. The mesh may have one other user: the control
+/// (runtime/control) of the same rank.
 std::unique_ptr<Channels> makeTcpChannels(tcp::Mesh &mesh);
 
 } // namespace chimera::runtime

@@ -70,8 +70,8 @@ SharedMeshOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     sending.waiting.push_back(operation);
     ++connection.waiting;
     release(connection, stream, sending);
-    // The credit may have arrived without having been read, because credits are
-    // polled only while a message waits for one.
+    // A credit may have arrived but not been read, because credits are polled
+    // only while a message waits for one. So read the credits now.
     if (!operation->isReleased)
       readCredits(connection, to);
     eraseIfIdle(connection, stream);
@@ -134,8 +134,8 @@ void Mesh::announceReceives() {
     sendCredits(connection);
 }
 
-/// Queues credits. If the other rank has not connected yet, endPart sends them
-/// after it connects.
+/// Queues credits. If the other rank has not connected yet, endPart queues them
+/// when it connects.
 void Mesh::announce(uint32_t from, Stream stream, uint64_t count) {
   Incoming *connection = connectionFrom(from);
   if (!connection)
@@ -149,8 +149,8 @@ void Mesh::announce(uint32_t from, Stream stream, uint64_t count) {
     credits.push_back({stream, count});
 }
 
-/// Allows messages of a stream to be sent, as far as credits or the bound for
-/// sending ahead permit.
+/// Queues messages of a stream as frames, until a message has no credit and may
+/// not be sent ahead.
 void Mesh::release(Outgoing &connection, Stream stream, Sending &sending) {
   uint64_t &sentAhead = connection.sentAhead[stream < kFirstOfData];
   while (!sending.waiting.empty() && !sending.isBroken) {
@@ -184,8 +184,8 @@ void Mesh::credit(Outgoing &connection, const Credit &more) {
   }
   sending.credits += count;
   release(connection, more.stream, sending);
-  // The credit freed memory for sending ahead, so messages of other streams may
-  // now be sent ahead.
+  // The credit made room for messages sent ahead, so messages of other streams
+  // may now be sent ahead.
   if (hasRoom && connection.waiting > 0)
     for (auto &[stream, other] : connection.streams)
       release(connection, stream, other);
@@ -240,8 +240,8 @@ void Mesh::abandon(const SharedMeshOperation &operation) {
     return;
   }
   Outgoing &connection = outgoing[to];
-  // A message whose sending has begun must be sent completely. So keep a copy
-  // of the rest.
+  // A message whose sending has begun must be sent completely. So copy its
+  // bytes: the caller may free them after this call.
   if (!connection.frames.empty() && connection.sent > 0 &&
       connection.frames.front().operation == operation) {
     operation->own.assign(operation->bytes.begin(), operation->bytes.end());

@@ -5,32 +5,31 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rank connects to another rank when it first sends to it: over a Unix socket
-// if they are on one host (which takes half the time), else over TCP. Every
+// A rank connects to another rank when it first sends to it. If both are on one
+// host, it uses a Unix socket, which takes half the time; otherwise TCP. Every
 // message belongs to a stream. Messages of one stream from one rank to another
 // arrive in order. Two streams are independent.
 //
-// A message is sent only after its receive is posted, so that its bytes go
+// A large message is sent only after its receive is posted. So its bytes go
 // directly into the memory of that receive. A connection from A to B carries
 //
 //   from A to B, frames:   {kind, stream, bytes}; a Payload header is followed
-//                          by that many bytes, one message;
+//                          by one message, which has `bytes` bytes;
 //   from B to A, credits:  {stream, count}: B has posted `count` more receives
 //                          from A on the stream.
 //
-// The k-th receive of a stream gets the k-th message. A message that has a
-// credit is sent at once. A message without a credit waits at A, unless it is
-// small. Small messages may be sent ahead of their credit: B buffers up to
-// kSendAhead bytes of them for data and as much for control, and A counts how
-// much of this it has used. The credit that arrives later for such a message
-// frees its share. So a rank needs at most 2 kSendAhead bytes for each other
-// rank, in addition to the memory of its receives. Heartbeats and goodbyes need
-// no credit. A message of one stream never waits for a credit of another
-// stream.
+// The k-th receive of a stream gets the k-th message. If A has a credit for a
+// message, A sends the message at once. Otherwise the message waits at A,
+// unless it is small: A may send small messages ahead of their credits. B
+// buffers them. A counts their bytes: at most kSendAhead bytes for data, and as
+// many for control. When the credit of such a message arrives, A subtracts its
+// bytes again. So a rank needs at most 2 kSendAhead bytes for each other rank,
+// in addition to the memory of its receives. Heartbeats and goodbyes need no
+// credit. A message of one stream never waits for a credit of another stream.
 //
 // One thread at a time moves bytes and runs the callbacks of completed
-// operations. It is a thread that waits for the mesh or, if no thread waits,
-// the mesh's own thread, so messages also move while the rank computes. A
+// operations. This thread is in wait or waitUntil. If no thread is, the mesh's
+// own thread moves bytes, so messages also move while the rank computes. A
 // thread that posts a message or receive first tries to write to the socket
 // itself.
 //
@@ -59,22 +58,23 @@ namespace chimera::runtime::tcp {
 
 /// The address where a rank listens.
 struct Address {
-  std::vector<std::string> hosts; ///< numeric; the most likely to work first
+  std::vector<std::string> hosts; ///< numeric addresses; likeliest first
   uint16_t port = 0;
 };
 
-/// The peer table: how the ranks of a run find each other.
+/// The peer table. With it, the ranks of a run find each other.
 struct PeerTable {
   uint32_t rank = 0;
   std::vector<Address> addresses; ///< by rank
   /// By rank: a random number that identifies the process of the rank. A
-  /// connection that does not know it is refused.
+  /// connection to or from a process with another number is refused.
   std::vector<uint64_t> secrets = {};
-  /// By rank: the lowest rank on the same host. Empty if there is one host.
+  /// By rank: the lowest rank on the same host. Empty if there is only one
+  /// host.
   std::vector<uint32_t> leaders = {};
 };
 
-/// A message in flight.
+/// A send or a receive of this rank.
 class MeshOperation {
 public:
   bool isDone() const { return done.load(std::memory_order_acquire); }
@@ -82,14 +82,14 @@ public:
 private:
   friend class Mesh;
   std::atomic<bool> done{false};
-  // Guarded by the mesh.
+  // Guarded by the mutex of the mesh.
   uint32_t peer = 0;
   bool isSend = false;
-  Bytes bytes;                ///< empty after the operation is given up
-  std::vector<std::byte> own; ///< copy of the rest of a given-up send
-  uint64_t other = 0;         ///< size in bytes at the other end
+  Bytes bytes;                ///< of a receive: empty after it is given up
+  std::vector<std::byte> own; ///< copy of the bytes of a given-up send
+  uint64_t other = 0;         ///< size in bytes of the message at the other end
   bool isWrongSize = false;
-  bool isReleased = false; ///< of a send: it may be written to the socket
+  bool isReleased = false; ///< of a send: it does not wait for a credit
   bool isGivenUp = false;  ///< of a receive: its message is discarded
   std::function<void()> onDone;
 };
@@ -98,21 +98,24 @@ using SharedMeshOperation = std::shared_ptr<MeshOperation>;
 class Mesh {
 public:
   using Stream = uint64_t;
-  /// Smaller streams are control's.
+  /// Streams with smaller numbers are for control messages.
   static constexpr Stream kFirstOfData = 16;
-  /// How many bytes of another rank's messages a rank buffers before their
-  /// receives are posted, for data and for control each. Every message counts
-  /// as kOverhead bytes more than its size.
+  /// Before the receives are posted, a rank buffers at most kSendAhead bytes of
+  /// data messages and kSendAhead bytes of control messages from each other
+  /// rank. For this limit, kOverhead bytes are added to the size of each
+  /// message.
   static constexpr uint64_t kSendAhead = 64 << 10, kOverhead = 64;
 
   /// Starts to accept connections. `onLost` is called once for each lost rank,
   /// by the thread of the mesh. A rank is lost if it ends without a goodbye, or
-  /// if it is watched and silent for longer than `silence`.
+  /// if it is watched (watch) and silent for longer than `silence`. If the
+  /// thread of the mesh fails, it calls `onLost` with this rank.
   Mesh(const PeerTable &peerTable, Listener listener,
        std::chrono::milliseconds silence,
        std::function<void(uint32_t rank, const std::string &how)> onLost);
-  /// Sends everything that is on its way, then tells all ranks that this rank
-  /// leaves.
+  /// Sends the messages that need no further credit and all control messages.
+  /// Then tells all ranks that this rank leaves, and waits at most 2 s until
+  /// they have closed their connections.
   ~Mesh();
   Mesh(const Mesh &) = delete;
   Mesh &operator=(const Mesh &) = delete;
@@ -123,45 +126,48 @@ public:
   }
 
   /// Posts a message. When the operation is done, the bytes of a send may be
-  /// changed and the bytes of a receive be read. A send may not be done before
-  /// its receive is posted. `onDone` is called by the thread that moves the
-  /// bytes, which may be the caller before this returns. Throws
-  /// std::runtime_error if the rank cannot be reached, and
-  /// std::invalid_argument if there is no such rank.
+  /// changed, and the bytes of a receive may be read. A send may remain
+  /// unfinished until its receive is posted. The thread that moves the bytes
+  /// calls `onDone`. This may be the calling thread; then `onDone` is called
+  /// before this function returns. Throws std::runtime_error if the rank cannot
+  /// be reached, and std::invalid_argument if there is no such rank.
   SharedMeshOperation send(uint32_t to, Stream stream, ConstBytes bytes,
                            std::function<void()> onDone = {});
   SharedMeshOperation receive(uint32_t from, Stream stream, Bytes bytes,
                               std::function<void()> onDone = {});
-  /// Like receive, but the credit is sent later: with the credit of the next
-  /// receive or by announceReceives.
+  /// Like receive, but sends no credit. (A credit tells the sender that a
+  /// receive is posted.) The next `receive` from the same rank or
+  /// announceReceives sends the credit.
   SharedMeshOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
                                    std::function<void()> onDone = {});
   /// Sends the credits of all receives that receiveLater has posted.
   void announceReceives();
 
   /// Waits until the operation is done. Throws WaitError if `timeout` passes
-  /// first, the mesh is aborted, or the other rank is lost. Throws
-  /// std::invalid_argument if the two ends have different sizes.
+  /// first, if the mesh is aborted, or if the other rank has left or is lost.
+  /// Throws std::invalid_argument if the two ends have different sizes.
   void wait(const SharedMeshOperation &operation,
             std::chrono::milliseconds timeout);
-  /// Waits for `condition`. It is evaluated after every completed operation,
-  /// with the lock held. Throws WaitError as `wait` does, except for a lost
-  /// rank. `what` returns the text of the error after a timeout.
+  /// Waits until `condition` is true. `condition` is evaluated after every
+  /// completed operation, with the mesh's lock held. Throws WaitError if
+  /// `timeout` passes first or if the mesh is aborted. `what` returns the text
+  /// of the error after a timeout: the event that did not occur.
   void waitUntil(const std::function<bool()> &condition,
                  std::chrono::milliseconds timeout,
                  const std::function<std::string()> &what);
-  /// Gives up an operation: its memory is not used after this. The message of a
-  /// receive is discarded. A send that has not begun is never sent, and neither
-  /// is any later send of its stream.
+  /// Gives up an operation. The mesh does not use its memory after this call.
+  /// If the operation is a receive, its message is discarded when it arrives.
+  /// If the operation is a send that has not begun, it is never sent, and
+  /// neither is any later send of its stream.
   void abandon(const SharedMeshOperation &operation);
 
-  /// Connects to a rank if it is not connected yet. Throws std::runtime_error
-  /// if every address refuses the connection, or if an attempt takes longer
-  /// than `timeout`. Throws WaitError if the run is aborted, perhaps by that
+  /// Connects to a rank if it is not connected yet. Tries one address after
+  /// another, each for at most `timeout`. Throws std::runtime_error if no
+  /// address works. Throws WaitError if the run is aborted, perhaps by that
   /// rank before it ended.
   void reach(uint32_t peer, std::chrono::milliseconds timeout);
-  /// Whether this rank is connected to `peer`, so that a send does not wait for
-  /// a connection.
+  /// Whether this rank is connected to `peer`. If it is, a send does not wait
+  /// for a connection.
   bool hasReached(uint32_t peer) const;
   /// Whether a rank is known to have left or to be lost.
   bool hasLost(uint32_t peer) const;
@@ -169,21 +175,22 @@ public:
   /// Connects to a rank, sends it heartbeats, and expects heartbeats from it.
   void watch(uint32_t peer);
 
-  /// Makes all waits throw. Any thread may call it. The first reason counts.
+  /// Makes all waits of this rank throw. Any thread may call it. Only the first
+  /// call sets the reason.
   void abort(const std::string &reason);
 
-  /// The number of streams for which there is any state. A stream has state
-  /// while an operation is pending or a message was sent ahead.
+  /// The number of streams that have state. A stream has state while one of its
+  /// operations is pending or one of its messages was sent ahead of its credit.
   size_t countStreams() const;
 
-  /// The size in bytes of the message that a receive got.
+  /// The size in bytes of the message that has arrived for a receive.
   static uint64_t sizeOf(const MeshOperation &operation) {
     return operation.other;
   }
 
 private:
   /// The first bytes of a connection, sent by the rank that connects. The other
-  /// rank answers with its own.
+  /// rank answers with its own greeting.
   struct Greeting {
     uint64_t magic, secret, rank;
   };
@@ -199,15 +206,15 @@ private:
   };
   struct Frame {
     Header header;
-    SharedMeshOperation operation; ///< null for a heartbeat
+    SharedMeshOperation operation; ///< null for a heartbeat or a goodbye
   };
-  /// A stream to another rank. Erased when it is idle.
+  /// The state of a stream to another rank. Erased when it is idle.
   struct Sending {
-    std::deque<SharedMeshOperation> waiting; ///< for a credit
-    std::deque<uint64_t>
-        sentAhead;         ///< bytes counted for each message sent ahead
-    uint64_t credits = 0;  ///< not used by a message yet
-    bool isBroken = false; ///< a send was given up
+    std::deque<SharedMeshOperation> waiting; ///< sends that wait for a credit
+    /// The bytes counted for each message that was sent ahead of its credit.
+    std::deque<uint64_t> sentAhead;
+    uint64_t credits = 0;  ///< number that no message has used
+    bool isBroken = false; ///< a send was given up, so no other is sent
     bool isIdle() const {
       return waiting.empty() && sentAhead.empty() && credits == 0 && !isBroken;
     }
@@ -220,37 +227,38 @@ private:
     size_t waiting = 0;         ///< number of messages that wait for a credit
     uint64_t sentAhead[2] = {}; ///< bytes sent ahead: of data, of control
     std::deque<Frame> frames;
-    uint64_t sent = 0;           ///< bytes of the first frame, with its header
-    std::vector<std::byte> part; ///< incomplete credit that was read
+    uint64_t sent = 0; ///< sent bytes of the first frame and its header
+    std::vector<std::byte> part; ///< bytes of a credit that has arrived in part
   };
   struct Incoming {
     Socket socket;
-    std::optional<uint32_t> from; ///< empty before its greeting
+    std::optional<uint32_t> from; ///< the other rank; empty before its greeting
     std::vector<std::byte> greeting;
     std::vector<std::byte> head;
     Header header{};
     bool inPayload = false;
     SharedMeshOperation operation;   ///< the receive that gets this message
-    std::vector<std::byte> buffered; ///< payload without a receive yet
+    std::vector<std::byte> buffered; ///< payload without a posted receive
     bool isDiscarded = false;        ///< the payload is discarded
-    uint64_t got = 0;            ///< bytes of the greeting, header or payload
+    uint64_t got = 0; ///< arrived bytes of greeting, header or payload
     std::vector<Credit> credits; ///< to be sent
     uint64_t creditBytesSent = 0;
     Deadline greetsUntil{kGreeting};
-    /// Whether a frame has arrived, so the other rank has not given up this
-    /// connection.
+    /// Whether a frame has arrived. Before its first frame, the other rank may
+    /// still give up this connection and try another address.
     bool isConfirmed = false;
   };
-  /// A stream from another rank. Erased when it is idle.
+  /// The state of a stream from another rank. Erased when it is idle.
   struct Inbox {
-    std::deque<std::vector<std::byte>> buffered;
-    std::deque<SharedMeshOperation> posted;
+    std::deque<std::vector<std::byte>> buffered; ///< messages without a receive
+    std::deque<SharedMeshOperation> posted;      ///< receives without a message
     std::deque<SharedMeshOperation> offered; ///< sends of this rank to itself
     bool isIdle() const {
       return buffered.empty() && posted.empty() && offered.empty();
     }
   };
   using Inboxes = std::map<std::pair<uint32_t, Stream>, Inbox>;
+  /// A rank that has left, or was lost (`isLoss`).
   struct Departure {
     uint32_t peer;
     std::string how;
@@ -261,7 +269,7 @@ private:
 
   using Lock = std::unique_lock<std::mutex>;
 
-  // Connections.
+  // Functions of MeshConnections.cpp.
   Socket dial(uint32_t peer, std::chrono::milliseconds connecting,
               std::chrono::milliseconds answering) const;
   bool answers(const Socket &socket, std::chrono::milliseconds patience) const;
@@ -280,7 +288,7 @@ private:
   void keepAlive();
   uint32_t checked(uint32_t peer) const;
 
-  // Streams.
+  // Functions of Mesh.cpp.
   SharedMeshOperation post(uint32_t from, Stream stream, Bytes bytes,
                            std::function<void()> onDone, bool isAnnounced);
   void release(Outgoing &connection, Stream stream, Sending &sending);
@@ -291,7 +299,7 @@ private:
   void eraseIfIdle(Inboxes::iterator inbox);
   void eraseIfIdle(Outgoing &connection, Stream stream);
 
-  // Bytes.
+  // Functions of MeshBytes.cpp.
   void flush(Outgoing &outgoing, uint32_t peer, Done &done);
   void readCredits(Outgoing &outgoing, uint32_t peer);
   void sendCredits(Incoming &incoming);
@@ -301,7 +309,7 @@ private:
   bool beginPayload(Incoming &incoming);
   void endPayload(Incoming &incoming, Done &done);
 
-  // Threads.
+  // Functions of MeshThread.cpp.
   class MoverRole;
   void run();
   bool runOnce(std::optional<Deadline> &flushing);
@@ -327,25 +335,27 @@ private:
   Inboxes inboxes;
   std::vector<std::byte> sink;          ///< for discarded payload
   std::map<uint32_t, std::string> gone; ///< ranks that left or were lost
-  /// Ranks that have left or were lost but are not in `gone` yet. The callbacks
-  /// for their messages run first, because one of these messages may say why
-  /// the rank is gone.
+  /// Ranks that have left or were lost but are not in `gone` yet. First the
+  /// callbacks for the messages of such a rank run, because one of these
+  /// messages may say why the rank is gone.
   std::vector<Departure> departures;
-  std::map<uint32_t, Deadline> watched; ///< until when each rank may be silent
+  /// The deadline of each watched rank for its next bytes.
+  std::map<uint32_t, Deadline> watched;
   std::chrono::steady_clock::time_point nextSign, nextAccept;
-  /// Set while the process has too many open files to accept a connection: the
-  /// time until which this may last.
+  /// Set while the process cannot accept a connection because it has too many
+  /// open files. If this lasts until the deadline, the mesh fails.
   std::optional<Deadline> acceptRetryDeadline;
-  std::vector<Departure>
-      unreported; ///< losses that `onLost` has not reported yet
+  /// Losses that `onLost` has not reported yet.
+  std::vector<Departure> unreported;
   std::optional<std::string> aborted;
   bool isLeaving = false;
   /// The thread that moves bytes now, if any.
   std::optional<std::thread::id> mover;
   bool isDriven = false;      ///< `mover` is a thread in waitUntil
-  bool leavesSockets = false; ///< the mesh's thread does not poll the sockets
-  bool hasNewSocket =
-      false;          ///< the mesh's thread does not poll some new socket
+  bool leavesSockets = false; ///< only `mover` polls the sockets
+  /// Whether there is a new socket that the mesh's own thread does not poll
+  /// yet.
+  bool hasNewSocket = false;
   std::thread thread; // last: it uses the other members
 };
 

@@ -16,8 +16,8 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 
-/// The number of bytes of one connection after which the next connection is
-/// served.
+/// One call of send or recv moves at most this number of bytes. After this
+/// number of bytes from one connection, the next connection is read.
 static constexpr size_t kTurn = 256 << 10;
 
 /// Sends as much as the socket accepts.
@@ -62,7 +62,7 @@ void Mesh::flush(Outgoing &connection, uint32_t peer, Done &done) {
   }
 }
 
-/// Reads the credits that have arrived.
+/// Reads the credits that have arrived on a connection to `peer`.
 void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
   if (connection.isBroken)
     return;
@@ -91,14 +91,15 @@ void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
   }
 }
 
-/// Sends the credits that the socket accepts.
+/// Sends credits until the socket accepts no more.
 void Mesh::sendCredits(Incoming &connection) {
   auto all = std::as_bytes(std::span(connection.credits));
   while (connection.creditBytesSent < all.size()) {
     ConstBytes left = all.subspan(connection.creditBytesSent);
     ssize_t sent =
         ::send(connection.socket.fd(), left.data(), left.size(), MSG_NOSIGNAL);
-    // If the other end is gone, the next read from it reports that.
+    // If the other end is gone, the next read from this socket reports the
+    // error.
     if (sent < 0)
       return;
     connection.creditBytesSent += static_cast<uint64_t>(sent);
@@ -152,7 +153,7 @@ void Mesh::endPayload(Incoming &connection, Done &done) {
   fill(*posted, message, done);
 }
 
-/// The memory for the next bytes of a connection.
+/// The memory for the next bytes that arrive on a connection.
 Bytes Mesh::roomOf(Incoming &connection) {
   if (!connection.from) {
     connection.greeting.resize(sizeof(Greeting));
@@ -183,7 +184,7 @@ bool Mesh::endPart(Incoming &connection, Done &done) {
   } else {
     std::memcpy(&connection.header, connection.head.data(), sizeof(Header));
     if (!std::exchange(connection.isConfirmed, true)) {
-      // Send credits for the receives posted before it connected.
+      // Send credits for receives that were posted before the rank connected.
       for (auto &[key, inbox] : inboxes)
         if (key.first == *connection.from && !inbox.posted.empty())
           announce(key.first, key.second, inbox.posted.size());
@@ -201,8 +202,8 @@ bool Mesh::endPart(Incoming &connection, Done &done) {
   return true;
 }
 
-/// Reads the bytes that have arrived. Returns false if the connection has
-/// ended.
+/// Reads the bytes that have arrived. Returns false if the connection has ended
+/// or the other end has violated the protocol.
 bool Mesh::readFrom(Incoming &connection, Done &done) {
   for (size_t taken = 0; taken < kTurn;) {
     Bytes room = roomOf(connection);
@@ -212,8 +213,9 @@ bool Mesh::readFrom(Incoming &connection, Done &done) {
       if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
       if (got <= 0) {
-        // Report the rank as lost: the kernel resets the connections of a
-        // killed process.
+        // The rank sent no goodbye, so report it as lost. (If it has sent one,
+        // `lose` has no effect.) ECONNRESET: the kernel resets the connections
+        // of a killed process.
         if (connection.from && connection.isConfirmed)
           lose(*connection.from,
                got == 0 || errno == ECONNRESET

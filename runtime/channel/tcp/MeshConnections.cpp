@@ -52,9 +52,9 @@ bool Mesh::answers(const Socket &socket, milliseconds patience) const {
   return true;
 }
 
-/// Tries all addresses of the rank; some may belong to another host. A rank of
-/// this host is reached through its Unix socket, unless it is in a container
-/// with its own network.
+/// Connects to a rank. Tries all its addresses, since some may belong to
+/// another host. A rank of this host is reached through its Unix socket, unless
+/// it is in a container with its own network.
 Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                   milliseconds answering) const {
   const Address &address = peerTable.addresses[peer];
@@ -108,9 +108,9 @@ Socket Mesh::dial(uint32_t peer, milliseconds connecting,
                            (reasons.empty() ? "it has no address" : reasons));
 }
 
-/// Like dial. If it fails, waits a moment for an abort: a rank that failed
-/// tells all others why before it ends, but this news may arrive after the
-/// connection has failed.
+/// Like dial. If dial fails, waits a moment (kHearing) for an abort: a rank
+/// that failed tells all others why before it ends, but its message may arrive
+/// after the connection has failed.
 Socket Mesh::connectOrReportAbort(uint32_t peer, milliseconds connecting,
                                   milliseconds answering) {
   try {
@@ -123,14 +123,14 @@ Socket Mesh::connectOrReportAbort(uint32_t peer, milliseconds connecting,
   }
 }
 
-/// Called by a thread of the rank. The mesh's thread must not wait for a single
-/// rank.
+/// Called by the rank's own threads. The mesh's thread must not call it: it
+/// must not wait for a single rank.
 void Mesh::reach(uint32_t peer, milliseconds timeout) {
   reach(peer, timeout, timeout);
 }
 
-/// Waits for an answer as long as a rank may be silent. A stopped rank has not
-/// failed: it answers when it continues.
+/// Connects, and waits for an answer for the time that a rank may be silent. A
+/// stopped process has not failed: it answers when it continues.
 void Mesh::reachWithinSilence(uint32_t peer) { reach(peer, kDial, silence); }
 
 void Mesh::reach(uint32_t peer, milliseconds connecting,
@@ -146,9 +146,10 @@ void Mesh::reach(uint32_t peer, milliseconds connecting,
   if (connection.socket)
     return; // another thread was faster
   connection.socket = std::move(socket);
-  connection.frames.push_back({{Heartbeat, 0, 0}, nullptr}); // confirms it
+  // The first frame confirms the connection (isConfirmed).
+  connection.frames.push_back({{Heartbeat, 0, 0}, nullptr});
   Done none;
-  flush(connection, peer, none); // so that what is sent next leaves at once
+  flush(connection, peer, none); // so that the next send can write at once
 }
 
 bool Mesh::hasReached(uint32_t peer) const {
@@ -183,13 +184,14 @@ void Mesh::lose(uint32_t peer, const std::string &how) {
   watched.erase(peer);
 }
 
-/// Called when nothing more can be sent to a rank.
+/// Called when a connection to a rank has failed, so that nothing more can be
+/// sent to the rank.
 void Mesh::fail(Outgoing &connection, uint32_t peer, const std::string &how) {
   connection.isBroken = true;
   connection.frames.clear();
-  // If the rank has connected to this one, read its last messages first,
-  // because they may say why it ended. When they have been read to the end, the
-  // loss is reported.
+  // If `peer` has connected to this rank, readFrom first reads the last
+  // messages of `peer`, because they may say why it ended. Then readFrom
+  // reports the loss.
   if (!connectionFrom(peer))
     lose(peer, how);
 }
@@ -211,7 +213,7 @@ bool Mesh::greet(Incoming &connection) {
                 MSG_NOSIGNAL) == sizeof(answer);
 }
 
-/// Sends heartbeats, and reports ranks that are silent for too long.
+/// Sends heartbeats, and reports ranks that are silent for too long as lost.
 void Mesh::keepAlive() {
   auto now = std::chrono::steady_clock::now();
   if (now >= nextSign) {
@@ -233,10 +235,11 @@ void Mesh::keepAlive() {
   }
 }
 
-/// Called after an error such as too many open files. Such an error passes when
-/// this process closes a file, or drops a connection that has not sent its
-/// greeting. If there is no such connection and the error persists, throws
-/// std::runtime_error, because ranks that connect would wait in vain.
+/// Stops accepting connections for kPause. Called after an error such as too
+/// many open files. Such an error passes when this process closes a file or
+/// drops a stranger, which is a connection that has not sent its greeting. If
+/// there is no stranger and the error lasts for kPatience, throws
+/// std::runtime_error: ranks that connect would wait in vain.
 void Mesh::pauseAccepting(int error, bool hasStrangers) {
   constexpr milliseconds kPause = 200ms, kPatience = 2s;
   nextAccept = std::chrono::steady_clock::now() + kPause;
@@ -248,9 +251,10 @@ void Mesh::pauseAccepting(int error, bool hasStrangers) {
     throw std::runtime_error("cannot accept a connection: " + errorText(error));
 }
 
-/// Accepts new connections. Connections that never greet must not use up the
-/// open files of the process. So if there are too many, the oldest are closed,
-/// but only if they were accepted by an earlier call and had time to greet.
+/// Accepts new connections. Connections that never send a greeting must not use
+/// up the open files of the process. So at most kMaxStrangers may be open
+/// without a greeting. If there are more, the oldest are closed, but only those
+/// that an earlier call accepted: they had time to send a greeting.
 void Mesh::accept() {
   constexpr std::ptrdiff_t kMaxStrangers = 64;
   auto isStranger = [](const Incoming &each) { return !each.from; };

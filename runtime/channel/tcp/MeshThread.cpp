@@ -19,8 +19,7 @@ using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-/// The longest time for which a thread sleeps before it checks its condition
-/// again.
+/// A thread sleeps for at most this time before it checks its condition again.
 static constexpr milliseconds kLook(50);
 
 static void signal(const Socket &event) {
@@ -33,7 +32,8 @@ static void clear(const Socket &event) {
   (void)!read(event.fd(), &count, sizeof(count));
 }
 
-/// The right to move bytes. One thread at a time has it. Requires the lock.
+/// The right to move bytes. At most one thread has it at a time. `take`
+/// requires the mesh's lock.
 class Mesh::MoverRole {
 public:
   MoverRole(Mesh &mesh, Lock &lock) : mesh(mesh), lock(lock) {}
@@ -45,13 +45,13 @@ public:
       lock.lock();
     mesh.mover.reset();
     mesh.isDriven = false;
-    mesh.changed.notify_all(); // another thread may wait too
+    mesh.changed.notify_all(); // another thread in waitUntil may take the right
     if (mesh.leavesSockets || std::exchange(mesh.hasNewSocket, false))
       signal(mesh.resume);
   }
 
-  /// Tries to get the right; returns whether this thread has it. `waits` says
-  /// that the caller is in waitUntil.
+  /// Gets the right if no thread has it. Returns whether this thread has it.
+  /// `waits` says that the caller is waitUntil.
   bool take(bool waits) {
     if (!isMine && !mesh.mover) {
       isMine = true;
@@ -68,14 +68,15 @@ private:
 };
 
 /// Wakes the thread that moves bytes, so that it polls all sockets again.
-/// Requires the lock.
+/// Requires the mesh's lock.
 void Mesh::wake() {
   if (mover != std::this_thread::get_id())
     signal(wakeUp);
 }
 
-/// Runs callbacks. Requires that the lock is not held. Threads in waitUntil are
-/// woken afterwards, because a callback may make their condition true.
+/// Runs callbacks. Requires that the caller does not hold the mesh's lock. Then
+/// wakes the threads in waitUntil, because a callback may make their condition
+/// true.
 void Mesh::callBack(const Done &done) {
   if (done.empty())
     return;
@@ -110,7 +111,7 @@ void Mesh::wait(const SharedMeshOperation &operation, milliseconds timeout) {
         " bytes at the other end, got " + std::to_string(operation->other));
 }
 
-/// Requires the lock.
+/// Requires the mesh's lock.
 void Mesh::throwIfAborted() const {
   if (aborted)
     throw WaitError(WaitError::Reason::Aborted, "aborted: " + *aborted);
@@ -150,15 +151,15 @@ void Mesh::abort(const std::string &reason) {
 }
 
 /// Whether to poll for credits. If no message waits for a credit, credits are
-/// read with the next message: waking up for each would take time from the
-/// computation. When the rank is aborted or leaves, all credits must be read.
-/// Otherwise closing the socket would reset the connection, and the last
-/// messages would be lost.
+/// read when the rank sends its next message: to wake up for each credit would
+/// take time from the computation. When the rank is aborted or leaves, all
+/// credits must be read. Otherwise closing the socket would reset the
+/// connection, and the last messages would be lost.
 bool Mesh::wantsCredits(const Outgoing &connection) const {
   return connection.waiting > 0 || aborted || isLeaving;
 }
 
-/// The file descriptors on which the thread that moves bytes sleeps.
+/// The file descriptors that the thread that moves bytes polls.
 std::vector<pollfd> Mesh::polled() const {
   std::vector<pollfd> all = {{wakeUp.fd(), POLLIN, 0}};
   if (std::chrono::steady_clock::now() >= nextAccept)
@@ -182,9 +183,10 @@ std::vector<pollfd> Mesh::polled() const {
   return all;
 }
 
-/// Moves the bytes that poll `found`, runs the callbacks of completed
-/// operations, and then publishes departures. Called by the thread that has the
-/// MoverRole, with the lock, which is released during the callbacks.
+/// Moves bytes of the sockets that are ready in `found`, the result of poll.
+/// Runs the callbacks of completed operations, and then adds departed ranks to
+/// `gone`. The caller must have the MoverRole and the lock. The lock is
+/// released during the callbacks.
 void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
   auto isReady = [&](const Socket &socket) {
     return std::ranges::any_of(found, [&](const pollfd &each) {
@@ -217,7 +219,7 @@ void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
     call();
   lock.lock();
   for (Departure &each : left)
-    // Each rank departs once; the first reason counts.
+    // A rank may be in `left` several times. Only its first reason is used.
     if (gone.emplace(each.peer, each.how).second && each.isLoss)
       unreported.push_back(std::move(each));
   changed.notify_all();
@@ -231,14 +233,14 @@ void Mesh::run() {
     while (runOnce(flushing))
       ;
   } catch (const std::exception &error) {
-    // Tell the other ranks on the mesh's thread: no other thread can.
+    // Report this rank as lost, so that `onLost` tells the other ranks. No
+    // other thread learns of this exception.
     onLost(peerTable.rank,
            std::string("cannot move messages: ") + error.what());
   }
 }
 
-/// One iteration of the mesh's own thread. Returns false if this rank may
-/// leave.
+/// One iteration of the mesh's own thread. Returns false if the thread may end.
 bool Mesh::runOnce(std::optional<Deadline> &flushing) {
   std::vector<Departure> told;
   {
@@ -266,10 +268,10 @@ bool Mesh::runOnce(std::optional<Deadline> &flushing) {
   return true;
 }
 
-/// Sends a goodbye to each rank after its last message. Returns whether all
-/// ranks have closed their connections, or enough time has passed. A connection
-/// closed with unread credits would be reset, and messages in flight would be
-/// lost. Data messages without a credit are dropped.
+/// Sends a goodbye to each rank, after all other messages to it. Returns true
+/// when all ranks have closed their connections or 2 s have passed. If this
+/// rank closed a connection with unread credits, the kernel would reset it, and
+/// messages in flight would be lost. Drops data messages without a credit.
 bool Mesh::mayLeave(std::optional<Deadline> &flushing) {
   constexpr milliseconds kFlushing = 2s;
   if (!flushing)

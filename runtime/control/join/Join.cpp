@@ -96,7 +96,7 @@ std::vector<PeerInfo::Process> JoinedJob::hostProcesses() const {
 std::string JoinedJob::claimName() const {
   if (!state->peerInfo)
     return {};
-  // No other process of the host has this port, because the process keeps its
+  // No other process of the host uses this port, because the process keeps its
   // listener open until it ends.
   const uint32_t lowest = state->peerInfo->hostRanks().front();
   return "ranks of port " +

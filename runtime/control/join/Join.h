@@ -19,51 +19,54 @@ enum class JobTransport { Mpi, Tcp };
 
 struct JoinOptions {
   JobTransport transport = JobTransport::Tcp;
-  /// Used without MPI only: the address at which ranks find each other, and
-  /// this rank's number.
+  /// Used without MPI only: the address of the store at which ranks find each
+  /// other, this rank's number, and the number of ranks.
   StoreAddress store = {};
   uint32_t rank = 0, ranks = 1;
-  /// Used with MPI only: allows a separate thread that moves messages.
+  /// Used with MPI only: allows that a second thread moves messages.
   bool allowProgressThread = false;
 };
 
-/// This process as a rank of a job, independent of its launcher. Create only
-/// one in a process.
+/// This process as a rank of a job, with any launcher. Create only one object
+/// in a process.
 class JoinedJob {
 public:
-  /// Starts MPI if `options` asks for it. Throws std::runtime_error if MPI does
-  /// not start or is not part of this build.
+  /// Starts MPI if `options.transport` is Mpi. Throws std::runtime_error if MPI
+  /// does not start or is not part of this build.
   explicit JoinedJob(const JoinOptions &options);
-  /// With MPI, waits until all ranks leave. After a failure end the process
-  /// with _exit instead, because the other ranks may never leave.
+  /// With MPI, waits until all ranks destroy their objects. After a failure,
+  /// end the process with _exit instead, because the other ranks may never do
+  /// this.
   ~JoinedJob();
   JoinedJob(const JoinedJob &) = delete;
   JoinedJob &operator=(const JoinedJob &) = delete;
 
   uint32_t rank() const;
   uint32_t ranks() const;
-  /// Whether a thread may move messages while this rank computes. With MPI this
-  /// depends on the thread level that MPI provides.
+  /// Whether a second thread may move messages while this rank computes. With
+  /// MPI this depends on the thread level that MPI provides.
   bool allowsProgressThread() const;
 
-  /// Finds the other ranks. Throws std::runtime_error if some do not come
-  /// before `timeout` or cannot be reached. The exchange over MPI has no
-  /// timeout, so the caller needs a Watchdog. Call it once.
+  /// Finds the other ranks and connects to them. Throws std::runtime_error if
+  /// some ranks do not publish their addresses before `timeout` passes or
+  /// cannot be reached. The exchange of addresses over MPI has no timeout, so
+  /// the caller needs a Watchdog. Call it once.
   void connect(std::chrono::milliseconds timeout,
                const LongWaitHandler &onLongWait = {});
 
-  /// The processes of the other known ranks of this host, and a name for
-  /// claimSocketName that only the ranks of this host share. Both are empty
-  /// before `connect` has exchanged the addresses.
+  /// hostProcesses: the processes of the other ranks of this host, as far as
+  /// they are known. claimName: a name for claimSocketName that only the ranks
+  /// of this job on this host use. Both are empty before `connect` has
+  /// exchanged the addresses.
   std::vector<PeerInfo::Process> hostProcesses() const;
   std::string claimName() const;
 
   /// The following functions require a successful `connect`.
   std::vector<uint32_t> hostRanks() const;
   Control &control();
-  /// Makes the channels. Over MPI, `progressThread` moves messages on a
-  /// separate thread, and `transportAllReduce` leaves sums to MPI_Iallreduce. A
-  /// collective call, made once by all ranks.
+  /// Makes the channels. This is a collective call, made once by all ranks.
+  /// Over MPI, `progressThread` moves messages on a separate thread, and
+  /// `transportAllReduce` uses MPI_Iallreduce for sums.
   std::unique_ptr<Channels> makeChannels(bool progressThread,
                                          bool transportAllReduce);
 

@@ -17,12 +17,12 @@ using namespace chimera::runtime::tcp;
 using std::chrono::milliseconds;
 
 namespace {
-/// How long to wait for the other accounts. mpirun kills one second after its
-/// SIGTERM.
+/// The time to wait for the other accounts. It is short because mpirun kills
+/// the ranks one second after its SIGTERM.
 constexpr milliseconds kGather(600);
-/// How long to wait for the answer, and for a connection to the writing rank.
+/// The times to wait for the answer, and for a connection to the writing rank.
 constexpr milliseconds kPatience(900), kReach(300);
-/// How often to check whether the writing rank is lost.
+/// The time between two checks whether the writing rank is lost.
 constexpr milliseconds kLook(20);
 constexpr uint64_t kMostBytes = uint64_t(64) << 20;
 } // namespace
@@ -96,9 +96,9 @@ void Accounts::write() {
       given = Answer::Written;
     }
   }
-  // Answer this host after all others, and this rank as the very last. After an
-  // answer to this host, this process may be ended before it has answered the
-  // others.
+  // Answer the ranks of this host after all others, and this rank last. After
+  // an answer to this host, this process may be ended, so the other hosts must
+  // have their answers before.
   std::ranges::stable_partition(from, [this](uint32_t rank) {
     return leaders[rank] != leaders[mesh.rank()];
   });
@@ -124,7 +124,8 @@ void Accounts::answer(uint32_t to, Answer given) {
   }
 }
 
-/// Returns false if the writing rank cannot be reached.
+/// Sends the account of this host to writingRanks[writer]. Returns false if
+/// this rank cannot be reached.
 bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
   uint32_t to = writingRanks[writer];
   if (to == mesh.rank()) {
@@ -155,8 +156,9 @@ bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
 bool Accounts::submitAccount(ConstBytes account, uint32_t ranks) {
   if (writingRanks.size() < 2)
     return false;
-  // Rank 0 is the first writer. All ranks watch it, so its loss is known here.
-  // If it ends only now, the loop below uses the second writer.
+  // writingRanks[0] is rank 0. All ranks watch rank 0, so this rank knows if
+  // rank 0 is lost. If rank 0 ends after this line, the loop continues with the
+  // second writing rank.
   size_t writer = mesh.hasLost(writingRanks[0]) ? 1 : 0;
   for (; writer < writingRanks.size() && send(writer, account, ranks);
        ++writer) {

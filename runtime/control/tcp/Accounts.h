@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// At the end of a failed run, one process of each host gives its host's report
-// (an account) to the writing rank. That rank waits a moment for the accounts
-// of the other hosts, writes all of them as one report, and answers each host.
-// The writing rank is the lowest rank of the first host. If that rank is lost,
-// the lowest rank of the second host writes.
+// At the end of a failed run, one process of each host gives an account (the
+// report of its host) to the writing rank. The writing rank waits a moment for
+// the accounts of the other hosts, writes all accounts as one report, and
+// answers each host. The writing rank is the lowest rank of the first host. If
+// this rank is lost, the lowest rank of the second host writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +25,9 @@ namespace chimera::runtime::tcp {
 
 class Accounts {
 public:
-  /// Stores `mesh` but does not use it yet: the mesh is constructed later and
-  /// destroyed earlier than this object. Use this object only between `listen`
-  /// and `close`.
+  /// Stores `mesh` but does not use it yet: the mesh is constructed after this
+  /// object and destroyed before it. Use this object only between `listen` and
+  /// `close`.
   Accounts(Mesh &mesh, const PeerTable &peerTable);
   void listen();
   void close();
@@ -36,7 +36,7 @@ public:
   void setWriter(Control::ReportWriter next);
 
 private:
-  /// An account that another rank sends.
+  /// An account that arrives from another rank.
   struct Incoming {
     struct Head {
       uint64_t bytes, ranks;
@@ -63,8 +63,8 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::vector<std::byte>> accounts;
-  std::vector<uint32_t> from; ///< who sent each account
-  uint64_t known = 0;         ///< how many ranks the accounts cover
+  std::vector<uint32_t> from; ///< the sender of each account
+  uint64_t known = 0;         ///< number of ranks that the accounts describe
   bool isClosed = false;
   Answer answered = Answer::None;
   std::array<uint64_t, 2> words{}; ///< buffers for answers of `writingRanks`

@@ -26,7 +26,8 @@ constexpr size_t kAbortMessageBytes = 512;
 } // namespace
 
 struct TcpControl::State {
-  /// The bytes sent to another rank that it has not yet acknowledged.
+  /// Counts the bytes that this rank has sent to another rank and that the
+  /// other rank has not acknowledged.
   struct Unread {
     std::atomic<uint64_t> bytes{0};
     uint64_t received = 0; ///< buffer for the next acknowledgement
@@ -38,8 +39,8 @@ struct TcpControl::State {
         abortMessages(peerTable.addresses.size()), accounts(mesh, peerTable),
         mesh(peerTable, std::move(listener), silence,
              [this](uint32_t rank, const std::string &how) {
-               // All ranks notice the loss of rank 0. Not all notice the loss
-               // of another rank, so announce it.
+               // All ranks notice the loss of rank 0. Only some ranks notice
+               // the loss of another rank, so announce it.
                announceAbort("rank " + std::to_string(rank) + " " + how);
              }) {}
 
@@ -67,9 +68,9 @@ struct TcpControl::State {
                  });
   }
 
-  /// Ends the waits of this rank. Rank 0 tells all ranks; every other rank
-  /// tells rank 0, which tells the rest. Does not wait for ranks that are not
-  /// connected: when they connect, they find that this rank has left.
+  /// Ends the waits of this rank. Rank 0 tells all ranks. Any other rank tells
+  /// rank 0, which tells the rest. Ranks that are not connected are not told:
+  /// when they connect, they find that this rank has left.
   void announceAbort(const std::string &reason) {
     if (hasAnnounced.exchange(true))
       return;
@@ -81,7 +82,7 @@ struct TcpControl::State {
         if (mesh.hasReached(rank))
           sendCopy(rank, Streams::kAbort, text);
       } catch (const std::runtime_error &) {
-        // This is the rank that is lost.
+        // `rank` is lost, so it needs no message.
       }
     mesh.abort(reason);
     aborted.notify(reason);
@@ -97,8 +98,8 @@ struct TcpControl::State {
   AbortNotifier aborted;
   std::atomic<bool> hasAnnounced{false};
   std::vector<Unread> unread; ///< by rank
-  std::vector<std::array<std::byte, kAbortMessageBytes>>
-      abortMessages; ///< by rank
+  /// The buffers for abort messages, by rank.
+  std::vector<std::array<std::byte, kAbortMessageBytes>> abortMessages;
   Accounts accounts;
   Mesh mesh; // last: its thread uses the other members
 };
@@ -169,8 +170,8 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
 }
 
 void TcpControl::watch(const std::vector<uint32_t> &peers) {
-  // Links inside a host are not watched: they do not break, and the watchers of
-  // the host see more.
+  // Links inside a host are not watched: they do not break, and the watcher
+  // threads of the host (watch/Watcher.h) notice more failures.
   const std::vector<uint32_t> &leaders = state->leaders;
   for (uint32_t peer : peers)
     if (!leaders.empty() && leaders[peer] != leaders[rank()])

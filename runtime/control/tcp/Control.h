@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every rank watches its connection to rank 0, and rank 0 watches all. So rank
-// 0 notices within moments that a process has ended on any host, and within the
-// timeout that a process is stopped or unreachable. It tells all other ranks.
-// Two ranks of different hosts that exchange messages in the program also watch
-// each other, so a broken link between them is noticed.
+// Every rank watches its connection to rank 0, and rank 0 watches the
+// connections to all ranks. If a process ends on any host, rank 0 notices this
+// within moments. If a process is stopped or unreachable, rank 0 notices this
+// within the timeout. Rank 0 tells all other ranks. Two ranks of different
+// hosts that exchange messages in the program also watch each other, so they
+// notice a broken link between them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +22,10 @@
 
 namespace chimera::runtime {
 
-/// The connections and the control of a rank. Another rank may be silent for at
-/// most `silence`. The constructor throws std::runtime_error if rank 0 cannot
-/// be reached (at rank 0: if any rank cannot be reached). No rank may leave
-/// before all ranks have connected.
+/// The control of a rank over TCP. It owns the connections of the rank. Another
+/// rank may be silent for at most `silence`. The constructor throws
+/// std::runtime_error if rank 0 cannot be reached (at rank 0: if any rank
+/// cannot be reached). Destroy the object only after all ranks have connected.
 class TcpControl final : public Control {
 public:
   TcpControl(const tcp::PeerTable &peerTable, Listener listener,

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each rank publishes its host and the address where it listens. The text is
-// exchanged through a store that all ranks can reach, or through MPI.
+// Each rank publishes an entry: its host and the address where it listens. The
+// entries are exchanged through a store that all ranks can reach, or through
+// MPI.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,16 +20,16 @@
 
 namespace chimera::runtime {
 
-/// The data that a rank sends to the others. Its text form is one line.
+/// The entry that a rank sends to the other ranks. Its text form is one line.
 struct PeerEntry {
   std::string host; ///< equal for the ranks of one host or one container
   tcp::Address address;
   uint64_t secret = 0; ///< identifies the process, see tcp::PeerTable
-  int32_t pid = 0;     ///< of its process, valid in `pidNamespace`
+  int32_t pid = 0;     ///< process ID, valid in `pidNamespace`
   uint64_t pidNamespace = 0;
 
   /// The entry of this process, which listens on `port`. `reachable` is a host
-  /// that all ranks reach, or empty.
+  /// that all ranks can reach, or empty.
   static PeerEntry own(uint16_t port, const std::string &reachable);
 
   std::string text() const;
@@ -36,7 +37,7 @@ struct PeerEntry {
   static PeerEntry parse(const std::string &text);
 };
 
-/// The data that a rank has about all ranks after the exchange.
+/// The entries of all ranks, as a rank has them after the exchange.
 struct PeerInfo {
   PeerInfo(uint32_t rank, const std::vector<std::string> &entries);
 
@@ -59,28 +60,29 @@ struct PeerInfo {
 struct StoreAddress {
   std::string host;
   uint16_t port = 0;
-  bool isServed = false; ///< true: the launcher serves it; false: rank 0 does
+  bool isServed = false; ///< whether the launcher, not rank 0, serves the store
   std::string prefix;    ///< of the keys, for a store that serves several runs
 };
 
-/// Called once, if a wait is long, with a text that says what the rank waits
-/// for.
+/// Called once if a wait takes longer than some seconds. `what` says for what
+/// the rank waits.
 using LongWaitHandler = std::function<void(const std::string &what)>;
 
 /// Publishes `own` in the store and returns the entries of all ranks, in rank
-/// order. Rank 0 serves the store until its process ends. Throws
-/// std::runtime_error if
-/// - some ranks do not come before `timeout` (rank 0 names them),
-/// - a rank says that it does not come (reportFailureAtStore), or
-/// - another process already is this rank.
+/// order. Rank 0 serves the store until its process ends, unless the launcher
+/// serves it. Throws std::runtime_error if
+/// - some ranks do not publish their entries before `timeout` passes (rank 0
+///   names them),
+/// - a rank has called reportFailureAtStore, or
+/// - another process has already published an entry of this rank.
 std::vector<std::string>
 exchangeAtStore(const StoreAddress &store, uint32_t rank, uint32_t ranks,
                 const std::string &own, std::chrono::milliseconds timeout,
                 const LongWaitHandler &onLongWait = {});
 
-/// Tells the ranks that wait at the store, now or later, that this rank does
-/// not come, and why. Takes a few seconds at most. Throws std::exception if
-/// nobody serves the store.
+/// Makes the ranks that wait at the store, now or later, fail. Their error says
+/// that this rank failed, with `reason`. Takes a few seconds at most. Throws
+/// std::exception if nobody serves the store.
 void reportFailureAtStore(const StoreAddress &store, uint32_t rank,
                           const std::string &reason);
 

@@ -28,8 +28,8 @@ std::vector<uint8_t> bytesOf(const std::string &text) {
   return {text.begin(), text.end()};
 }
 
-/// Whether this process may open another file. LibTorch's store does not report
-/// that it could not accept a connection for lack of files.
+/// Whether this process may open another file. LibTorch's store accepts no
+/// connection if the process has too many open files, and does not report this.
 bool mayOpenMore() {
   const Socket one(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   return one || errno != EMFILE;
@@ -60,7 +60,7 @@ std::string nameOf(const StoreAddress &address) {
 class Notice {
 public:
   explicit Notice(const LongWaitHandler &tell) : tell(tell) {}
-  /// `what` returns the text about the wait.
+  /// `what` returns the text that the user's function gets.
   template <typename What> void tellIfDue(const What &what) {
     constexpr std::chrono::seconds kLong(5);
     if (!tell || std::chrono::steady_clock::now() - begin < kLong)
@@ -74,9 +74,9 @@ private:
       std::chrono::steady_clock::now();
 };
 
-/// Waits until the host name has an address and, unless this rank serves the
-/// store, until somebody listens there. LibTorch's own wait has worse error
-/// messages and may exceed its timeout.
+/// Waits until the host name has an address. If this rank does not serve the
+/// store, also waits until a process listens at `address`. LibTorch's own wait
+/// has worse error messages and may exceed its timeout.
 void awaitHost(const StoreAddress &address, bool isServer,
                std::chrono::milliseconds timeout, Notice &notice) {
   constexpr std::chrono::milliseconds kTry(500), kPause(100);
@@ -101,15 +101,15 @@ void awaitHost(const StoreAddress &address, bool isServer,
     }
 }
 
-/// Another rank has said that it does not come.
+/// The error if another rank has reported its failure at the store.
 class PeerFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The keys and values in the store where ranks meet.
+/// The keys and values in the store where ranks find each other.
 class Store {
 public:
-  /// Throws std::runtime_error.
+  /// Connects to the store, or serves it. Throws std::runtime_error.
   Store(const StoreAddress &address, uint32_t rank,
         std::chrono::milliseconds timeout, Notice &notice)
       : address(address), isServer(rank == 0 && !address.isServed) {
@@ -128,8 +128,8 @@ public:
     });
     awaitHost(address, isServer, timeout, notice);
     store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
-    // Other ranks may read the store after this rank has left this function, so
-    // it is kept until the process ends.
+    // Other ranks may read the store after this rank has read it, so keep the
+    // store until the process ends.
     static c10::intrusive_ptr<c10d::TCPStore> served;
     if (isServer)
       served = store;
@@ -149,14 +149,14 @@ public:
     return store->compareSet(key, {}, bytesOf(text)) == bytesOf(text);
   }
 
-  /// Tells the reason to all ranks that wait here, now or later. Does nothing
-  /// if there is a reason already.
+  /// Makes all ranks that wait here, now or later, fail with `reason`. Has no
+  /// effect if a reason is set already.
   void reportFailure(const std::string &reason) {
     constexpr std::chrono::seconds kHeard(2);
     setFirst(declined(), reason);
-    // Keep the store for a moment. It ends with this process, and the other
-    // ranks read it several times a second, so they see the reason in this
-    // time.
+    // Keep the store for a moment, because it ends with this process. The other
+    // ranks read the store several times a second, so they see the reason
+    // before this process ends.
     if (isServer)
       std::this_thread::sleep_for(kHeard);
   }
@@ -228,7 +228,7 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   };
   try {
     if (rank != 0) {
-      // Rank 0 names the missing ranks.
+      // This rank cannot name the missing ranks; rank 0 does.
       if (!store->await({store->all()}, timeout, notice, [&] {
             return "still waiting at " + where + " for the other ranks";
           }))

@@ -15,8 +15,8 @@ using namespace chimera::runtime;
 void cuda::expect(cudaError_t error, const char *call) {
   if (error == cudaSuccess)
     return;
-  // Clears the error. Otherwise the next caller that asks for the last error
-  // would get this one.
+  // Clear the error. Otherwise the next call of cudaGetLastError would return
+  // this error.
   (void)cudaGetLastError();
   std::string message = std::string(call) + ": " + cudaGetErrorString(error) +
                         " (" + cudaGetErrorName(error) + ")";

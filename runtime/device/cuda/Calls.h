@@ -15,7 +15,7 @@
 
 namespace chimera::runtime::cuda {
 
-/// The memory of a GPU, or host memory for a GPU, is exhausted.
+/// The error if the memory of a GPU, or pinned host memory, is exhausted.
 class OutOfMemory : public std::bad_alloc {
 public:
   explicit OutOfMemory(std::string message) : message(std::move(message)) {}
@@ -26,8 +26,8 @@ private:
 };
 
 /// Throws OutOfMemory or std::runtime_error unless `error` is cudaSuccess. The
-/// message has `call` and CUDA's description. CUDA is asynchronous, so the
-/// failure may belong to an earlier call.
+/// message has `call` and CUDA's description. CUDA is asynchronous, so an
+/// earlier call may have caused the failure.
 void expect(cudaError_t error, const char *call);
 
 } // namespace chimera::runtime::cuda

@@ -88,7 +88,7 @@ CudaDevice::~CudaDevice() {
       return cudaStreamQuery(stream) != cudaErrorNotReady;
     });
   };
-  // If a stream is still in use, nothing is freed: the process is about to end.
+  // If a stream is still in use, free nothing: the process is about to end.
   if (!becomesTrueWithin(kPatience, isDone))
     return;
   for (cudaStream_t stream : keptStreams)
@@ -159,8 +159,8 @@ void CudaDevice::free(std::byte *address) noexcept {
     return;
   Memory taken = found->second;
   memory.erase(found);
-  // Do not free memory after a failure, because freeing waits for the
-  // operations on the device.
+  // Do not free memory after a failure: to free memory waits for the operations
+  // on the device.
   if (hasFailed || std::uncaught_exceptions() > 0)
     keptMemory.push_back(taken);
   else
@@ -296,7 +296,7 @@ void CudaQueue::finish() noexcept {
     (void)cudaStreamDestroy(own);
     return;
   }
-  // Waits until no host work runs. Work that has not begun sees the failure and
+  // Wait until no host work runs. Work that has not begun sees the failure and
   // does nothing.
   std::lock_guard none(device.working);
   device.keptStreams.push_back(own);

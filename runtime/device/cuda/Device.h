@@ -6,12 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A GPU that is used through CUDA. A queue is a CUDA stream. Events are CUDA
-// events from a pool. Loads go through a ring of pinned memory. So the only
-// calls that block the host are waitFor, readBack, and a load while the ring is
-// full.
+// events from a pool. Loads use a ring of pinned memory. So the only calls that
+// block the host are waitFor, readBack, and a load while the ring is full.
 //
-// A failed operation is reported by a later call. After that, every call of the
-// device throws. The same is true after a wait of the host has timed out.
+// A failed operation is reported by a later call. After a failure, or after a
+// wait of the host has timed out, every call of the device throws.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,13 +34,13 @@ namespace chimera::runtime::cuda {
 struct DeviceOptions {
   /// The number of the GPU, from 0 to deviceCount() - 1.
   int ordinal = 0;
-  /// The name of the user of the GPU, for messages.
+  /// The name of the GPU's user for messages, such as "rank 3".
   std::string user = {};
   /// Whether stages compute on the host, as exact and synthetic stages do. Then
   /// all memory is pinned host memory, which a GPU can access too.
   bool worksOnHost = false;
-  /// Called before work, with the stream on which the work must run. The result
-  /// is destroyed after the work. Some libraries need this to use the right
+  /// Called before work, with the stream on which the work must run. The work
+  /// runs while the result lives. Some libraries need this to use the right
   /// stream.
   std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};
 };
@@ -83,8 +82,8 @@ public:
   const Kernels &kernels() const { return ownKernels; }
   /// Makes this GPU the current one of the calling thread.
   void use() const;
-  /// Records a point of a stream of this device. The stream need not belong to
-  /// a queue.
+  /// Records an event at the current end of `stream`, which need not belong to
+  /// a queue. `queue` is the queue number of the event (newQueue).
   Event record(cudaStream_t stream, uint32_t queue, bool timed = false);
   /// Makes later operations of the stream wait for the event.
   void wait(cudaStream_t stream, const Event &event);
@@ -112,12 +111,13 @@ private:
   Block take(uint64_t bytes, uint64_t alignment, bool onHost);
 
   std::unordered_map<std::byte *, Memory> memory;
-  /// Memory and streams that must not be freed yet. After a failure, operations
-  /// on the device may wait for ranks that never come, until the channels have
-  /// ended. Freeing something would wait for these operations.
+  /// Memory and streams that must not be freed before the destructor. After a
+  /// failure, operations on the device may wait for ranks that never post their
+  /// part, until the channels are destroyed. To free memory or a stream would
+  /// wait for these operations.
   std::vector<Memory> keptMemory;
   std::vector<cudaStream_t> keptStreams;
-  const uint64_t freeAtOpen; ///< bytes, free for any process
+  const uint64_t freeAtOpen; ///< free bytes of the GPU when it was opened
   uint32_t ranks = 1;
   uint32_t queues = 0;
   uint64_t position = 0;
@@ -132,12 +132,12 @@ private:
 };
 
 /// A queue of a CudaDevice. The destructor waits for the queue's operations,
-/// unless the device has failed. Destruction while an exception is thrown
-/// counts as a failure of the device.
+/// unless the device has failed. If the destructor runs while an exception
+/// propagates, it marks the device as failed.
 class CudaQueue final : public Queue {
 public:
-  /// `isMain`: whether instructions run on this queue, so that its events are
-  /// reported to a listener.
+  /// `isMain`: whether instructions run on this queue. Then its events are
+  /// reported to the device's listener.
   explicit CudaQueue(CudaDevice &device, bool isMain = false);
   ~CudaQueue() override;
 
@@ -167,8 +167,7 @@ private:
   LoadRing ring;
 };
 
-/// The kernels and the stream for the work that the calling thread is
-/// executing.
+/// The kernels and the stream of the work that the calling thread executes.
 struct LaunchContext {
   const Kernels &kernels;
   cudaStream_t stream;

@@ -14,15 +14,17 @@
 
 namespace chimera::runtime::cuda {
 
-/// A pool of CUDA events, because to create an event costs more than to record
-/// one. Any thread may use a pool. Events may be dropped after the pool.
+/// A pool of CUDA events. They are reused, because to create an event costs
+/// more than to record it. Any thread may use a pool. Events may live longer
+/// than the pool.
 class EventPool {
 public:
-  /// Events of the GPU `ordinal`. If `timed`, they record the time at which
-  /// they pass, which costs the GPU more.
+  /// A pool of events of the GPU `ordinal`. If `timed`, they record the time at
+  /// which they pass, which costs the GPU more.
   explicit EventPool(int ordinal, bool timed = false);
 
-  /// An event for exclusive use until its last copy is dropped.
+  /// Returns an event that nobody else uses. It returns to the pool when its
+  /// last copy is dropped.
   std::shared_ptr<CUevent_st> take();
 
 private:

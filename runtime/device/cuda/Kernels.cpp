@@ -22,7 +22,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::cuda;
 
 namespace {
-// The number of blocks on a multiprocessor: enough to fill it.
+// This number of blocks keeps a multiprocessor busy.
 constexpr unsigned kBlocksOnProcessor = 8;
 
 constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {

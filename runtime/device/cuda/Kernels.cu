@@ -10,7 +10,7 @@
 // uses no shared-memory variables. Multiplications and additions are not
 // contracted (--fmad=false), so the results are the same bits as on the host.
 //
-// Every kernel accepts a grid of any size. Kernels.h documents them.
+// Every kernel accepts a grid of any size. Kernels.h documents the kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +26,9 @@ struct Summands {
   int count;
 };
 
-/// Consecutive runs of elements, from `begin` on. The weights of a run all
-/// decay, or none of them does. The limit keeps the struct small enough for a
-/// kernel's arguments.
+/// A range of elements from `begin` on, split into consecutive runs. `end` has
+/// the end of each run. In a run, either all weights decay or none of them
+/// does. The limit keeps the struct small enough for a kernel's arguments.
 constexpr int kMaxRuns = 256;
 struct Runs {
   Count begin;
@@ -37,7 +37,8 @@ struct Runs {
   int count;
 };
 
-/// The factors of AdamW. `keep` is for weights that decay; for others it is 1.
+/// The factors of AdamW. `keep` is for weights that decay; for other weights
+/// the factor is 1.
 template <typename T> struct Factors {
   T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
 };
@@ -48,8 +49,8 @@ __device__ Count firstElement() {
 }
 __device__ Count stride() { return Count(gridDim.x) * blockDim.x; }
 
-/// Loads an element from an address of any alignment. Only `bytes` bytes of it
-/// exist.
+/// Loads an element from an address of any alignment. Reads only `bytes` bytes;
+/// the other bytes of the element are 0.
 template <typename T> __device__ T loadElement(const Byte *at, int bytes) {
   if (bytes == sizeof(T) && Count(at) % sizeof(T) == 0)
     return *reinterpret_cast<const T *>(at);
@@ -96,8 +97,8 @@ __device__ void scale(Byte *elements, Count count, double factor) {
   }
 }
 
-/// Handles four elements of each array at a time, so that enough reads are in
-/// flight. Requires arrays that are aligned for T.
+/// Each thread handles four elements of each array at a time, so that enough
+/// reads are in flight. Requires arrays that are aligned for T.
 template <typename T>
 __device__ void adamW(const Factors<T> &f, const Runs &runs,
                       const T *gradientSum, T *weights, T *average,
@@ -176,8 +177,8 @@ extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
 }
 
-/// The same as keepElements of Philox.h. A thread computes the four numbers of
-/// a counter.
+/// Does the same as keepElements of Philox.h. A thread computes the four random
+/// numbers that Philox makes from one counter.
 extern "C" __global__ void chimeraKeepElements(Count least, Count key,
                                                Count first, Count count,
                                                bool *kept) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Launches the kernels of Kernels.cu on a stream. Their results are the same
-// bits as those of the host's functions.
+// Launches the kernels of Kernels.cu on a stream. Their results are
+// bit-identical to those of the host's functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ public:
              double factor) const;
   static constexpr size_t kMaxSummands = 256;
 
-  /// The kernels, with their names in Kernels.cu without the prefix.
+  /// The kernels, with their names in Kernels.cu without the prefix "chimera".
   struct Loaded {
     cudaKernel_t FoldFloat, FoldDouble, FoldInteger, ScaleFloat, ScaleDouble,
         AdamWFloat, AdamWDouble, KeepElements;
@@ -66,10 +66,10 @@ private:
   static Loaded load(int capability);
 
   Loaded loaded;
-  unsigned mostBlocks; ///< blocks of one launch, at most
+  unsigned mostBlocks; ///< the largest number of blocks of a launch
 };
 
-/// A number of elements in the type that Kernels.cu uses.
+/// Converts a number of elements to the type that Kernels.cu uses.
 template <typename Number> unsigned long long counted(Number number) {
   return static_cast<unsigned long long>(number);
 }

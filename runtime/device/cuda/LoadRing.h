@@ -17,7 +17,7 @@ namespace chimera::runtime::cuda {
 /// A ring of pinned host memory for loads. A copy from memory that is not
 /// pinned would block the host. To allocate pinned memory during communication
 /// can block until the communication ends, which may be never. So the ring is
-/// allocated before.
+/// allocated before any communication.
 class LoadRing {
 public:
   explicit LoadRing(Device &device) : device(device) {}
@@ -27,7 +27,7 @@ public:
   void expect(uint64_t count, uint64_t bytes);
 
   /// Memory for one load. If the ring is full, blocks until earlier loads have
-  /// passed.
+  /// ended.
   Bytes allocate(uint64_t bytes);
   /// Keeps the memory of the last `allocate` in use until `event` has passed.
   void releaseAfter(Event event);
@@ -40,7 +40,7 @@ private:
 
   struct Load {
     uint64_t begin, end; ///< offsets in the ring
-    Event passed;
+    Event passed;        ///< the point after the copy to the device
   };
 
   Device &device;

@@ -50,8 +50,9 @@ void Progress::look() {
   }
 }
 
-/// Waits until the first point has passed. Returns false if the thread must
-/// end: after a failure, or because this object ends.
+/// Reports the instruction of `point`, the first point, and waits until this
+/// point has passed. Returns false if the thread must end: after a failure, or
+/// when this object is destroyed.
 bool Progress::lookAt(Point point, std::unique_lock<std::mutex> &lock) {
   lock.unlock();
   listener.onInstruction(point.step, point.instruction);

@@ -28,8 +28,8 @@ public:
            std::function<bool(const Event &)> isDone);
   ~Progress();
 
-  /// `event` is the point after the operations of the instruction. Requires
-  /// that events are added in the order in which they pass.
+  /// Adds the event after the operations of an instruction. Requires that
+  /// events are added in the order in which they pass.
   void add(uint64_t step, uint32_t instruction, Event event);
 
 private:
@@ -45,7 +45,7 @@ private:
   const std::function<bool(const Event &)> isDone;
   std::mutex mutex; ///< protects the members below
   std::condition_variable changed;
-  std::deque<Point> points; ///< not known to have passed
+  std::deque<Point> points; ///< that may not have passed; oldest first
   bool ends = false;
   std::thread thread;
 };

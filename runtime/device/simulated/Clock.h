@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Vector clocks (Fidge 1988, Mattern 1989). A thread is a queue, or an
-// operation of a channel while it is in flight. Its operations are numbered
-// from 1; these numbers are its epochs.
+// Vector clocks (Fidge 1988, Mattern 1989). In this folder, a thread is a
+// queue, or an operation of a channel while it is in flight. The operations of
+// a thread are numbered from 1; these numbers are epochs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@ struct Stamp {
   uint64_t epoch = 0;
 };
 
-/// A vector clock. For each thread, it has the number of the thread's
-/// operations that happened before the clock's point in time.
+/// A vector clock. It describes a point in time: for each thread, it has the
+/// number of the thread's operations that happened before this point.
 class Clock {
 public:
   uint64_t of(uint32_t thread) const {

@@ -18,7 +18,8 @@ namespace {
 /// bits are all equal.
 constexpr uint64_t kNowhere = uint64_t(1) << 63;
 constexpr unsigned kRankShift = 44;
-/// The gap between allocations, so that an overrun does not hit the next one.
+/// The gap between allocations, so that an overrun does not reach the next
+/// allocation.
 constexpr uint64_t kGap = 4096;
 constexpr int kGarbage = 0xA5; // as a float -2.9e-16, and not a small integer
 } // namespace
@@ -65,7 +66,8 @@ std::byte *Memory::find(ConstBytes bytes) {
   return allocation.bytes.get() + offset;
 }
 
-/// Splits cells at the ends of the bytes, and visits the cells between.
+/// Splits the cells at both ends of `bytes`, so that `bytes` consists of whole
+/// cells. Calls `visit` with each of these cells and its size.
 template <typename Visit> void Memory::eachCell(ConstBytes bytes, Visit visit) {
   uint64_t begin = 0;
   auto &cells = allocationOf(bytes, begin).cells;

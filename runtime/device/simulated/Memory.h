@@ -7,8 +7,9 @@
 //
 // The memory of one simulated device. Its addresses are not valid for a
 // processor, so a host that dereferences one faults immediately. The bytes are
-// in other memory, which only the simulation can find. For every byte, it
-// records whether it was ever written and which operations used it last.
+// stored elsewhere, and only the simulation can find them. For every byte, the
+// memory records whether it was ever written, and which operations used it
+// last.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@
 
 namespace chimera::runtime::simulated {
 
-/// Identifies an operation by its instruction and a name.
+/// Identifies an operation in reports, by its instruction and a name.
 struct Label {
   uint32_t rank = 0;
   uint64_t step = 0;
@@ -30,12 +31,13 @@ struct Label {
   const char *what = ""; ///< a string literal, for example "the receive"
 };
 
-/// Two unordered uses of the same memory, at least one of them a write; or a
-/// read of memory that nothing has written.
+/// Two uses of the same memory, at least one of them a write, neither of which
+/// happened before the other; or a read of memory that nothing has written.
 struct Violation {
   Label label;
   Access::Kind kind; ///< how the later use accessed the memory
-  /// The earlier use; none for a read of memory that nothing has written.
+  /// `other` is the earlier use. There is none if nothing has written the
+  /// memory.
   bool hasOther = false;
   Label other = {};
   bool otherWrites = false;
@@ -46,22 +48,24 @@ class Memory {
 public:
   explicit Memory(uint32_t rank);
 
-  /// Returns an address that is a multiple of `alignment` but not of twice
-  /// that. The memory contains garbage.
+  /// Allocates memory with garbage. The address is a multiple of `alignment`
+  /// but not of 2 * alignment, so that a program cannot rely on more.
   std::byte *allocate(uint64_t bytes, uint64_t alignment);
   void free(const std::byte *address);
 
-  /// The address of the actual bytes. Throws std::logic_error unless all of
-  /// them are in allocated memory.
+  /// The address at which the simulation stores `bytes`. Throws
+  /// std::logic_error unless all of them are in allocated memory.
   std::byte *find(ConstBytes bytes);
 
-  /// Records a use of memory by the operation `stamp`. `clock` has the
-  /// operations that happened before it. Adds violations to the list.
+  /// Records a use of memory by the operation with the stamp `stamp`. `clock`
+  /// has the operations that happened before this operation. Adds violations to
+  /// the list.
   void use(const Access &access, Stamp stamp, const Clock &clock,
            const Label &label, std::vector<Violation> &violations);
   /// Fills memory with garbage and marks it as never written.
   void poison(Bytes bytes);
-  /// Marks the bytes as written by the operation that used them last.
+  /// Marks the bytes as written. The operation that used them last has written
+  /// them.
   void setWritten(ConstBytes bytes);
 
 private:
@@ -69,17 +73,18 @@ private:
     Stamp stamp;
     Label label;
   };
-  /// Adjacent bytes with the same uses.
+  /// A range of bytes whose last uses are the same.
   struct Cell {
     uint64_t end = 0;
     bool isWritten = false;
-    std::vector<Use> writes; ///< the last one; empty if there is none
-    std::vector<Use> reads;  ///< since that write; no two are ordered
+    std::vector<Use> writes; ///< the last write; empty if there is none
+    /// The reads since the last write. None of them happened before another.
+    std::vector<Use> reads;
   };
   struct Allocation {
     uint64_t size;
     Block bytes;
-    std::map<uint64_t, Cell> cells; ///< by their beginning; cover all bytes
+    std::map<uint64_t, Cell> cells; ///< by their first byte; cover all bytes
   };
 
   Allocation &allocationOf(ConstBytes bytes, uint64_t &offset);

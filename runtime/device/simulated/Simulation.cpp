@@ -19,7 +19,8 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::simulated;
 
 namespace {
-/// Finds only bytes that the operation has declared.
+/// The address map of an operation. Throws if the operation has not declared
+/// the bytes.
 class DeclaredBytes final : public AddressMap {
 public:
   DeclaredBytes(Memory &memory, std::span<const Access> accesses)
@@ -41,7 +42,7 @@ private:
   std::span<const Access> accesses;
 };
 
-/// A copy of the bytes that an operation declared as read only.
+/// A copy of the bytes that an operation has declared as only read.
 std::vector<std::byte> readOnly(Memory &memory,
                                 std::span<const Access> accesses) {
   std::vector<std::byte> all;
@@ -66,8 +67,8 @@ Simulation::Simulation(const Options &options)
 }
 
 Simulation::~Simulation() {
-  // Operations and batches point to each other, so their cycles are broken
-  // here.
+  // Operations and batches have shared pointers to each other. Break these
+  // cycles.
   for (const SharedOperation &operation : operations) {
     operation->transfers.clear();
     operation->batch->operations.clear();
@@ -145,7 +146,7 @@ void Simulation::execute(QueueState &queue) {
   }
 }
 
-/// Called when one condition for the beginning of a batch is met.
+/// Called when one of the conditions of a batch is met.
 void Simulation::release(Batch &batch) {
   if (--batch.missing == 0)
     canBegin.insert(canBegin.end(), batch.operations.begin(),
@@ -157,9 +158,10 @@ void Simulation::release(const std::shared_ptr<Transfer> &transfer) {
     canMove.push_back(transfer);
 }
 
-/// A thread for a new operation whose clock is `clock`. The thread's last
-/// operation, if any, must have happened before the new one. Then a clock that
-/// includes the new operation includes the old one too.
+/// Chooses a thread for a new operation whose clock is `clock`: a spare one, or
+/// else a new one. The last operation of a spare thread must have happened
+/// before the new operation. Then a clock that includes the new operation
+/// includes the old operation, too.
 uint32_t Simulation::threadFor(const Clock &clock) {
   for (size_t i = 0; i < spare.size(); ++i)
     if (clock.knows({spare[i], epochs[spare[i]]})) {
@@ -188,8 +190,8 @@ void Simulation::begin(Operation &operation) {
   for (const Access &access : operation.accesses)
     memory.use(access, operation.stamp, clock, operation.label, violations);
   note(violations);
-  // A sum reads its contributions until it moves, so a buffer that it
-  // overwrites must not be poisoned.
+  // An all-reduce reads its contributions until it moves, and its sum may be
+  // one of them. So only receives poison their memory.
   bool reads =
       std::ranges::any_of(operation.accesses, [](const Access &access) {
         return access.kind != Access::Writes;

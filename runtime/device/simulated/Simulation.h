@@ -7,17 +7,17 @@
 //
 // The devices of all ranks and the transfers between them, in virtual time. An
 // operation that is put on a queue or posted happens later. The seed alone
-// decides which one happens next, so a seed determines a run. With some seeds,
-// the host, the queues or the communication of a rank are much slower than the
-// others.
+// decides which operation happens next, so a seed determines a run. With some
+// seeds, the host, the queues or the communication of a rank are much slower
+// than the others.
 //
 // For every seed, the simulation knows the happens-before relation. An
-// operation of a queue happens after the earlier operations of that queue, and
+// operation of a queue happens after the earlier operations of this queue, and
 // after the events and operations that the queue waited for. The simulation
 // reports two uses of the same memory, at least one of them a write, if neither
-// happened before the other. If a third use has overwritten the memory, later
-// uses are compared only with the third. It also reports reads of memory that
-// nothing has written.
+// happened before the other. A use is compared only with the last write of the
+// memory and with the reads since this write. The simulation also reports reads
+// of memory that nothing has written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +36,10 @@
 
 namespace chimera::runtime::simulated {
 
-/// The points at which the host orders operations. Programs can forget these.
+/// The ways in which a program orders operations. A wrong program may omit
+/// them.
 enum class Ordering {
-  After, ///< an operation begins after an event
+  After, ///< a posted operation begins after an event
   Wait,  ///< a queue waits for an event or an operation
   Host   ///< the host waits for an event
 };
@@ -46,37 +47,41 @@ enum class Ordering {
 struct Options {
   uint32_t ranks = 1;
   uint64_t seed = 0;
-  /// Whether one thread does everything. Then a wait of the host that nothing
-  /// can end is reported as an error immediately.
+  /// Whether one thread runs all hosts and the simulation. Then, if the host
+  /// waits and nothing else can happen, the wait fails immediately.
   bool oneThread = true;
-  /// The name of an instruction in reports.
+  /// Returns the name of an instruction for reports.
   std::function<std::string(const Label &)> describe = {};
-  /// For tests: the orderings that the simulation ignores.
+  /// For tests: returns whether the simulation ignores an ordering.
   std::function<bool(const Label &, Ordering)> ignores = {};
 };
 
 /// An operation that is posted and not put on a queue: an end of a message, or
-/// a member's part of an all-reduce. It begins after its event has passed and
-/// the conditions of its batch are met.
+/// a member's part of an all-reduce. It can begin when the conditions of its
+/// batch are met.
 struct Operation;
-/// A group of operations that begin together.
+/// A group of operations that can begin at the same time: when all their events
+/// have passed and all earlier batches that `follow` names have ended.
 struct Batch;
 using SharedOperation = std::shared_ptr<Operation>;
 using SharedBatch = std::shared_ptr<Batch>;
 
-/// A movement of bytes. It happens after all of `parties` have begun and after
-/// the transfer `after` has moved.
+/// A movement of bytes, for a message or an all-reduce. It happens after all of
+/// `parties` have begun and after the transfer `after` has moved.
 struct Transfer {
   struct Party {
     SharedOperation operation;
-    bool observes; ///< its end happens after the beginnings of all parties
-    bool ends;     ///< it can end after this transfer
+    /// Whether the end of the operation happens after the beginnings of all
+    /// parties.
+    bool observes;
+    /// Whether the operation can end after this transfer.
+    bool ends;
   };
   std::vector<Party> parties;
   std::shared_ptr<Transfer> after;
   std::function<void()> move;
 
-  // Used by the simulation only.
+  // Only the simulation uses these members.
   uint32_t missing = 0; ///< conditions that are not met
   bool hasMoved = false;
   std::shared_ptr<Transfer> follower; ///< moves after this transfer
@@ -95,35 +100,37 @@ public:
   /// fault on the host.
   Device &device(uint32_t rank);
 
-  /// The steps of a rank's host, as another kind of thing that can happen next.
+  /// The host of a rank, if the simulation also decides when hosts continue.
   struct Host {
     std::function<bool()> isReady;
-    /// Called without a lock, so it may call the simulation.
+    /// Lets the host execute its next step. Called without a lock, so it may
+    /// call the simulation.
     std::function<void()> go;
   };
   void setHosts(std::vector<Host> hosts);
 
-  /// Lets one thing happen. Returns false if nothing can. Throws the exceptions
-  /// of the operation.
+  /// Executes one step that is possible now: of a host, of a queue, or the
+  /// beginning, transfer or end of a posted operation. Returns false if no step
+  /// is possible. Throws the exceptions of the step.
   bool step();
 
   /// Whether the queues of a rank are empty.
   bool isIdle(uint32_t rank) const;
-  /// The operations that have not happened, one line each: the current
-  /// operation of each queue, and posted operations that have not ended.
+  /// The operations that have not ended, one line each: the current operation
+  /// of each queue, and posted operations.
   std::string unfinished() const;
-  /// The violations, one line each, without duplicates.
+  /// The violations, one line each, without duplicates; at most 100.
   std::vector<std::string> violations() const;
 
   uint64_t steps() const { return taken; }
-  /// A hash of the order in which things happened.
+  /// A hash of the order of all steps.
   uint64_t order() const { return digest; }
 
   // Functions for channels.
 
-  /// Posts an operation of `rank` that uses memory of its device. `what` is a
-  /// string literal. The operation begins after `event` has passed, together
-  /// with the others of its batch.
+  /// Posts an operation of `rank` that uses memory of its device. `what` names
+  /// the operation in reports and must be a string literal. The operation can
+  /// begin when `event` has passed and the other conditions of `batch` are met.
   SharedOperation post(uint32_t rank, const char *what,
                        std::vector<Access> accesses, Event event,
                        const SharedBatch &batch);
@@ -131,17 +138,18 @@ public:
   /// Makes `batch` begin after `before` has ended. Does nothing if `before` is
   /// null or the same batch.
   void follow(const SharedBatch &batch, const SharedBatch &before);
-  /// Declares the batch complete: it may begin.
+  /// Declares that the batch is complete. Only after this it may begin.
   void close(const SharedBatch &batch);
   void add(std::shared_ptr<Transfer> transfer);
-  /// Declares that no one waits for the operation. From now on it uses no
+  /// Gives up an operation for which no queue will wait. From now on it uses no
   /// memory.
   void abandon(const SharedOperation &operation);
-  /// Puts a wait for the end of the operation on `queue`.
+  /// Puts a wait for the end of `operation` on `queue`.
   void putWait(Queue &queue, SharedOperation operation);
-  /// The address of the actual bytes of a rank's device, for Transfer::move.
+  /// The address at which the simulation stores `bytes` of the device of
+  /// `rank`, for Transfer::move.
   std::byte *find(uint32_t rank, ConstBytes bytes);
-  /// Ends all waits of hosts with an error.
+  /// Makes all waits of hosts throw a WaitError.
   void abort(const std::string &reason);
 
 private:
@@ -173,17 +181,18 @@ private:
   std::condition_variable_any changed;
   Random random;
   std::vector<std::unique_ptr<SimulatedDevice>> devices;
-  std::vector<std::unique_ptr<QueueState>> queues; ///< null after destruction
+  std::vector<std::unique_ptr<QueueState>> queues; ///< null if destroyed
   std::set<SharedOperation> operations;            ///< that have not ended
-  // Things that can happen next, and abandoned ones.
+  // What can happen next. Abandoned operations and their transfers may be in
+  // the lists, but are never chosen.
   std::vector<SharedOperation> canBegin, canEnd;
   std::vector<std::shared_ptr<Transfer>> canMove;
   std::vector<Host> hosts;
-  /// How often each kind of thing is chosen, for each rank.
+  /// The weights of the kinds of steps in the random choice, by rank.
   enum Kind { HostStep, QueueStep, Begin, Move, End, kKinds };
   std::vector<std::array<uint32_t, kKinds>> weights;
-  std::vector<uint64_t> epochs; ///< by thread, its last epoch
-  std::vector<uint32_t> spare;  ///< threads that operations can reuse
+  std::vector<uint64_t> epochs; ///< the last epoch of each thread (Clock.h)
+  std::vector<uint32_t> spare;  ///< threads that new operations can reuse
   std::vector<std::string> found;
   std::optional<std::string> abortReason;
   uint64_t taken = 0, digest = 0;

@@ -16,11 +16,12 @@ struct Batch {
   std::vector<SharedBatch> after;
   std::vector<SharedBatch> followers; ///< batches that begin after this one
   std::vector<SharedOperation> operations;
-  /// The number of unmet conditions for its beginning: batches, events, and
-  /// that it is closed.
+  /// The number of conditions for the beginning that are not met. The
+  /// conditions are: the batches in `after` have ended, the events of the
+  /// operations have passed, and `close` was called.
   uint32_t missing = 1;
   uint32_t running = 0; ///< operations that have not ended
-  Clock clock;          ///< the clocks of the ends of its operations
+  Clock clock;          ///< joins the clocks of its ended operations
 };
 
 struct Operation {
@@ -30,22 +31,23 @@ struct Operation {
   Event after;
   SharedBatch batch;
   Stamp stamp;
-  /// The clock of the operations that happened before its beginning. After the
-  /// move, the clock of the operations that happened before its end. It does
-  /// not include its own stamp, because other operations know it only after its
-  /// end.
+  /// Until the transfer moves: the operations that happened before the
+  /// beginning of this operation. After that: the operations that happened
+  /// before its end. The clock does not include this operation's own stamp: the
+  /// operation happens before others only after it has ended.
   Clock clock;
   bool isAbandoned = false;
-  std::vector<std::shared_ptr<Transfer>> transfers; ///< until it begins
+  /// The transfers that wait for the beginning of this operation.
+  std::vector<std::shared_ptr<Transfer>> transfers;
 };
 
-/// An operation of a queue.
+/// An operation of a queue: work, or a wait.
 struct Simulation::Item {
   Label label;
   std::vector<Access> accesses = {};
   std::function<void(const AddressMap &)> work = {};
-  std::optional<Event> event = {}; ///< a wait for this event
-  SharedOperation operation = {};  ///< a wait for this operation
+  std::optional<Event> event = {}; ///< if set: a wait for this event
+  SharedOperation operation = {};  ///< if set: a wait for this operation
 };
 
 struct Simulation::QueueState {
@@ -54,15 +56,16 @@ struct Simulation::QueueState {
   uint32_t number;
   uint32_t thread;
   std::deque<Item> items;
-  uint64_t put = 0, done = 0;
+  uint64_t put = 0, done = 0; ///< items put on the queue, and executed
   Clock clock;
-  /// Clocks of events that have not passed, by position.
+  /// The clocks of recorded events that have not passed, by Event::position.
   std::map<uint64_t, std::shared_ptr<Clock>> recorded;
-  /// Batches that wait for a position, by position.
+  /// Batches that wait until `done` reaches the position of an event, by this
+  /// position.
   std::multimap<uint64_t, SharedBatch> awaited;
 };
 
-/// The device as seen by the rank's host.
+/// The device of a rank, for the rank's host.
 class Simulation::SimulatedDevice final : public Device {
 public:
   SimulatedDevice(Simulation &simulation, uint32_t rank)
@@ -84,7 +87,7 @@ public:
     now.instruction = instruction;
   }
 
-  /// A label for the operation that the host is putting on a queue or posting.
+  /// A label for the operation that the host now puts on a queue or posts.
   Label label(const char *what) const {
     Label label = now;
     label.what = what;

@@ -51,7 +51,8 @@ class CudaStageKernels final : public StageKernels {
            gradientSum, weights, average, averageOfSquares, halted);
   }
 
-  /// One launch for each kMost runs.
+  /// Launches the kernel once for each kMost ranges, since the argument Runs
+  /// has no room for more.
   template <typename T, typename... Arrays>
   static void update(cudaKernel_t kernel, const AdamWFactors<T> &factors,
                      std::span<const DecayRun> runs, Arrays... arrays) {

@@ -27,7 +27,7 @@ static void expect(bool holds, const char *what) {
     throw std::invalid_argument(std::string("expected ") + what);
 }
 
-/// The sizes of all dimensions except the last `last` ones.
+/// The sizes of all dimensions of `x` except the last `last` dimensions.
 static at::IntArrayRef planesOf(const Tensor &x, int64_t last) {
   const int64_t count = x.dim() > last ? x.dim() - last : 0;
   return x.sizes().slice(0, static_cast<size_t>(count));
@@ -62,8 +62,8 @@ static Tensor withChannels(const c10::IValue &argument) {
   return x;
 }
 
-/// Arguments: (weight, indices). The kernel checks the indices too, but does
-/// not say which one is wrong.
+/// Checks aten::embedding(weight, indices). The kernel checks the indices too,
+/// but its error message does not name the wrong index.
 static void embedding(const Arguments &arguments) {
   const Tensor table = arguments[0].toTensor(),
                indices = arguments[1].toTensor();
@@ -77,7 +77,9 @@ static void embedding(const Arguments &arguments) {
                                   std::to_string(number));
 }
 
-/// Arguments: (input, weight, bias, training, momentum, eps)
+/// Checks aten::_native_batch_norm_legit(input, weight, bias, training,
+/// momentum, eps). This is the overload without running statistics. A package
+/// cannot call the other overload, since it modifies arguments.
 static void batchNormOfItself(const Arguments &arguments) {
   const Tensor x = withChannels(arguments[0]);
   expectForEachChannel(x, arguments[1]);
@@ -85,8 +87,8 @@ static void batchNormOfItself(const Arguments &arguments) {
   expect(arguments[3].toBool(), "a norm by the batch's own mean");
 }
 
-/// Arguments: (grad_out, input, weight, running_mean, running_var, save_mean,
-/// save_invstd, train, eps, output_mask)
+/// Checks aten::native_batch_norm_backward(grad_out, input, weight,
+/// running_mean, running_var, save_mean, save_invstd, train, eps, output_mask).
 static void batchNormBackward(const Arguments &arguments) {
   const Tensor x = withChannels(arguments[1]);
   expectSame(arguments[0].toTensor(), x);
@@ -101,9 +103,9 @@ static void batchNormBackward(const Arguments &arguments) {
   expect(arguments[9].toBoolList().size() == 3, "three gradients");
 }
 
-/// Arguments: (grad_out, input, weight, bias_sizes, stride, padding, dilation,
-/// transposed, output_padding, groups, output_mask). Requires a gradient of the
-/// output's shape.
+/// Checks aten::convolution_backward(grad_out, input, weight, bias_sizes,
+/// stride, padding, dilation, transposed, output_padding, groups, output_mask).
+/// Requires a gradient of the output's shape.
 static void convolutionBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                weight = arguments[2].toTensor();
@@ -145,7 +147,8 @@ static void convolutionBackward(const Arguments &arguments) {
   }
 }
 
-/// Requires indices into the last `Dimensions` dimensions of `x`.
+/// Requires that each index is the number of an element of a plane. A plane is
+/// the last `Dimensions` dimensions of `x`.
 template <int64_t Dimensions>
 static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
   expect(x.dim() >= Dimensions, "a tensor with the dimensions of a window");
@@ -158,10 +161,10 @@ static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
          "indices of the elements of a plane");
 }
 
-/// Backward of max pooling, which sends each gradient to the position of its
-/// window's maximum. Arguments: (grad_output, input, ..., indices). `Indices`
-/// is the number of that argument. The last `Dimensions` dimensions are those
-/// of a plane.
+/// Checks the backward of a max pooling, (grad_output, input, ..., indices).
+/// The backward adds each gradient at the index of its window's maximum.
+/// `Indices` is the position of `indices` among the arguments. A plane is the
+/// last `Dimensions` dimensions of `input`.
 template <size_t Indices, int64_t Dimensions>
 static void poolBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
@@ -173,8 +176,9 @@ static void poolBackward(const Arguments &arguments) {
          "gradients and indices of the planes of the input");
 }
 
-/// Arguments: (grad_output, input). Requires planes of the same samples and
-/// channels.
+/// Checks the backward of an average pooling, (grad_output, input). Requires
+/// that both tensors have the same samples and channels. These are all
+/// dimensions except the last `Dimensions`.
 template <int64_t Dimensions>
 static void averageBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor();
@@ -184,9 +188,10 @@ static void averageBackward(const Arguments &arguments) {
          "gradients of the planes of the input");
 }
 
-/// Arguments: (grad_output, input, padding). `padding` has two numbers for each
-/// of the last dimensions, from the last one on: the elements added before and
-/// after. Requires a gradient of the padded shape.
+/// Checks the backward of a padding, (grad_output, input, padding). `padding`
+/// has two numbers for each of the last `Dimensions` dimensions, starting with
+/// the last dimension: the numbers of elements that are added before and after.
+/// Requires a gradient of the padded shape.
 template <int64_t Dimensions>
 static void padBackward(const Arguments &arguments) {
   averageBackward<Dimensions>(arguments);
@@ -213,14 +218,15 @@ static void expectNormsOf(const Tensor &v, const Tensor &norms, int64_t dim) {
          "a norm for each row or column of a weight");
 }
 
-/// Arguments: (v, g, dim)
+/// Checks aten::_weight_norm_interface(v, g, dim).
 static void weightNorm(const Arguments &arguments) {
   const Tensor v = arguments[0].toTensor(), g = arguments[1].toTensor();
   expectNormsOf(v, g, arguments[2].toInt());
   expect(v.scalar_type() == g.scalar_type(), "tensors of one type");
 }
 
-/// Arguments: (grad_w, saved_v, saved_g, saved_norms, dim)
+/// Checks aten::_weight_norm_interface_backward(grad_w, saved_v, saved_g,
+/// saved_norms, dim).
 static void weightNormBackward(const Arguments &arguments) {
   const Tensor v = arguments[1].toTensor(), g = arguments[2].toTensor(),
                norms = arguments[3].toTensor();
@@ -233,8 +239,8 @@ static void weightNormBackward(const Arguments &arguments) {
          "tensors of one type");
 }
 
-/// Arguments: (input, ...). All arguments after the first are lists of window
-/// sizes, dilations, paddings or strides.
+/// Checks aten::im2col and aten::col2im. All arguments after the first are
+/// lists of window sizes, dilations, paddings or strides.
 static void windows(const Arguments &arguments) {
   for (size_t i = 1; i < arguments.size(); ++i)
     for (int64_t number : arguments[i].toIntVector())
@@ -242,8 +248,8 @@ static void windows(const Arguments &arguments) {
              "a window of a common size");
 }
 
-/// Arguments: (grad_output, input, grid, interpolation, padding, align_corners,
-/// mask)
+/// Checks aten::grid_sampler_2d_backward(grad_output, input, grid,
+/// interpolation, padding, align_corners, mask).
 static void gridSamplerBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                grid = arguments[2].toTensor();
@@ -256,7 +262,7 @@ static void gridSamplerBackward(const Arguments &arguments) {
          "a gradient of the sampled shape");
 }
 
-/// Arguments: (grad, x1, x2, p, cdist)
+/// Checks aten::_cdist_backward(grad, x1, x2, p, cdist).
 static void distancesBackward(const Arguments &arguments) {
   const Tensor gradient = arguments[0].toTensor(), a = arguments[1].toTensor(),
                b = arguments[2].toTensor(), distances = arguments[4].toTensor();
@@ -275,8 +281,9 @@ static bool isIntegral(const Tensor &x) {
   return at::isIntegralType(x.scalar_type(), /*includeBool=*/false);
 }
 
-/// Arguments: (self, other, rounding_mode). With "trunc", the processor cannot
-/// divide the smallest integer by -1.
+/// Checks aten::div(self, other, rounding_mode). With rounding mode "trunc",
+/// the processor divides integers. It raises an exception if it divides the
+/// smallest integer by -1.
 static void divide(const Arguments &arguments) {
   if (arguments.size() != 3 || !arguments[2].isString() ||
       arguments[2].toStringView() != "trunc")

@@ -7,8 +7,8 @@
 //
 // Argument checks that some kernels of LibTorch lack. These kernels trust the
 // shapes and indices of their arguments, because autograd calls them only with
-// arguments that match the forward. A package is untrusted input, so the
-// arguments are checked here before the call.
+// arguments that match the forward. A package (an exported model) is untrusted
+// input, so its calls are checked here first.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -24,13 +24,13 @@
 
 namespace chimera::runtime {
 
-/// A check of a call's arguments, which are in the order of the operator's
-/// schema. Throws std::invalid_argument if they do not fit together, or
-/// c10::Error if one has the wrong type.
+/// A function that checks the arguments of a call, which are in the order of
+/// the operator's schema. Throws std::invalid_argument if the arguments do not
+/// fit together, or c10::Error if an argument has the wrong type.
 using Check = void (*)(const std::vector<c10::IValue> &arguments);
 
-/// The check to run before a call of the operator, such as "aten::div". Null if
-/// the operator's kernel checks all its arguments itself.
+/// The check to run before a call of `operatorName`, such as "aten::div". Null
+/// if the operator's kernel checks all its arguments itself.
 Check checkOf(const std::string &operatorName);
 
 } // namespace chimera::runtime

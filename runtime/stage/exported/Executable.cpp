@@ -50,8 +50,8 @@ Executable::Operation Executable::find(const program::CallT &call,
   auto isValue = [&](size_t i) {
     return operation.arguments[i].kind == Argument::Kind::Value;
   };
-  // With scale_grad_by_freq, the kernel counts indices without a check of their
-  // range. So refuse it.
+  // Refuse scale_grad_by_freq (argument 4): with it, the kernel counts indices
+  // without checking their range.
   if (call.operator_ == "aten::embedding_dense_backward" &&
       (isValue(4) || !operation.arguments[4].constant.isBool() ||
        operation.arguments[4].constant.toBool()))
@@ -88,8 +88,8 @@ bool Executable::isTranspose(uint32_t call) const {
          operations[call].arguments[0].kind == Argument::Kind::Value;
 }
 
-/// Finds the products whose result is the gradient of exactly one parameter,
-/// possibly transposed, and has no other use.
+/// Finds each product whose result, or its transpose, is the gradient of
+/// exactly one parameter and has no other use.
 void Executable::findSums() {
   for (uint32_t output = 0; output < graph.values; ++output) {
     if (gradientOf[output].size() != 1)
@@ -166,8 +166,8 @@ Subgraph Executable::select(const std::vector<uint32_t> &given,
   for (uint32_t call = 0; call < graph.calls.size(); ++call)
     if (runs[call])
       subgraph.calls.push_back(call);
-  // This loop starts at the last call, so the first use that it sees is the
-  // last use in the execution.
+  // This loop visits the calls from the last to the first. So the first use of
+  // a value that it sees is the value's last use in the execution.
   subgraph.dead.resize(subgraph.calls.size());
   std::vector<bool> isSeen(graph.values);
   for (size_t i = subgraph.calls.size(); i-- > 0;) {

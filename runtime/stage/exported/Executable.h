@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph of a package whose operators have been looked up in LibTorch. It
-// calls the kernels that PyTorch's autograd would call, in the same order, so
-// the results have the same bits. A *subgraph* is the set of
-// calls that some of the graph's results need.
+// A graph of a package (an exported model), with its operators looked up in
+// LibTorch. An Executable calls the kernels that PyTorch's autograd would call,
+// in the same order, so the results have the same bits. A *subgraph* is the set
+// of calls that some of the graph's results need.
 //
 // Three operations do not use LibTorch's operators:
 // - native_dropout drops the elements that the runtime's own counter-based
 //   generator chooses (../torch/Dropout.h).
 // - Products of float32 matrices use ../torch/Products.h.
-// - A weight gradient is added to its sum as soon as it is computed, or by the
-//   product that computes it.
+// - A weight gradient is added to its sum as soon as it is computed. If a
+//   matrix product computes the gradient, the product adds it directly to the
+//   sum.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -35,53 +36,57 @@
 
 namespace chimera::runtime {
 
-/// The subgraph that some results of a graph need.
+/// The calls that some results of a graph need.
 struct Subgraph {
-  std::vector<uint32_t> calls; ///< ascending
+  std::vector<uint32_t> calls; ///< numbers of calls, ascending
   /// For each element of `calls`: the values that have no use after that call.
   std::vector<std::vector<uint32_t>> dead;
-  /// Whether weight gradients are added to their sums.
+  /// Whether an execution adds weight gradients to their sums.
   bool adds = false;
-  /// Weight gradients that exist before the first call and are added then.
+  /// Weight gradients that no call of the subgraph computes, since their values
+  /// are given. They are added to their sums before the first call.
   std::vector<uint32_t> addedFirst;
 };
 
 class Executable {
 public:
   /// Requires a graph that checkPackage accepts. The graph must outlive this
-  /// object. Throws std::invalid_argument if Operators.h rejects one of its
-  /// calls.
+  /// object. Throws std::invalid_argument if the functions of Operators.h
+  /// reject a call, or if dropout or the backward of an embedding has an
+  /// argument that is not supported.
   Executable(const program::GraphT &graph, at::Device device);
 
   /// The subgraph that computes the values `wanted` from the values `given`. If
-  /// `adds` is true, it also computes all weight gradients. Throws
-  /// std::invalid_argument if a value that it needs is missing.
+  /// `adds` is true, the subgraph also computes all weight gradients and adds
+  /// them to their sums. Throws std::invalid_argument if the subgraph needs a
+  /// value that is not given and that no call computes.
   Subgraph select(const std::vector<uint32_t> &given,
                   const std::vector<uint32_t> &wanted, bool adds) const;
 
-  /// The values of one execution, indexed by their numbers.
+  /// The tensors of one execution, indexed by value number.
   using Values = std::vector<at::Tensor>;
   Values makeValues() const { return Values(graph.values); }
 
-  /// The inputs of an execution besides the graph's values.
+  /// The inputs of an execution in addition to the graph's values.
   struct Context {
     uint64_t seed = 0;
     uint32_t layer = 0;
-    /// The micro-batch whose dropout mask is applied. Without it, nothing is
-    /// dropped.
+    /// The micro-batch whose dropout masks are applied. If there is none,
+    /// nothing is dropped.
     std::optional<MicroBatch> dropped;
-    StageKernels *kernels = nullptr; ///< set on a GPU
-    /// The sums of weight gradients, by parameter number.
+    StageKernels *kernels = nullptr; ///< null on the host
+    /// The gradient sum of each parameter, by parameter number.
     std::vector<GradientSum *> sums;
   };
 
-  /// Computes the subgraph's values. `values` holds the given values. Values
-  /// are freed after their last use unless they are wanted; this includes the
-  /// given values.
+  /// Executes the subgraph. At the start, `values` has the given values; at the
+  /// end, the wanted values. All other values, also given ones, are freed after
+  /// their last use.
   void run(const Subgraph &subgraph, Values &values,
            const Context &context) const;
 
-  /// Adds the value to the gradient sum of each parameter whose gradient it is.
+  /// If the value is the gradient of parameters, adds it to their gradient
+  /// sums.
   void addSums(uint32_t value, const Values &values,
                const Context &context) const;
 
@@ -98,8 +103,9 @@ private:
     uint32_t site = 0;
     std::vector<Argument> arguments;
   };
-  /// The parameter whose gradient a product computes. If isTransposed, the
-  /// product computes the transpose of the gradient.
+  /// A product that adds its result directly to the gradient sum of
+  /// `parameter`. If isTransposed is true, the product computes the transpose
+  /// of the gradient.
   struct FusedSum {
     uint32_t parameter;
     bool isTransposed;
@@ -117,9 +123,9 @@ private:
   const program::GraphT &graph;
   at::Device device;
   std::vector<Operation> operations;
-  std::vector<int32_t> maker; ///< the call that computes a value, or -1
-  std::vector<uint32_t> uses; ///< of a value, including as output
-  /// The parameters whose gradient a value is.
+  std::vector<int32_t> maker; ///< by value: the call that computes it, or -1
+  std::vector<uint32_t> uses; ///< by value: number of its uses
+  /// By value: the parameters that have this value as their gradient.
   std::vector<std::vector<uint32_t>> gradientOf;
   std::vector<std::optional<FusedSum>> fused; ///< by call
 };

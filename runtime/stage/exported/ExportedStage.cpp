@@ -53,7 +53,7 @@ public:
         seed(program.seed), samples(program.micro_batch_size), first(first),
         count(count), parameters(program, first, count, placement),
         values(std::move(values)), native(std::move(native)) {
-    // The index of each layer's parameters within the stage's parameters.
+    // The index within the stage's parameters, by layer and parameter number.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
     for (uint32_t i = 0; i < parameters.slots().size(); ++i)
       slots[{parameters.slots()[i].layer, parameters.slots()[i].number}] = i;
@@ -61,7 +61,7 @@ public:
       std::vector<uint32_t> &numbers = slotsOf.emplace_back();
       for (uint32_t i = 0; i < kindOf(package, layer).parameters.size(); ++i) {
         auto found = slots.find({layer, i});
-        if (found == slots.end()) { // tied: stored with the first layer
+        if (found == slots.end()) { // tied: stored as the first layer's
           const auto [other, number] =
               program::initialValueSource(*program.model, layer, i);
           found = slots.find({other, number});
@@ -69,8 +69,8 @@ public:
         numbers.push_back(found->second);
       }
     }
-    // Makes the layers for whole micro-batches, and for each size of a part
-    // that has graphs.
+    // Make the layers for whole micro-batches, and for each size of parts for
+    // which the package has graphs.
     for (const auto &graphs : kindOf(package, first).graphs)
       if (samples % graphs->samples == 0)
         bySamples[graphs->samples] = makeLayers(graphs->samples);
@@ -138,8 +138,8 @@ public:
     return stash;
   }
 
-  /// The whole model's logits after each token of a sample. Requires a package
-  /// with logits.
+  /// The logits after each token of each sample. Requires that the stage has
+  /// all layers. Requires a package with logits.
   Tensor logits(ConstBytes input, ConstBytes weights) {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
@@ -159,7 +159,7 @@ public:
     });
   }
 
-  /// The smallest number of samples that has graphs.
+  /// The smallest number of samples for which the package has graphs.
   uint32_t fewestSamples() const { return bySamples.begin()->first; }
   const StageWeights &weights() const { return parameters; }
 
@@ -272,7 +272,7 @@ private:
     return found->second;
   }
 
-  /// Calls `action`. If it throws, the layer is added to the error message.
+  /// Calls `action`. If `action` throws, names layer `k` in the error message.
   template <typename Action>
   std::invoke_result_t<Action> inLayer(uint32_t k, Action action) const {
     const TensorLimit limit(mostBytes);
@@ -296,8 +296,7 @@ private:
             .sums = {}};
   }
 
-  /// The tensors of the parameters of layer `k`, taken from all of the stage's
-  /// parameters.
+  /// The parameters of layer `k`. `bound` has all parameters of the stage.
   std::vector<Tensor> boundOf(uint32_t k,
                               const std::vector<Tensor> &bound) const {
     std::vector<Tensor> result;
@@ -320,7 +319,7 @@ private:
       sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
-  /// Sets each sum to zero that has not begun: its parameter has no gradient.
+  /// Sets each sum that has not begun to zero. Its parameter has no gradient.
   static void finish(std::vector<GradientSum> &sums) {
     for (GradientSum &sum : sums)
       if (!sum.hasBegun)
@@ -333,14 +332,14 @@ private:
         .copy_(loss.to(at::kDouble).mul_(shareOf(microBatch)));
   }
 
-  /// The share of a part's loss in the micro-batch's loss: 1 if losses are
-  /// sums.
+  /// The factor of a part's loss in the micro-batch's loss: 1 if losses are
+  /// sums, 1 / parts if they are means.
   double shareOf(MicroBatch microBatch) const {
     return program::lossTerms(package) > 0 ? 1 : 1. / microBatch.parts;
   }
 
-  /// The output gradients. On the last stage, the gradient of the micro-batch's
-  /// loss is one, and each part gets its share of it.
+  /// The output gradients. On the last stage, this is the gradient of the
+  /// micro-batch's loss with respect to the part's loss.
   std::vector<Tensor> gradientsOf(MicroBatch microBatch, const Layer &layer,
                                   ConstBytes bytes) const {
     const Shapes &outputs = layer.definition().outputs;
@@ -378,14 +377,15 @@ private:
   }
 
   DevicePlacement placement;
-  const program::PackageT &package; ///< the program's
+  const program::PackageT &package; ///< of the program
   uint64_t seed;
   uint32_t samples; ///< in a whole micro-batch
   uint32_t first, count;
-  /// The maximum size of a tensor, in bytes: a multiple of the largest size
-  /// that the package states, which the proof therefore knows. Temporaries may
-  /// be larger than the stated tensors: convolution kernels copy each element
-  /// once for each weight that it is multiplied by.
+  /// The maximum size of a tensor, in bytes: kWorkspace plus kIntermediates
+  /// times the largest size that the package states. So the proof of the
+  /// program (runtime/proof) knows this limit. Temporaries may be larger than
+  /// the stated tensors: a convolution kernel copies each element once for each
+  /// weight by which it multiplies the element.
   uint64_t mostBytes = 0;
   static constexpr uint64_t kWorkspace = uint64_t{1} << 24;
   static constexpr uint64_t kIntermediates = 64;
@@ -446,8 +446,8 @@ public:
   uint64_t vocabulary() const override { return graphs.vocabulary; }
 
   std::vector<double> next(std::span<const int64_t> tokens) override {
-    // Graphs have one fixed shape, so the input is padded. The positions after
-    // the last token and the other samples are ignored.
+    // Graphs have one fixed shape, so the input is padded with zeros. The
+    // logits after the last token and those of the other samples are ignored.
     std::vector<int64_t> rows(mostTokens * model->fewestSamples());
     std::ranges::copy(tokens, rows.begin());
     const auto position = static_cast<int64_t>(tokens.size()) - 1;

@@ -6,16 +6,19 @@
 //===----------------------------------------------------------------------===//
 //
 // A stage that runs a contiguous range of a package's layers, without Python.
-// The tensors of a boundary are packed one after another in its buffer. For a
-// part of a micro-batch, they are in the part's share of the buffer.
+// The tensors that one stage sends to the next are packed one after another in
+// one buffer (Packing.h). A part of a micro-batch has its tensors in the part's
+// share of the buffer.
 //
 // The loss is the number that the package's last layer computes, as a float64.
-// A part's share of it is the part's own loss. If losses are means, that is
-// divided by the number of parts.
+// A part's share of the micro-batch's loss is the loss that the layer computes
+// for the part. If losses are means, this loss is also divided by the number of
+// parts.
 //
-// A stash owns the tensors that its layers save, and copies of the other
-// tensors that the backward reads, including the stage's input. Its size is the
-// sum of the layers' stashBytes (runtime/program/Package.h).
+// A stash owns the tensors that its layers save, and those inputs, labels and
+// outputs of layers that the backward reads. The stage's own input is copied,
+// since the caller may reuse its buffer. The size of a stash is the sum of the
+// layers' stashBytes (runtime/program/Package.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,39 +36,42 @@
 namespace chimera::runtime {
 
 /// Makes stage `stage` of a program whose model is a package. The program must
-/// outlive the stage. `values` gives the parameters before the first step; if
-/// it is null, the package says how to draw each one. `native` is compiled code
-/// that runs instead of the graphs; it may be null. Throws
+/// outlive the stage. `values` gives the parameters before the first step. If
+/// `values` is null, the package says how to draw each parameter. `native` is
+/// compiled code that runs instead of the graphs, or null. Throws
 /// std::invalid_argument if the program has no package, if checkPackage rejects
 /// the package, if the stage's layers do not match it, if a graph cannot be
-/// executed (Executable.h), or if the native code is for other graphs.
+/// executed (Executable.h), or if `native` is for other graphs.
 std::unique_ptr<Stage>
 makeExportedStage(const program::ProgramT &program, uint32_t stage,
                   std::shared_ptr<const InitialValues> values,
                   const DevicePlacement &placement = {},
                   std::shared_ptr<const NativeCode> native = nullptr);
 
-/// Makes one stage with all layers, which is both the first and the last stage.
-/// The program must outlive it.
+/// Makes one stage that has all layers of the model. It is both the first and
+/// the last stage. The program must outlive it.
 std::unique_ptr<Stage>
 makeWholeExportedModel(const program::ProgramT &program,
                        std::shared_ptr<const InitialValues> values,
                        std::shared_ptr<const NativeCode> native = nullptr);
 
 /// Makes a next-token predictor of the whole model. The program must outlive
-/// it. Throws like makeExportedStage. Also throws if the model was exported
-/// without logits, or if its inputs are not only tokens. Requires that the
-/// logits of a token depend only on that token and earlier ones.
+/// the predictor. Throws like makeExportedStage. Also throws if the model was
+/// exported without logits, or if its inputs are not only tokens. Requires that
+/// the logits of a token depend only on that token and earlier ones.
 std::unique_ptr<Predictor>
 makeExportedPredictor(const program::ProgramT &program,
                       std::shared_ptr<const InitialValues> values);
 
-/// Adds the loss weights that the package computes from the labels to `data`.
-/// The program must outlive the result. If the loss has several terms, each
-/// micro-batch weighs 1, or 0 if all terms are empty. The last label field then
-/// receives a scale for each term: the number of micro-batches divided by the
-/// term's total label weight in all of them. "All" means the micro-batches of
-/// `windowSteps` consecutive steps.
+/// A data source with the tokens and labels of `data`, and with the loss
+/// weights (DataSource::weight) that the package computes from the labels. If
+/// the loss is a mean, returns `data`. The program must outlive the result.
+///
+/// If the loss has several terms, the last label field receives a scale for
+/// each term: the number of micro-batches divided by the total weight of the
+/// term's labels in all these micro-batches. They are the micro-batches of
+/// `windowSteps` consecutive steps. Each micro-batch then weighs 1, or 0 if all
+/// terms have total weight 0.
 std::unique_ptr<DataSource> withLossWeights(const program::ProgramT &program,
                                             std::unique_ptr<DataSource> data,
                                             uint64_t windowSteps = 1);

@@ -29,7 +29,7 @@ Tensor chimera::runtime::tensorOf(const program::ConstantT &constant,
   return tensor.to(device);
 }
 
-/// The values of the ports of a graph whose role is one of `roles`.
+/// The value numbers of those ports that have one of `roles`.
 template <typename... Roles>
 static std::vector<uint32_t> valuesOf(const std::vector<Port> &ports,
                                       Roles... roles) {
@@ -58,8 +58,8 @@ Layer::Layer(const program::LayerKindT &kind,
   for (const Port &port : graphs.forward->inputs)
     all.push_back(port.value());
   const std::vector<Port> &made = graphs.forward->outputs;
-  // The backward also reads some outputs of the forward. The stash keeps them
-  // too.
+  // The backward also reads some outputs of the forward. So the stash keeps
+  // these outputs too.
   std::vector<uint32_t> saved = valuesOf(made, Role::Saved);
   for (const Port &port : made)
     if (port.role() == Role::Output &&
@@ -136,7 +136,8 @@ void Layer::run(const Executable &executable, const CallableSubgraph &callable,
   Tensors inputs, usedLater;
   for (uint32_t value : callable.usedLater)
     usedLater.push_back(values[value]);
-  // The native code frees each argument after its last use.
+  // Move the arguments, so that the native code can free each of them after its
+  // last use.
   for (uint32_t value : callable.inputs)
     inputs.push_back(std::move(values[value]));
   Tensors results = callable.native->run(std::move(inputs));
@@ -149,7 +150,7 @@ void Layer::run(const Executable &executable, const CallableSubgraph &callable,
   }
 }
 
-/// Sets the values of parameters and constants.
+/// Sets the values of the layer's parameters and constants.
 void Layer::bindOwn(const GraphT &graph, Executable::Values &values,
                     const Tensors &parameters) const {
   for (const Port &port : graph.inputs)
@@ -245,13 +246,15 @@ Executable::Values Layer::valuesOfBackward(const Tensors &parameters,
       break;
     }
   }
-  // From here on, only `values` owns these tensors.
+  // Now only `values` owns these tensors, so each can be freed after its last
+  // use.
   stashed = {};
   outputGradients.clear();
   return values;
 }
 
-/// The input gradients, contiguous, as the previous layer's backward requires.
+/// The gradients of the inputs. They are contiguous, as the backward of the
+/// previous layer requires.
 Tensors Layer::inputGradientsOf(Executable::Values &values) const {
   Tensors gradients(graphs.inputs.size());
   for (const Port &port : graphs.backward->outputs)

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The graphs of one kind of layer for one number of samples, and the subgraph
-// that each action of a stage runs. A subgraph runs as native code if there is
-// some and the user allows it. Otherwise LibTorch's operators are called one by
-// one. A Layer keeps no state between calls, so all layers of the kind share
-// it.
+// The graphs of one kind of layer for one number of samples, and the subgraphs
+// that the actions of a stage run. If there is native code for a subgraph and
+// the user allows it, the subgraph runs as native code. Otherwise LibTorch's
+// operators are called one by one. A Layer has no state that calls change, so
+// all layers of one kind share one Layer.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -30,22 +30,25 @@ at::Tensor tensorOf(const program::ConstantT &constant, at::Device device);
 
 class Layer {
 public:
-  /// `kind` and `graphs` must be of a package that checkPackage accepts. They
-  /// and `native` must outlive this object. If `native` is null, all graphs are
-  /// interpreted. Throws like Executable and NativeFunction.
+  /// `kind` and `graphs` must belong to a package that checkPackage accepts.
+  /// They and `native` must outlive this object. If `native` is null, all
+  /// graphs are interpreted. Throws like the constructors of Executable and
+  /// NativeFunction.
   Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
         const DevicePlacement &placement, const NativeCode *native = nullptr);
 
   const program::LayerGraphsT &definition() const { return graphs; }
 
-  /// The tensors that a forward saves for the backward, by their numbers. A
-  /// tensor is undefined if the backward does not read it.
+  /// The tensors that a forward saves for the backward. Each list is indexed
+  /// like the layer's inputs, labels, outputs or saved values. A tensor that
+  /// the backward does not read is undefined.
   struct ForBackward {
     std::vector<at::Tensor> inputs, labels, outputs, saved;
   };
 
-  /// Returns the outputs, undefined if `wantsOutputs` is false. Fills `stashed`
-  /// unless it is null. `parameters` are the layer's.
+  /// Returns the outputs. They are undefined tensors if `wantsOutputs` is
+  /// false. Fills `stashed` unless it is null. `parameters` are the parameters
+  /// of the layer.
   std::vector<at::Tensor> forward(const Executable::Context &context,
                                   const std::vector<at::Tensor> &parameters,
                                   std::vector<at::Tensor> inputs,
@@ -58,16 +61,16 @@ public:
                     const std::vector<at::Tensor> &parameters,
                     const std::vector<at::Tensor> &inputs) const;
 
-  /// Returns the gradients of the inputs; undefined for an input that has none.
-  /// Adds the gradients of the parameters to `sums`.
+  /// Returns the gradients of the inputs. The tensor of an input without a
+  /// gradient is undefined. Adds the gradients of the parameters to `sums`.
   std::vector<at::Tensor> backward(Executable::Context context,
                                    const std::vector<at::Tensor> &parameters,
                                    ForBackward stashed,
                                    std::vector<at::Tensor> outputGradients,
                                    std::vector<GradientSum *> sums) const;
 
-  /// The two halves of `backward`. `inputGradient` writes the tensors that
-  /// `weightGradient` reads to `rest`.
+  /// The two halves of `backward`. `inputGradient` sets `rest` to the tensors
+  /// that `weightGradient` needs.
   std::vector<at::Tensor>
   inputGradient(Executable::Context context,
                 const std::vector<at::Tensor> &parameters, ForBackward stashed,
@@ -79,9 +82,9 @@ public:
                       std::vector<GradientSum *> sums) const;
 
 private:
-  /// A subgraph, and its native code or null. `inputs` and `results` are the
-  /// numbers of the native code's arguments and results. `usedLater` are the
-  /// arguments that are also wanted after the call.
+  /// A subgraph, and its native code or null. `inputs` and `results` list the
+  /// value numbers of the arguments and results of the native code. `usedLater`
+  /// lists the arguments that are needed after the call too.
   struct CallableSubgraph {
     Subgraph subgraph;
     std::unique_ptr<NativeFunction> native;

@@ -55,13 +55,13 @@ public:
     subgraph = executable.select(given, results, /*adds=*/false);
   }
 
-  /// The weight of each term of the loss.
+  /// The weight of each term of the loss in the micro-batch with these labels.
   std::vector<double> weigh(ConstBytes labels) const {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
-    // Limit the tensors: in a correct graph they are about as large as the
-    // labels.
+    // Limit the size of tensors. In a correct graph, tensors are about as large
+    // as the labels.
     const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
     const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
     Executable::Values values = executable.makeValues();
@@ -90,8 +90,8 @@ private:
   std::vector<uint32_t> results; ///< value numbers, by term
 };
 
-/// A data source that adds loss weights. Ranks that are threads share one
-/// object, so each micro-batch of a step is weighed once.
+/// A data source that adds loss weights to another one. Ranks that are threads
+/// share one object, so the weights of each micro-batch are computed only once.
 class LossWeightedData : public DataSource {
 public:
   LossWeightedData(const program::ProgramT &program,
@@ -115,7 +115,7 @@ public:
     inner->load(kind, microBatch, output);
     if (terms < 2 || kind != program::ValueKind::Labels)
       return;
-    // The scales are the last label field.
+    // The scales are the last field of the labels.
     const size_t rows = output.size() / sampleBytes;
     const auto bytes = static_cast<size_t>(program::bytesOf(lossType));
     std::byte *target = output.data() + output.size() - rows * terms * bytes;
@@ -142,9 +142,11 @@ public:
   }
 
 private:
-  /// A scale for each term of the loss. With these scales, the mean of the loss
-  /// over the micro-batches is the sum of the terms' means. A term with total
-  /// weight 0 gets the scale 0.
+  /// The scale of each term of the loss in `step`: the number of micro-batches
+  /// divided by the term's total weight, both in the `windowSteps` steps around
+  /// `step` (see withLossWeights). A term with total weight 0 has the scale 0.
+  /// If each term is multiplied by its scale, the mean loss of these
+  /// micro-batches is the sum of the terms' means.
   std::vector<double> scalesOf(uint64_t step) {
     std::lock_guard lock(mutex);
     const uint64_t first = step / windowSteps * windowSteps;
@@ -183,8 +185,9 @@ private:
     return weighed[step][index] = graph.weigh(labels);
   }
 
-  /// Drops the entries of old steps. Ranks are never more than a few steps
-  /// apart, so no rank needs them.
+  /// Deletes the entries of steps that are more than 64 windows before `step`.
+  /// Ranks are never more than a few steps apart, so no rank needs these
+  /// entries.
   template <typename T>
   void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
     const uint64_t kept = 64 * windowSteps;
@@ -194,16 +197,18 @@ private:
 
   std::unique_ptr<DataSource> inner;
   WeightGraph graph;
-  const uint64_t microBatches; ///< of a step, in all copies
+  const uint64_t microBatches; ///< in a step, of all copies
   const uint64_t windowSteps;
   const uint32_t terms;
   const program::TensorType lossType;
-  const size_t sampleBytes; ///< of the labels
+  const size_t sampleBytes; ///< bytes of labels per sample
   std::mutex mutex;
   std::vector<std::byte> labels;
   /// The weight of each term, by step and micro-batch.
   std::map<uint64_t, std::map<uint64_t, std::vector<double>>> weighed;
-  std::map<uint64_t, std::vector<double>> known; ///< scales, by step
+  /// The scales that scalesOf has computed, by the first of their `windowSteps`
+  /// steps.
+  std::map<uint64_t, std::vector<double>> known;
 };
 
 } // namespace

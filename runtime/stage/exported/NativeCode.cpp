@@ -41,7 +41,7 @@ constexpr char kExportAgain[] = ": export the model with --native again, and "
                                 "compile the program, or leave out "
                                 "--allow-native-code";
 
-/// The contents of the file, whose name contains `digest`.
+/// The contents of the file. Throws if they do not have this SHA-256 digest.
 std::vector<std::byte> readArchive(const std::string &path,
                                    const std::string &digest) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -65,7 +65,8 @@ std::vector<std::byte> readArchive(const std::string &path,
 
 /// Writes the bytes to an anonymous file and returns its path. The file is
 /// never closed: the loader identifies libraries by their paths, and may keep a
-/// library that is no longer used.
+/// library that is no longer used. If the file were closed, a later file could
+/// get the same path and be taken for that library.
 std::string fileWithoutName(std::string_view bytes) {
   const int file = memfd_create("chimera-native", MFD_CLOEXEC);
   while (file >= 0 && !bytes.empty()) {

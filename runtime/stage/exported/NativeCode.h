@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The compiled graphs of a package, made by `chimera-export --native`. For each
-// kind of layer and number of samples there is an archive of shared libraries,
-// with one library for each subgraph that Layer makes
+// The compiled graphs of a package (an exported model), made by `chimera-export
+// --native`. For each kind of layer and number of samples there is an archive
+// of shared libraries, with one library for each subgraph that Layer makes
 // (tools/export/chimera_export/native.py). A package names an archive only by
 // its SHA-256. The user gives the folder that contains the archives, and
 // thereby permission to run their code: anyone who can write to that folder can
@@ -41,16 +41,17 @@ class AOTIModelContainerRunner;
 
 namespace chimera::runtime {
 
-/// A tensor argument of native code. The code does not check its arguments, and
-/// would read past the end of a smaller tensor.
+/// The type, shape and strides of a tensor argument of native code. The runtime
+/// must check each argument: the code would read past the end of a smaller
+/// tensor.
 struct NativeInput {
   program::TensorType type;
   std::vector<int64_t> shape, strides;
 };
 
-/// The native code of one subgraph.
+/// A shared library with the native code of one subgraph.
 struct NativeLibrary {
-  std::string path; ///< a path in this process, unique to this library
+  std::string path; ///< /proc/self/fd/N; every library has its own
   std::vector<NativeInput> inputs;
   uint64_t results = 0;
 };
@@ -58,15 +59,16 @@ struct NativeLibrary {
 /// A subgraph as native code. Calls from several threads run one after another.
 class NativeFunction {
 public:
-  /// Counts its calls in `calls`. Throws std::runtime_error if the library
-  /// cannot be loaded. Throws std::invalid_argument if the library's numbers of
-  /// arguments and results differ from `inputs` and `results`.
+  /// Each call of `run` increments `calls`. Throws std::runtime_error if the
+  /// library cannot be loaded. Throws std::invalid_argument if the library's
+  /// numbers of arguments and results differ from `inputs` and `results`.
   NativeFunction(const NativeLibrary &library, size_t inputs, size_t results,
                  std::atomic<uint64_t> &calls);
   ~NativeFunction();
 
+  /// Runs the native code. An input with the wrong strides is copied first.
   /// Throws std::invalid_argument if an input has the wrong type or shape, and
-  /// whatever the code throws. An input with the wrong strides is copied.
+  /// std::runtime_error if the code fails.
   std::vector<at::Tensor> run(std::vector<at::Tensor> inputs) const;
 
 private:
@@ -86,8 +88,8 @@ public:
   NativeCode(const program::ProgramT &program, const std::string &folder);
 
   /// The native code of a subgraph (see Layer.cpp for the names). Null if there
-  /// is none; the subgraph is then interpreted. This object must outlive the
-  /// function. Any thread may call this.
+  /// is no native code for the subgraph; the caller then interprets it. This
+  /// object must outlive the result. Any thread may call this.
   std::unique_ptr<NativeFunction> open(const program::LayerGraphsT &graphs,
                                        const std::string &subgraph,
                                        size_t inputs, size_t results) const;
@@ -98,7 +100,7 @@ public:
 private:
   void read(const std::string &digest, const std::string &folder);
 
-  /// By digest, then subgraph.
+  /// The libraries, by digest of the archive, then by name of the subgraph.
   std::map<std::string, std::map<std::string, NativeLibrary>> archives;
   mutable std::atomic<uint64_t> count = 0; ///< of calls
 };

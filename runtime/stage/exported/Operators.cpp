@@ -76,13 +76,13 @@ static c10::Scalar scalarOf(const ArgumentT &argument) {
   }
 }
 
-/// The constant for an argument of type `type`. Throws std::invalid_argument;
-/// its text says only what was expected.
+/// The constant for an argument of type `type`. Throws std::invalid_argument if
+/// the argument does not fit; the exception's text says only what was expected.
 static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   using c10::TypeKind;
   const ArgumentKind kind = argument.kind;
-  // An empty list is accepted for any element type, because it has none in the
-  // package.
+  // A package may store an empty list of another type as an empty list of
+  // integers. So accept an empty list of integers for every element type.
   const bool isEmpty =
       kind == ArgumentKind::Integers && argument.integers.empty();
   switch (type.kind()) {
@@ -118,7 +118,8 @@ static IValue constantOf(const ArgumentT &argument, const c10::Type &type) {
   case TypeKind::TensorType: {
     if (kind == ArgumentKind::None)
       return Tensor();
-    // The number's type follows the other tensors of the call, as in PyTorch.
+    // With a wrapped number, the other tensors of the call determine the type
+    // of the result, as in PyTorch.
     Tensor number = c10::scalar_to_tensor(scalarOf(argument));
     number.unsafeGetTensorImpl()->set_wrapped_number(true);
     return number;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The layout of several tensors in one buffer: of a boundary, of inputs or of
-// labels. They are packed one after another.
+// Several tensors in one buffer, one after another. The buffer has the tensors
+// that one stage sends to the next, or the fields of the inputs or labels.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -27,9 +27,9 @@ namespace chimera::runtime {
 
 using Shapes = std::vector<std::unique_ptr<program::TensorShapeT>>;
 
-/// Copies the tensors out of `bytes`, so that the caller may reuse the buffer
-/// and kernels always see memory of the same alignment. Requires exactly as
-/// many bytes as the shapes need.
+/// Copies the tensors out of `bytes`. So the caller may reuse the buffer, and
+/// kernels always get memory of the same alignment. Requires exactly as many
+/// bytes as the shapes need.
 std::vector<at::Tensor> unpack(ConstBytes bytes, const Shapes &shapes,
                                const DevicePlacement &placement);
 

@@ -72,7 +72,8 @@ std::string chimera::runtime::sha256(std::span<const std::byte> bytes) {
   size_t done = 0;
   for (; bytes.size() - done >= kBlock; done += kBlock)
     addBlock(state, bytes.subspan(done, kBlock));
-  // The remaining bytes, a one bit, zeros, and the number of bits in 8 bytes.
+  // The end of the padded message: the remaining bytes, a 1 bit, zeros, and the
+  // length of the message in bits as a 64-bit number.
   std::array<std::byte, 2 * kBlock> end{};
   const std::span<const std::byte> left = bytes.subspan(done);
   std::copy(left.begin(), left.end(), end.begin());

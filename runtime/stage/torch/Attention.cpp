@@ -30,13 +30,15 @@ namespace {
 
 using at::Tensor;
 
-/// The memory-efficient kernel of a GPU. It draws element n of the
-/// probabilities [samples, heads, tokens, tokens] as number n of a cuRAND
-/// sequence, from the current offset of LibTorch's generator for that GPU.
-/// `draw` gives that offset and the key. `draw.first` must be a multiple of 4.
+/// Attention by the memory-efficient kernel of a GPU. For dropout, the kernel
+/// takes one random number for each element of the probabilities [samples,
+/// heads, tokens, tokens], in order, from a cuRAND sequence. `draw` has the key
+/// of the sequence and the offset of its first number, which must be a multiple
+/// of 4.
 Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
                           double dropped, Dropout::Draw draw) {
-  // Ranks that are threads may share a GPU, and so its generator.
+  // Ranks that are threads may share a GPU and its generator. So only one
+  // thread at a time may set the generator and launch the kernel.
   static std::mutex mutex;
   std::unique_lock drawing(mutex, std::defer_lock);
   if (dropped > 0) {
@@ -52,14 +54,14 @@ Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
       /*is_causal=*/true));
 }
 
-/// Whether efficientAttention keeps the same elements as keepElements. How it
-/// draws is an implementation detail of LibTorch, so this runs a small case:
-/// equal scores, and values from which each probability can be read. Waits for
-/// the GPU.
+/// Whether efficientAttention keeps the same elements as keepElements. This
+/// depends on LibTorch's version, so the function tries a small case. All
+/// scores are equal, and the values are the identity matrix, so the output has
+/// the probabilities themselves. Waits for the GPU.
 bool drawsAsWeDo(const at::TensorOptions &options) {
   at::NoGradGuard noGraph;
-  // Sizes of the test case. There are more tokens than a block of the kernel
-  // has, and not a multiple of its size.
+  // The number of tokens is larger than the kernel's block size, and not a
+  // multiple of it.
   constexpr int64_t kSamples = 2, kHeads = 2, kTokens = 136;
   constexpr int64_t kShape[] = {kSamples, kHeads, kTokens, kTokens};
   constexpr Dropout::Draw kDraw{.key = 0x0123456789abcdef,
@@ -77,8 +79,9 @@ bool drawsAsWeDo(const at::TensorOptions &options) {
 
 bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   const int64_t probabilities = q.size(0) * q.size(1) * q.size(2) * q.size(2);
-  // Use another kernel for such numbers: the generator's offset must be a
-  // multiple of 4, and the kernels count in 32 bits.
+  // Do not use a fused kernel if the offset is not a multiple of 4, as the
+  // generator requires, or if there are more probabilities than a 32-bit number
+  // can count.
   if (draw.first % 4 != 0 ||
       probabilities > std::numeric_limits<int32_t>::max())
     return false;
@@ -86,8 +89,9 @@ bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
   return asWeDo;
 }
 
-/// The bfloat16 kernel that LibTorch expects to be fastest on this GPU. It is
-/// only for use without dropout: most of these kernels draw in another order.
+/// The bfloat16 kernel that LibTorch expects to be fastest on this GPU. It must
+/// not be used with dropout: most of these kernels draw random numbers in
+/// another order than keepElements.
 Tensor narrowAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
   switch (static_cast<at::SDPBackend>(
       at::_fused_sdp_choice(q, k, v, /*attn_mask=*/std::nullopt,
@@ -115,8 +119,7 @@ Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
                ? Tensor()
                : std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
                      q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
-  // Use the fused kernels only for rows whose size is a multiple of 16 bytes,
-  // as they require.
+  // The fused kernels require rows whose size is a multiple of 16 bytes.
   const bool isNarrow = q.scalar_type() == at::kBFloat16;
   if (!(isNarrow ? q.size(-1) % 8 == 0
                  : q.scalar_type() == at::kFloat && q.size(-1) % 4 == 0))

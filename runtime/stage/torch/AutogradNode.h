@@ -20,8 +20,8 @@
 
 namespace chimera::runtime {
 
-/// A shared pointer to a node. Its type depends on LibTorch's version:
-/// std::shared_ptr or (since 2.15) c10::intrusive_ptr.
+/// A shared pointer to the node `made`. The pointer's type depends on
+/// LibTorch's version: std::shared_ptr or (since 2.15) c10::intrusive_ptr.
 template <typename Shared, typename Node>
 Shared shareNode(std::unique_ptr<Node> made) {
   // deleteNode avoids the node's own destructor, which would recurse through

@@ -16,7 +16,8 @@ namespace chimera::runtime {
 void *BlockCache::take(size_t bytes) {
   std::lock_guard lock(mutex);
   void *memory;
-  // Search from the newest block on, because it may still be in the caches.
+  // Search from the newest block to the oldest, because a new block may still
+  // be in the processor's caches.
   auto same = [&](const Block &block) { return block.bytes == bytes; };
   auto found = std::find_if(blocks.rbegin(), blocks.rend(), same);
   if (found != blocks.rend()) {

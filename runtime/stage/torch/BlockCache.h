@@ -22,13 +22,13 @@
 namespace chimera::runtime {
 
 /// An allocator for blocks of at least kSmallest bytes that keeps freed blocks.
-/// The sum of used and kept bytes never exceeds the peak of used bytes, so
-/// keeping does not raise the peak of tensors. Memory from other allocators
-/// adds to it, for example a gathered model at a time when few tensors are in
-/// use. Any thread may take and free blocks.
+/// The sum of used and kept bytes never exceeds the peak of used bytes, so the
+/// cache does not raise the peak memory of tensors. It may raise the peak
+/// memory of the process: if another allocator needs memory while few tensors
+/// are in use, the kept blocks add to it. Any thread may take and free blocks.
 class BlockCache {
 public:
-  /// The C library already reuses smaller blocks.
+  /// The minimum size of a block. The C library already reuses smaller blocks.
   static constexpr size_t kSmallest = size_t(1) << 20;
 
   /// Returns uninitialised memory with the alignment that LibTorch's kernels
@@ -37,7 +37,7 @@ public:
   /// `bytes` must be the number that was passed to take().
   void free(void *memory, size_t bytes) noexcept;
 
-  /// Bytes of kept blocks, which nobody uses.
+  /// The number of bytes in kept blocks, which are free for reuse.
   size_t cachedBytes() const;
 
   BlockCache() = default;

@@ -30,8 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The format's own limit. It prevents a large allocation if the first bytes of
-// some other file are read as a length.
+// The format's own limit. Without a limit, the first bytes of a file of another
+// kind could be read as a huge length, and that much memory would be allocated.
 constexpr uint64_t kLargestHeader = 100'000'000;
 
 [[noreturn]] void failToLoad(const std::string &path,
@@ -45,11 +45,11 @@ std::string dumped(const nlohmann::json &value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Closes the file unless take() has been called.
+// An open file. The destructor closes it unless take() has been called.
 class Opened {
 public:
   explicit Opened(const std::string &path)
-      // O_NONBLOCK, because opening a pipe would wait for a writer.
+      // Without O_NONBLOCK, opening a pipe would wait for a writer.
       : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status;
     if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
@@ -86,7 +86,8 @@ std::string readText(const Opened &file, const std::string &path,
   return text;
 }
 
-// The tensor's byte range in its file.
+// The tensor's byte range in its file, whose data begins at `begin`. None if
+// `offsets` is invalid or the range is not inside the file.
 std::optional<std::pair<uint64_t, uint64_t>>
 rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
   if (!offsets.is_array() || offsets.size() != 2 ||
@@ -112,6 +113,33 @@ bool covers(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
   return begin == end;
 }
 
+constexpr char kPickle[] =
+    "weights in a pickle of Python. Load them there, and save them with "
+    "safetensors or save_pretrained()";
+
+/// If a folder has weights in another form, the name of this form and a way to
+/// convert them, with a leading comma. Otherwise empty.
+std::string adviceOfFolder(const fs::path &folder) {
+  constexpr struct {
+    const char *file, *advice;
+  } kForms[] = {
+      {".metadata",
+       "a distributed checkpoint of PyTorch. Load it in Python with the "
+       "version "
+       "of torch that wrote it, and save the weights with safetensors"},
+      {"adapter_model.safetensors",
+       "the weights of an adapter (PEFT). In Python, merge_and_unload() adds "
+       "them to the model, and save_pretrained() writes the whole model"},
+      {"pytorch_model.bin", kPickle},
+      {"pytorch_model.bin.index.json", kPickle},
+  };
+  std::error_code ignored;
+  for (const auto &form : kForms)
+    if (fs::exists(folder / form.file, ignored))
+      return std::string(", but ") + form.advice;
+  return {};
+}
+
 } // namespace
 
 Checkpoint::Checkpoint(const std::string &path) try {
@@ -125,7 +153,8 @@ Checkpoint::Checkpoint(const std::string &path) try {
       file = (fs::path(path) / kIndex).string();
     if (!fs::exists(file, ignored))
       failToLoad(path, std::string("expected a folder with ") + kFile + " or " +
-                           kIndex + ", and it has neither");
+                           kIndex + ", and it has neither" +
+                           adviceOfFolder(path));
   }
   if (file.ends_with(".json"))
     openShards(file);
@@ -189,6 +218,14 @@ void Checkpoint::openShards(const std::string &index) {
 void Checkpoint::open(const std::string &path) {
   Opened file(path);
   uint64_t length = 0;
+  constexpr uint32_t kZip =
+      0x04034b50; // "PK\3\4", the start of torch.save's files
+  uint32_t start = 0;
+  if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&start, 1))) ==
+          sizeof start &&
+      start == kZip)
+    failToLoad(path,
+               std::string("expected a safetensors file, got ") + kPickle);
   if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&length, 1))) !=
           sizeof length ||
       length > kLargestHeader || length > file.size - sizeof length)

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A checkpoint in safetensors format. A file is a little-endian uint64, which
-// is the length of a JSON object; that object, {"name": {"dtype", "shape",
-// "data_offsets": [begin, end]}, ...}, padded with spaces so that the data is
-// aligned; and the data.
+// A checkpoint in safetensors format. A file consists of
+// - a little-endian uint64: the length of the header in bytes,
+// - the header: a JSON object {"name": {"dtype", "shape", "data_offsets":
+//   [begin, end]}, ...}, padded with spaces so that the data is aligned,
+// - the data.
 //
 // Large checkpoints are several such files (shards) in one folder with an
 // index, which is a JSON object {"weight_map": {"name": "file of its tensor",
@@ -29,11 +30,12 @@
 
 namespace chimera::runtime {
 
-/// A checkpoint with its headers read and its files open. Data is read only on
-/// request.
+/// A checkpoint whose files are open and whose headers have been read. Only
+/// `read` reads data.
 class Checkpoint {
 public:
-  /// A tensor's entry in a header. Unchecked fields are kept as JSON text.
+  /// A tensor's entry in a header. `type`, `shape` and `offsets` are JSON text
+  /// that has not been checked.
   struct Tensor {
     size_t file;
     bool isObject; ///< whether the header has an object for it
@@ -54,15 +56,17 @@ public:
 
   const std::map<std::string, Tensor> &tensors() const { return byName; }
 
-  /// Empty if the tensors cover the data of each file without overlaps or gaps,
-  /// as the format requires. Else the first file that violates this.
+  /// Empty if the tensors of each file cover its data without overlaps or gaps,
+  /// as the format requires. Otherwise the path of the first file with an
+  /// overlap or a gap.
   std::string fileWithGaps() const;
 
   /// A digest of the headers.
   uint64_t digest() const { return headersDigest; }
 
-  /// Reads bytes of a file. Throws std::runtime_error, naming `what`, if they
-  /// cannot be read.
+  /// Fills `memory` with the bytes of file number `file` from byte `begin` on.
+  /// If they cannot be read, throws std::runtime_error with `what` in the
+  /// message.
   void read(size_t file, uint64_t begin, Bytes memory,
             const std::string &what) const;
 

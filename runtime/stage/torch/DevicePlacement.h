@@ -13,13 +13,14 @@
 namespace chimera::runtime {
 
 /// The device of a stage: the host or, if `isCuda`, the current GPU of the
-/// thread that calls the stage. All buffers that the stage gets are on that
-/// device. On a GPU, all functions except `initialize` put kernels on
-/// LibTorch's current stream and return without waiting for the GPU.
+/// thread that calls the stage. All buffers that are passed to the stage are on
+/// that device. On a GPU, all functions of the stage except Stage::initialize
+/// put kernels on LibTorch's current stream and return without waiting for the
+/// GPU.
 struct DevicePlacement {
   bool isCuda = false;
-  /// The device's kernels. Required on a GPU; null on the host, which uses
-  /// functions.
+  /// The kernels of the GPU (StageKernels.h). Null on the host, where stages
+  /// call ordinary functions instead.
   StageKernels *kernels = nullptr;
 };
 

@@ -27,28 +27,29 @@ class StageKernels;
 /// the samples, and not on the device, worker or schedule.
 class Dropout {
 public:
-  /// The masks for a micro-batch or a part of one. Without `microBatch`,
-  /// nothing is dropped. `kernels` is required on a GPU.
+  /// The masks for `microBatch`, which may be a part of a micro-batch. If
+  /// `microBatch` is empty, nothing is dropped. `kernels` is required on a GPU.
   Dropout(double probability, uint64_t seed, uint32_t layer,
           const std::optional<MicroBatch> &microBatch, StageKernels *kernels);
 
   bool acts() const { return dropped > 0; }
   double probability() const { return dropped; }
 
-  /// The random numbers that decide which elements are kept (Philox.h).
+  /// The `key` and `first` arguments of keepElements (Philox.h) for a tensor.
   struct Draw {
     uint64_t key;
-    uint64_t first; ///< number of the first element
+    uint64_t first; ///< number of the tensor's first element
   };
-  /// The random numbers for a tensor that has `elements` elements in all
-  /// samples of the micro-batch (or part) together.
+  /// The arguments for a tensor that has `elements` elements in all samples of
+  /// the micro-batch (or part) together.
   Draw drawOf(DropoutSite site, int64_t elements) const;
 
-  /// The mask of elements [begin, begin + n) of such a tensor, on `device`. n
-  /// is the number of elements of `shape`.
+  /// The mask of the elements [begin, begin + n) of a tensor with `elements`
+  /// elements, as in drawOf. The mask is on `device` and has shape `shape`,
+  /// which has n elements.
   at::Tensor kept(DropoutSite site, int64_t elements, int64_t begin,
                   at::IntArrayRef shape, at::Device device) const;
-  /// Kept elements are multiplied by this.
+  /// The factor by which kept elements are multiplied.
   double scale() const { return 1 / (1 - dropped); }
 
   /// `x` with dropped elements set to zero and the others scaled.

@@ -26,7 +26,7 @@ struct FileStart {
   unsigned byte(size_t at) const {
     return at < head.size() ? static_cast<unsigned char>(head[at]) : 256;
   }
-  /// The number at an offset; 0 if the file ends earlier.
+  /// The number at offset `at`, or 0 if `head` ends before the number does.
   template <typename T> T number(size_t at) const {
     T value = 0;
     if (at + sizeof(value) <= head.size())
@@ -35,29 +35,32 @@ struct FileStart {
   }
 };
 
-/// Checks the first three bytes, for valid flags and a valid operating system
-/// (RFC 1952).
+/// Checks the first three bytes, the flags and the number of the operating
+/// system (RFC 1952).
 bool isGzip(const FileStart &file) {
   return file.has("\x1f\x8b\x08"sv) && file.byte(3) < 32 &&
          (file.byte(9) < 14 || file.byte(9) == 255);
 }
 
-/// Checks for the header's length, followed by the header, a JSON object.
+/// Checks for a length, followed by a JSON object that may have this length:
+/// the header.
 bool isSafetensors(const FileStart &file) {
   const auto header = file.number<uint64_t>(0);
   return header >= 2 && file.size >= 8 && header <= file.size - 8 &&
          file.has("{\""sv, 8);
 }
 
-/// Checks for a stream of messages, each preceded by a marker and its length.
-/// The first one is a schema, which starts with the offset of its root.
+/// Checks the start of a stream of messages. Each message has a marker and its
+/// length before it. The first message is a schema, which starts with the
+/// offset of its root, 16.
 bool isArrowStream(const FileStart &file) {
   const auto length = file.number<uint32_t>(4);
   return file.has("\xff\xff\xff\xff"sv) && length > 0 && length % 8 == 0 &&
          length < file.size && file.number<uint32_t>(8) == 16;
 }
 
-/// Checks for protocols 2 to 5, and for STOP as the last instruction.
+/// Checks the start for a pickle of protocol 2 to 5, and the end for the
+/// instruction STOP.
 bool isPickle(const FileStart &file) {
   return file.byte(0) == 0x80 && file.byte(1) >= 2 && file.byte(1) <= 5 &&
          file.last == '.';
@@ -75,7 +78,7 @@ struct Format {
   const char *name;
   bool (*is)(const FileStart &);
   const char *advice;
-  /// Whether the probability that tokens match by chance is below 2^-31.
+  /// Whether a file of tokens matches by chance with a probability below 2^-31.
   bool isReliable = true;
 };
 

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// File formats that users pass as training data by mistake. Read as bytes or as
-// plain numbers, such a file would train without an error, on meaningless data.
+// File formats that users pass as training data by mistake. If such a file were
+// read as bytes or as plain numbers, a model would be trained on meaningless
+// data, without an error message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,9 +30,10 @@ inline constexpr size_t kHeadBytes = 512;
 
 /// The name of the file's format, and advice, for an error message: "a NumPy
 /// array (.npy): write …". `head` is the start of the file, `last` its last
-/// byte, `size` its size in bytes. Empty if the format is not known. Formats
-/// that are identified by only a few bits are reported only for text, since
-/// tokens may start with any bits.
+/// byte, `size` its size in bytes. Empty if the format is not known. If a
+/// format is identified by only a few bits, it is reported only if
+/// `assumedFormat` is `Text`: a file of tokens may start with the same bits by
+/// chance.
 std::string knownFormat(std::span<const std::byte> head, std::byte last,
                         uint64_t size, AssumedFormat assumedFormat);
 

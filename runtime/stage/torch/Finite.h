@@ -13,8 +13,8 @@
 
 namespace chimera::runtime {
 
-/// Whether no element of this host memory is infinite or NaN. `type` must be
-/// Float32 or Float64.
+/// Whether no element is infinite or NaN. `elements` is host memory. `type`,
+/// the type of an element, must be Float32 or Float64.
 bool areFinite(program::DataType type, ConstBytes elements);
 
 } // namespace chimera::runtime

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Gpt2Layers.cpp counts the bytes that autograd saves here and in
-// ParameterNodes.cpp, term by term, and a test measures them. Change all three
-// together.
+// Gpt2Layers.cpp counts the bytes that autograd saves in this file and in
+// ParameterNodes.cpp, term by term, and a test measures them. If you change the
+// saved tensors, change Gpt2Layers.cpp too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ Tensor block(const Tensor &x, Parameters &parameters, size_t p, int64_t heads,
              const Dropout &dropout) {
   Tensor mixed = causalAttention(
       normedLinear(parameters, x, p, p + 2, /*hasBias=*/true), heads, dropout);
-  // The residual sums reuse the outputs of linear layers, which autograd does
-  // not save.
+  // The residual sums are computed in place, in the outputs of linear layers.
+  // Autograd does not need these outputs.
   Tensor y =
       dropout(linear(parameters, mixed, p + 4), kAttentionResidual).add_(x);
   Tensor hidden = at::gelu(
@@ -47,7 +47,8 @@ Tensor loss(const Tensor &x, const Tensor &labels, Parameters &parameters,
                                 labels.view({-1}));
 }
 
-/// A copy of the program's built-in model.
+/// A copy of the program's built-in model. Throws std::invalid_argument if the
+/// program has another model or none.
 program::ModelT ownModelOf(const program::ProgramT &program) {
   if (program.model && !program.model->package) {
     program::ModelT model;

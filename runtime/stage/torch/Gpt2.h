@@ -38,18 +38,18 @@ public:
 
   bool hasEmbedding() const { return first == 0; }
   bool hasHead() const { return first + count == program::layerCount(model); }
-  /// The type of a loss.
+  /// The type in which the loss is computed.
   at::ScalarType lossType() const { return held.type(); }
 
   const StageWeights &weights() const { return held; }
 
   /// Computes the layers on `input`: tokens [samples, tokens] for the
-  /// embedding, else activations [samples, tokens, width]. `labels` [samples,
-  /// tokens] are for the head; otherwise undefined. `parameters` are the ones
-  /// to compute with. Returns activations [samples, tokens, width]; with the
-  /// head, the mean cross-entropy or, without labels, the logits. `dropped` is
-  /// the micro-batch (or part) whose dropout masks are used; without it there
-  /// is no dropout.
+  /// embedding, else activations [samples, tokens, width]. The layers use
+  /// `parameters`. `labels` [samples, tokens] are used only by the head.
+  /// Returns activations [samples, tokens, width] if there is no head. With the
+  /// head, returns the mean cross-entropy or, if `labels` is undefined, the
+  /// logits. `dropped` is the micro-batch (or part) whose dropout masks are
+  /// used. If `dropped` is empty, there is no dropout.
   at::Tensor run(at::Tensor input, const at::Tensor &labels,
                  Parameters &parameters,
                  const std::optional<MicroBatch> &dropped) const;

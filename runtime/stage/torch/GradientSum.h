@@ -16,12 +16,12 @@
 
 namespace chimera::runtime {
 
-/// The sum of a parameter's gradients, in the caller's memory. Summands may
-/// have a narrower type.
+/// The sum of a parameter's gradients, in the caller's memory. The values that
+/// are added may have a narrower type than the sum.
 struct GradientSum {
   at::Tensor gradient;
-  /// If true, values are added to `gradient`; if false, the next one overwrites
-  /// it.
+  /// If true, the next value is added to `gradient`. If false, the next value
+  /// overwrites `gradient`.
   bool hasBegun;
 
   void add(const at::Tensor &value) {
@@ -31,7 +31,7 @@ struct GradientSum {
       gradient.copy_(value);
     hasBegun = true;
   }
-  /// Adds the sum over the rows of `values`.
+  /// Adds the sum of the rows of `values`.
   void addRows(const at::Tensor &values) {
     add(values.sum(0, /*keepdim=*/false, gradient.scalar_type()));
   }

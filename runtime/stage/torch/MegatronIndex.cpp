@@ -55,7 +55,7 @@ struct MegatronIndex::File {
     throw std::runtime_error("cannot read the index '" + path + "': " + why);
   }
 
-  /// Bytes after the end of the file are 0.
+  /// The N bytes from `offset` on. Bytes after the end of the file are 0.
   template <size_t N> std::array<std::byte, N> bytes(uint64_t offset) const {
     std::array<std::byte, N> bytes{};
     if (readAt(file, offset, bytes) < 0)
@@ -88,7 +88,7 @@ bool MegatronIndex::isSigned() const { return file->type->isSigned; }
 uint64_t MegatronIndex::tokens() const { return file->tokens; }
 
 /// The number of tokens before a sequence. If `sequence` is the number of
-/// sequences, all tokens.
+/// sequences, the number of all tokens.
 uint64_t MegatronIndex::beginOf(uint64_t sequence) const {
   if (sequence == file->sequences)
     return file->tokens;
@@ -142,7 +142,7 @@ std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
   const auto sequences = file->sequences = file->number<uint64_t>(18);
   const auto documents = file->documents = file->number<uint64_t>(26);
   const uint64_t size = std::filesystem::file_size(name);
-  // Each term is at most `size`, so the sum cannot overflow.
+  // The sum below cannot overflow, since each of its terms is at most `size`.
   if (size < kIndexHeaderBytes || sequences > size / 12 ||
       documents > size / 8 ||
       kIndexHeaderBytes + 12 * sequences + 8 * documents > size)

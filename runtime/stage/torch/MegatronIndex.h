@@ -32,14 +32,14 @@
 
 namespace chimera::runtime {
 
-/// An index. It may be large, so entries of its tables are read only when they
-/// are needed.
+/// An open index file. It may be large, so entries of its tables are read only
+/// when they are needed.
 class MegatronIndex {
 public:
-  /// The index beside `path`. None if `path` does not have the form NAME.bin,
-  /// or if NAME.idx does not exist or is not a Megatron index. Throws
-  /// std::runtime_error if the index has a type that tokens cannot have, or if
-  /// it contradicts itself.
+  /// Opens the index of the data file `path`. Returns none if `path` does not
+  /// have the form NAME.bin, or if NAME.idx does not exist or is not a Megatron
+  /// index. Throws std::runtime_error if the index has a type that tokens
+  /// cannot have, or if it contradicts itself.
   static std::optional<MegatronIndex> beside(const std::string &path);
   /// The file that beside(path) reads, or an empty string if there is none.
   static std::string pathBeside(const std::string &path);
@@ -48,10 +48,10 @@ public:
   ~MegatronIndex();
 
   const std::string &path() const;
-  const char *type() const; ///< "int32"
+  const char *type() const; ///< of a token, such as "int32"
   uint32_t width() const;   ///< bytes of a token: 1, 2 or 4
-  bool isSigned() const;    ///< if so, a token below 0 is an error
-  uint64_t tokens() const;  ///< in all sequences
+  bool isSigned() const;    ///< whether tokens have a signed type
+  uint64_t tokens() const;  ///< number of tokens in all sequences
 
   /// The number of tokens before the end of the document that contains `token`.
   /// Requires token < tokens(). Throws std::runtime_error if the index

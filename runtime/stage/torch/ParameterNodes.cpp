@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Gpt2Layers.cpp counts the bytes that these nodes save, term by term, and a
-// test measures them. Change both together.
+// test measures them. If you change the saved tensors, change Gpt2Layers.cpp
+// too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,18 +27,21 @@ using torch::autograd::variable_list;
 
 constexpr double kNormEpsilon = 1e-5;
 
-/// A norm's parameter, converted for an input. In bfloat16, the host's kernels
-/// keep wider statistics (as a GPU does) only if the parameters are wider.
+/// A norm's parameter, in the type for an input like `input`. If the input is
+/// bfloat16, the host's kernels compute statistics in float32 (as a GPU does)
+/// only if the parameters are float32.
 Tensor ofNorm(const Tensor &parameter, const Tensor &input) {
   return input.is_cpu() && input.scalar_type() == at::kBFloat16
              ? parameter.to(at::kFloat)
              : parameter;
 }
 
-/// `x` as a matrix whose rows are its last dimension; a copy if necessary.
+/// `x` as a matrix whose rows are the last dimension of `x`. Copies only if
+/// necessary.
 Tensor flattened(const Tensor &x) { return x.reshape({-1, x.size(-1)}); }
 
-/// A graph is executed once, so the node releases its tensors.
+/// The node of one operation with parameters. A graph is executed only once, so
+/// `apply` releases the node's tensors.
 class ParameterNode final : public Node {
 public:
   ParameterNode(Parameters &parameters, ParameterUse use, Tensor normed)
@@ -73,8 +77,9 @@ private:
     return product(use.outputGradient, parameters.all[use.weight]);
   }
 
-  /// If gradients are added at once, this also adds the weight gradients. This
-  /// takes less work than addWeightGradient, since the norm's output is here.
+  /// The gradient of the norm's input. If gradients are added at once, this
+  /// function also adds the gradients of the parameters. It needs less work
+  /// than addWeightGradient, since it has the norm's output (`normed`).
   Tensor ofNormsInput() {
     const bool adds = parameters.accumulatesImmediately();
     const std::vector<Tensor> &all = parameters.all;
@@ -106,8 +111,8 @@ std::unique_ptr<Node> nodeOf(Parameters &parameters, ParameterUse use,
 }
 
 /// The matrix `y`, reshaped to [samples, tokens, ...] like `x`. Uses
-/// _unsafe_view: if it were a view of `y`, autograd would copy the gradient of
-/// an in-place sum.
+/// _unsafe_view: if the result were a view of `y`, an in-place sum in it would
+/// make autograd copy the gradient.
 Tensor shapedAs(const Tensor &x, const Tensor &y) {
   return at::_unsafe_view(y, {x.size(0), x.size(1), y.size(-1)});
 }

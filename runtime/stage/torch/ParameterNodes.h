@@ -7,9 +7,9 @@
 //
 // Operations with parameters, each as one custom node in autograd's graph.
 // Parameters are not leaves of the graph: the node itself handles their
-// gradient. Either it adds the gradient to the caller's sum at once, in one
-// matrix product. Or, in a split backward, it saves the tensors that the
-// gradient needs (ParameterUse.h).
+// gradients. In a whole backward, the node adds each gradient to the caller's
+// sum at once, without a temporary. In a split backward, the node saves the
+// tensors that the gradients need (ParameterUse.h).
 //
 // If autograd is off, the operations run without a graph.
 //
@@ -26,11 +26,12 @@
 
 namespace chimera::runtime {
 
-/// The parameters of a forward, and how its backward handles their gradients.
-/// It must live as long as the graph.
+/// The parameters of a forward, and the way in which its backward handles their
+/// gradients. The struct must live as long as the graph.
 struct Parameters {
-  std::vector<at::Tensor> all; ///< the stage's, in order
-  /// The gradient sums, by parameter. If empty, uses are saved instead.
+  std::vector<at::Tensor> all; ///< parameters of the stage, in order
+  /// The gradient sum of each parameter. If this is empty, the backward fills
+  /// `uses` and computes no gradients of parameters.
   std::vector<GradientSum> sums = {};
   std::vector<ParameterUse> uses = {}; ///< in the order of the backward
 
@@ -38,15 +39,17 @@ struct Parameters {
 };
 
 /// The sum of token embedding and position embedding, [samples, tokens, width].
-/// `p` is the number of the token embedding; the position embedding is `p` + 1.
+/// The token embedding is parameters.all[p], the position embedding
+/// parameters.all[p + 1].
 at::Tensor embed(Parameters &parameters, const at::Tensor &tokens, size_t p);
 
-/// A linear layer on [samples, tokens, in]. Its weight is `p`, its bias `p` +
-/// 1.
+/// A linear layer on [samples, tokens, in]. Its weight is parameters.all[p],
+/// its bias parameters.all[p + 1].
 at::Tensor linear(Parameters &parameters, const at::Tensor &x, size_t p);
 
-/// A norm followed by a linear layer. The norm's weight is `p`, its bias `p` +
-/// 1. The linear layer's weight is `w`, its bias (if any) `w` + 1.
+/// A norm followed by a linear layer. The norm's weight is parameters.all[p],
+/// its bias parameters.all[p + 1]. The linear layer's weight is
+/// parameters.all[w], its bias (if any) parameters.all[w + 1].
 at::Tensor normedLinear(Parameters &parameters, const at::Tensor &x, size_t p,
                         size_t w, bool hasBias);
 

@@ -21,9 +21,10 @@ using at::Tensor;
 /// of a block needs temporary memory.
 constexpr int64_t kGradientBlockElements = 1 << 20;
 
-/// The GPU's version of addEmbedding. It also sums the gradients of each token
-/// in the order of the text: index_put_ finds this order by sorting. The host's
-/// method would have to wait for the number of distinct tokens.
+/// addEmbedding on a GPU. index_put_ sorts the tokens. So, as on the host, the
+/// gradients of each token are summed in the order of the text. The host's
+/// method cannot be used, because it would have to wait until the GPU knows the
+/// number of distinct tokens.
 void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
   const int64_t width = use.outputGradient.size(-1);
   Tensor rows = use.outputGradient.reshape({-1, width});
@@ -32,9 +33,10 @@ void addEmbeddingOnGpu(const ParameterUse &use, GradientSum *sums) {
                               /*accumulate=*/true);
 }
 
-/// Adds the gradients of an embedding. Like autograd, it sums the gradients of
-/// each token in the order of the text, and then adds this sum. Unlike
-/// autograd, it handles only tokens that occur.
+/// Adds the gradients of an embedding. Like autograd, this function sums the
+/// gradients of each token in the order of the text, and then adds this sum.
+/// Unlike autograd, it needs no memory for tokens that do not occur in the
+/// text.
 void addEmbedding(const ParameterUse &use, GradientSum *sums) {
   if (!sums[0].hasBegun)
     sums[0].gradient.zero_();
@@ -56,14 +58,15 @@ void addLinear(const ParameterUse &use, GradientSum *sums) {
     sums[1].addRows(use.outputGradient);
 }
 
-// The norm's output is y = s * w + b, where s is its standardised input. The
-// linear layer's output is z = y W' + c, with gradient g. A prime means
-// transposed, and * is elementwise. Let P = g' s, and let G be the sum of the
-// rows of g. Then
+// The norm's output is y = s * w + b, where s is its standardised input, w its
+// weight and b its bias. The linear layer's output is z = y W' + c, where W is
+// its weight and c its bias. The gradient of z is g. A prime means transposed,
+// and * is elementwise. Let P = g' s, let Σ be the sum of the rows of a matrix,
+// and let G = Σ g. Then
 //
-//   dW = g' y       = P * w + G b'     w's column i scales P's column i
+//   dW = g' y       = P * w + G b'     element i of w scales column i of P
 //   dc              = G
-//   dw = Σ (gW) * s = Σ W * P          sums over rows (M in the first one)
+//   dw = Σ (gW) * s = Σ W * P
 //   db = Σ gW       = W' G
 //
 // So neither y nor its gradient gW must be saved. P is computed in blocks of

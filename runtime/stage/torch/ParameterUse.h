@@ -5,17 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In a split backward, the input gradient runs first and the weight gradient
-// later, from the tensors that are saved here. A use is an operation with
-// parameters, with everything that their gradient needs:
+// In a split backward, the input gradient runs first. It saves a ParameterUse
+// for each operation with parameters. The weight gradient runs later and reads
+// them. A ParameterUse has the tensors that the gradients of the operation's
+// parameters need:
 //
 //   kind           parameters                    input
-//   Embedding      tokens', positions'           token numbers [B, T]
+//   Embedding      token embedding,              token numbers [B, T]
+//                  position embedding
 //   Linear         weight, bias                  [M, in]
 //   NormedLinear   norm's weight and bias;       the norm's input [B, T, C],
-//                  weight and maybe bias         with its mean and deviation
+//                  linear layer's weight         its mean and its deviation
+//                  and maybe bias
 //
-// B: samples; T: tokens in a sample; M = B * T; C: width.
+// B: samples; T: tokens in a sample; M = B * T; C: width; in: number of inputs
+// of the linear layer.
 //
 // Each norm is followed by a linear layer, so the output gradient of the linear
 // layer is enough for both: see addNormedLinear in ParameterUse.cpp.
@@ -39,14 +43,16 @@ struct ParameterUse {
   enum class Kind { Embedding, Linear, NormedLinear };
 
   Kind kind = Kind::Embedding;
-  /// Indices among the stage's parameters. `parameter` is the first one;
-  /// `weight` is the linear layer's weight, if there is one. The others follow
-  /// directly after these. The weight of a tied head is the token embedding,
-  /// far from the head's norm.
+  /// Indices of parameters of the stage. `parameter` is the operation's first
+  /// parameter; its second parameter has the next index. `weight` is the weight
+  /// of the linear layer; its bias has the next index. The weight of a tied
+  /// head is the token embedding, so its index may be far from that of the
+  /// head's norm.
   size_t parameter = 0, weight = 0;
-  bool hasBias = false; ///< of the linear layer
+  bool hasBias = false; ///< whether the linear layer has one
 
-  /// From the forward. These tensors share memory with autograd's.
+  /// Tensors of the forward. They share memory with tensors that autograd
+  /// saved.
   at::Tensor input = {};
   at::Tensor mean = {}, reciprocalDeviation = {}; ///< NormedLinear, [B, T, 1]
 
@@ -56,9 +62,9 @@ struct ParameterUse {
 
 /// Adds the gradients of the parameters of `use` to `sums`. `sums` and
 /// `parameters` are indexed like the stage's parameters. `parameters` are the
-/// ones that the forward used; their type may be narrower than that of the
-/// sums. Temporary memory is limited to one row per token and a block of the
-/// weight's rows.
+/// tensors that the forward used. Their type may be narrower than the type of
+/// the sums. Temporary memory is limited: it has one row for each token, and a
+/// block of the weight's rows.
 void addWeightGradient(const ParameterUse &use,
                        const std::vector<at::Tensor> &parameters,
                        std::vector<GradientSum> &sums);

@@ -19,16 +19,16 @@ namespace {
 
 using at::Tensor;
 
-/// The minimum number of multiplications for oneDNN, whose calls have more
-/// overhead.
+/// Products with fewer multiplications do not use oneDNN, because its calls
+/// have more overhead.
 constexpr int64_t kFewest = 1 << 20;
 
-/// The maximum number of elements in a block of rows of the sum, and of `a`:
-/// both need temporary memory.
+/// addProduct computes blocks of rows. This is the maximum number of elements
+/// of a block of `sum`, and of a block of `a`: each needs temporary memory.
 constexpr int64_t kProductBlockElements = 1 << 20;
 
-/// An operator that torch.compile uses: x times the transpose of weight, on
-/// ordinary tensors.
+/// oneDNN's product of `x` and the transpose of `weight`. torch.compile uses
+/// this operator too. It takes ordinary tensors.
 using Linear = Tensor(const Tensor &x, const Tensor &weight,
                       const std::optional<Tensor> &bias,
                       std::string_view function,
@@ -43,7 +43,7 @@ const std::optional<c10::TypedOperatorHandle<Linear>> &oneDnnsLinear() {
               {"mkldnn::_linear_pointwise", ""}))
         typed = handle->typed<Linear>();
     } catch (const c10::Error &) {
-      // This version of LibTorch has other arguments for the operator, so
+      // In this version of LibTorch, the operator has other arguments. So
       // oneDNN is not used.
     }
     return typed;
@@ -66,7 +66,7 @@ std::atomic<bool> &choice() {
   return chosen;
 }
 
-/// Whether oneDNN computes a [M, K] times a matrix [K, n].
+/// Whether to use oneDNN for the product of `a` [M, K] and a matrix [K, n].
 bool isForOneDnn(const Tensor &a, int64_t n) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && usesOneDnn() &&
          a.numel() * n >= kFewest;

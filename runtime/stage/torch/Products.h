@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Matrix products with the faster of LibTorch's two libraries on the host.
-// LibTorch uses MKL for float32 and float64. On processors of other makes than
-// Intel, MKL uses 256-bit vectors. LibTorch uses oneDNN for bfloat16. oneDNN
-// compiles kernels for the processor's features. In float32 they are twice as
-// fast on an AMD processor with AVX-512. So on such processors, float32
-// products use oneDNN.
+// LibTorch uses MKL for float32 and float64. On processors that are not
+// Intel's, MKL uses only 256-bit vectors. LibTorch uses oneDNN for bfloat16.
+// oneDNN compiles kernels for the processor's features. Its float32 kernels are
+// twice as fast as MKL's on an AMD processor with AVX-512. So float32 products
+// use oneDNN on processors that have AVX-512 and are not Intel's.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -23,9 +23,9 @@
 
 namespace chimera::runtime {
 
-/// `a` [M, K] times `b` [K, N]. All functions here accept any strides, require
-/// operands of one type unless stated otherwise, and must not be called while
-/// autograd records a graph.
+/// `a` [M, K] times `b` [K, N]. All functions of this header accept any
+/// strides, require operands of one type unless stated otherwise, and must not
+/// be called while autograd records a graph.
 at::Tensor product(const at::Tensor &a, const at::Tensor &b);
 
 /// Like `product`, but computed in `type`, which may be wider than the
@@ -38,16 +38,17 @@ at::Tensor productAs(at::ScalarType type, const at::Tensor &a,
 at::Tensor productWithBias(const at::Tensor &bias, const at::Tensor &x,
                            const at::Tensor &weight);
 
-/// Adds `a` times `b` to `sum` [M, N] if `adds` is true, else writes it. The
-/// product has the type of `sum`. Temporary memory is limited to some rows of
-/// `a` and `sum`. Exception: in float64 the whole product is a temporary, as in
-/// PyTorch's autograd, so that sums have PyTorch's bits.
+/// If `adds` is true, adds the product of `a` and `b` to `sum` [M, N].
+/// Otherwise writes the product to `sum`. The product is computed in the type
+/// of `sum`. Temporary memory is limited to some rows of `a` and `sum`.
+/// Exception: in float64 the whole product is a temporary, as in PyTorch's
+/// autograd, so that sums have PyTorch's bits.
 void addProduct(at::Tensor &sum, bool adds, const at::Tensor &a,
                 const at::Tensor &b);
 
 /// Whether oneDNN computes large float32 products on the host. The default
-/// depends on the processor; benchmarks and tests set it with
-/// useOneDnn. False if this LibTorch has no oneDNN.
+/// depends on the processor. Benchmarks and tests change it with useOneDnn.
+/// False if this LibTorch has no oneDNN.
 bool usesOneDnn();
 void useOneDnn(bool does);
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every random choice depends only on its purpose, not on where or when it is
-// made:
+// Every random choice depends only on its purpose, and not on the worker or the
+// time. mix (Mix.h) hashes the seed and numbers that describe the purpose:
 //
 //   initial weights   mix(seed, 1, layer, parameter's number in its layer),
 //                     (a tied head uses those of the token embedding)

@@ -12,9 +12,9 @@
 
 namespace chimera::runtime {
 
-/// Whether the nesting depth of a JSON text is at most `levels`. Check this
-/// before parsing: copying a value or printing it needs stack space for each
-/// level.
+/// Whether the nesting depth of a JSON text is at most `levels`. Call this
+/// before a text is parsed: to copy or print the parsed value, the library
+/// needs stack space for each level.
 inline bool isShallow(std::string_view text, int levels) {
   int depth = 0;
   bool isString = false;

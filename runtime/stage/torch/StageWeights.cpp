@@ -137,8 +137,9 @@ void StageWeights::refreshCopy(std::byte *weights) const {
   flat(weights + parameterBytes(), computedType()).copy_(flat(weights, type()));
 }
 
-/// Draws from the normal distribution N(mean, deviation²), truncated to the
-/// range from low to high, with the inverse of the distribution function.
+/// Draws `values` from the normal distribution N(mean, deviation²), truncated
+/// to the range from low to high. Applies the inverse of the distribution
+/// function to uniform random numbers.
 static void drawTruncated(Tensor &values, const program::Parameter &parameter,
                           at::Generator generator) {
   const double scale = parameter.deviation * std::numbers::sqrt2;
@@ -152,8 +153,8 @@ static void drawTruncated(Tensor &values, const program::Parameter &parameter,
       .clamp_(parameter.low, parameter.high);
 }
 
-/// The initial values in float64. Requires an initial value that does not come
-/// from a file.
+/// The initial values of a parameter, in float64. Requires that they do not
+/// come from a file.
 static Tensor draw(const program::Parameter &parameter, uint64_t seed) {
   Tensor values = at::zeros(parameter.shape, at::kDouble);
   at::Generator generator = at::detail::createCPUGenerator(seed);
@@ -183,7 +184,8 @@ static Tensor draw(const program::Parameter &parameter, uint64_t seed) {
   return values;
 }
 
-/// The initial values on the host; in float64 if they are drawn.
+/// The initial values of a parameter, on the host. They are float64 if they are
+/// drawn at random, otherwise they have the type of the weights.
 Tensor StageWeights::startOf(const Slot &slot,
                              const InitialValues *values) const {
   const program::Parameter &parameter = slot.parameter;
@@ -250,8 +252,7 @@ bool StageWeights::halts(ConstBytes gradientSum, Bytes halted) const {
     return flag != 0;
   }
   // If an element is not finite, the infinity norm is not finite either, since
-  // NaN propagates. Only the GPU knows the result; the host continues without
-  // it.
+  // NaN propagates. The GPU sets the flag; the host does not wait for it.
   const at::NoGradGuard noGraph;
   const Tensor largest = at::linalg_vector_norm(
       tensorOver(gradientSum.data(), {count}, type(), placement),
@@ -267,13 +268,14 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
   const Tensor gradients =
       tensorOver(gradientSum.data(), {count}, type(), placement);
   Tensor all = tensorOver(weights.data(), {count}, type(), placement);
-  // Only a GPU comes here with a set flag: on the host, a halted update has
-  // returned before.
+  // On the host, `step` has already returned if the flag is set. On a GPU, the
+  // host does not know the flag, so the flag masks the change below.
   const Tensor isHalted =
       placement.isCuda && !halted.empty()
           ? tensorOver(halted.data(), {}, at::kInt, placement).to(at::kBool)
           : Tensor();
-  // The maximum number of elements in temporary memory.
+  // The maximum number of elements that are updated at a time. They need
+  // temporary memory.
   constexpr int64_t kBlock = int64_t{1} << 20;
   int64_t begin = 0;
   for (const DecayRun &run : runs)

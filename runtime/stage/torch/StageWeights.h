@@ -7,8 +7,9 @@
 //
 // The parameters of a range of a model's layers, one after another in memory of
 // the caller, in the order of runtime/program/Layers.h. Their gradients and the
-// optimizer's averages have the same layout. The parameters may be followed by
-// a copy of them in another type, which the stage computes with.
+// optimizer's averages have the same layout. In some programs, a copy of the
+// parameters in another type follows them. The stage then computes with the
+// copy.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -38,7 +39,8 @@ public:
 
   /// The type of parameters, their gradients and averages.
   at::ScalarType type() const;
-  /// The type of activations, of their gradients and of the copy.
+  /// The type of activations, of their gradients, and of the copy of the
+  /// parameters if there is one.
   at::ScalarType computedType() const;
 
   int64_t elements() const { return count; }
@@ -52,11 +54,12 @@ public:
     return parameterBytes() + program::copyBytes(types, count);
   }
 
-  /// The offset of a parameter in the flat weights, in elements.
+  /// A parameter, and its offset in the flat weights, in elements.
   struct Slot : program::StageParameter {
     int64_t offset;
-    std::string name; ///< in files of weights
-    /// The parameter whose initial value it has.
+    std::string name; ///< the parameter's name in files of weights
+    /// The parameter whose initial values this one gets: itself or, for a copy
+    /// of a tied parameter, the first layer's.
     program::ParameterNumber initialFrom;
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
@@ -71,7 +74,7 @@ public:
   /// to zero. If `values` is null, parameters are drawn at random. A tied
   /// parameter starts with the first layer's values on every stage. Throws
   /// std::invalid_argument if a size is wrong, or if the model needs `values`
-  /// and they are null. Throws what `values` throws.
+  /// and it is null. Throws what `values` throws.
   void initialize(Bytes weights, Bytes optimizerState,
                   const InitialValues *values = nullptr) const;
 
@@ -84,9 +87,10 @@ public:
   void initializeWeights(Bytes weights,
                          const InitialValues *values = nullptr) const;
 
-  /// One optimizer step with `scale` times `gradientSum`. program::Parameter
-  /// says which parameters decay. SGD gives the same bits as torch.optim.SGD.
-  /// For `halted`, see Stage::optimizerStep.
+  /// Updates the weights and the optimizer state. The gradient is `scale` times
+  /// `gradientSum`. Weight decay applies if program::Parameter::decays says so.
+  /// SGD gives the same bits as torch.optim.SGD. For `halted`, see
+  /// Stage::optimizerStep.
   void step(uint64_t step, double scale, ConstBytes gradientSum, Bytes weights,
             Bytes optimizerState, Bytes halted = {}) const;
 
@@ -96,8 +100,9 @@ private:
   at::Tensor startOf(const Slot &slot, const InitialValues *values) const;
   /// Makes the copy equal to the parameters.
   void refreshCopy(std::byte *weights) const;
-  /// Sets the flag if the sum is not finite, and returns the flag. On a GPU it
-  /// returns false, since the host cannot know the flag without waiting.
+  /// Sets the flag `halted` if an element of the gradient sum is not finite.
+  /// Returns whether the flag is set. On a GPU, returns false: the host cannot
+  /// know the flag without waiting for the GPU.
   bool halts(ConstBytes gradientSum, Bytes halted) const;
   template <typename T>
   void stepOfAdamW(uint64_t step, double scale, ConstBytes gradientSum,
@@ -114,7 +119,8 @@ private:
   std::vector<DecayRun> runs;
 };
 
-/// Throws std::invalid_argument, naming `what`, if `bytes` is not `expected`.
+/// If `bytes` is not `expected`, throws std::invalid_argument with `what` in
+/// the message.
 void expectBytes(const char *what, size_t bytes, int64_t expected);
 
 at::ScalarType scalarTypeOf(program::DataType type);

@@ -42,9 +42,9 @@ Counter &counterOfThisThread() {
 
 thread_local uint64_t mostBytesOfTensor = UINT64_MAX;
 
-// Stored before a tensor's bytes: the counter that they were added to. It is as
-// large as the alignment that LibTorch's kernels expect, so the bytes keep that
-// alignment.
+// A header in front of the bytes of a tensor. It has the counter to which the
+// number of bytes was added. The header is as large as the alignment that
+// LibTorch's kernels expect, so the bytes are aligned too.
 struct alignas(64) TensorHeader {
   Counter *counter;
   size_t bytes;
@@ -112,8 +112,8 @@ void runOnTheseThreads(int64_t count, int64_t grain,
 } // namespace
 
 void setThreads(int threads) {
-  // On a thread's first computation, LibTorch copies the process-wide setting,
-  // which would override ours. This call makes it do so now.
+  // On a thread's first computation, LibTorch copies the process-wide number of
+  // threads, which would override ours. This call makes LibTorch copy it now.
   at::get_num_threads();
   at::set_num_threads(threads < 1 ? 1 : threads);
   setParallelFor(threads > 1 ? runOnTheseThreads : nullptr);

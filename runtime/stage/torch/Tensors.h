@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Settings that a process with transformer stages makes in LibTorch. This
-// header includes no header of LibTorch.
+// Settings in LibTorch, for a process whose stages use it. This header includes
+// no header of LibTorch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,19 +22,19 @@ namespace chimera::runtime {
 /// Sets the number of threads (at least 1) for computations that the calling
 /// thread starts. Every rank's thread calls this once before its first action.
 /// The number belongs to the calling thread. Each thread has its own OpenMP
-/// team, so ranks in one process together need the sum of their numbers. The
-/// runtime's own loops use the same threads (ParallelFor.h).
+/// team, so ranks in one process together use the sum of their numbers of
+/// threads. The runtime's own loops use the same threads (ParallelFor.h).
 void setThreads(int threads);
 
 /// Starts counting the bytes of CPU tensors. Call it once, from any thread,
-/// before the first tensor is made; further calls do nothing. It costs 64 bytes
-/// and two atomic additions per tensor.
+/// before the first tensor is made; further calls do nothing. Counting costs 64
+/// bytes and two atomic additions per tensor.
 void countTensorBytes();
 
 /// Bytes of living tensors that the calling thread has allocated since
-/// countTensorBytes. A tensor stops counting when any thread frees it. Tensors
-/// over the caller's bytes do not count. Between two instructions, this is the
-/// size of the rank's stashes.
+/// countTensorBytes. When any thread frees a tensor, its bytes are subtracted.
+/// Tensors over the caller's memory do not count. Between two instructions,
+/// this is the size of the rank's stashes.
 int64_t liveTensorBytes();
 
 /// A limit on the size of each new CPU tensor of the calling thread, while this
@@ -51,8 +51,8 @@ private:
   uint64_t before;
 };
 
-/// liveTensorBytes as the interpreter's memory meter. The constructor starts
-/// counting.
+/// A memory meter for the interpreter, which returns liveTensorBytes. The
+/// constructor calls countTensorBytes.
 class TensorMeter : public MemoryMeter {
 public:
   TensorMeter() { countTensorBytes(); }

@@ -22,7 +22,8 @@ namespace chimera::runtime {
 
 namespace {
 
-/// Returns a sample's values of a field; null if samples have no such field.
+/// A function that returns a sample's values of one field. Null if samples have
+/// no such field.
 using Values = std::span<const int64_t> (*)(const Sample &);
 
 Values valuesOf(const std::string &name) {
@@ -54,7 +55,8 @@ void putAs(std::span<const int64_t> values, std::byte *target) {
 
 using Put = void (*)(std::span<const int64_t>, std::byte *);
 
-/// The function that writes numbers as this type; null if not supported.
+/// The function that writes numbers as this type; null if the type is not
+/// supported.
 Put putterOf(program::TensorType type) {
   switch (type) {
   case program::TensorType::Boolean:
@@ -73,8 +75,8 @@ Put putterOf(program::TensorType type) {
   }
 }
 
-/// The model's fields. The field with the tokens (or their labels) gets the
-/// name `nameOfTokens`. Throws unless samples have all fields.
+/// `fields`, with the name `nameOfTokens` for the field with the tokens (or
+/// their labels). Throws std::runtime_error unless samples have all fields.
 std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                          const char *nameOfTokens,
                                          int64_t context, bool pairs) {
@@ -101,8 +103,8 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "expected pairs of sentences (--pairs) for a model that predicts "
           "which follow each other");
   }
-  // A missing field is an error, except for labels if the model predicts only
-  // next_sentence_label.
+  // A model without a field for tokens (or labels) is an error. But a model
+  // that predicts only next_sentence_label needs no labels.
   if (!ofTokens && (nameOfTokens != std::string_view(program::kLabels) ||
                     !std::ranges::count(fields, program::kNextSentenceLabel,
                                         &program::Field::name)))
@@ -158,8 +160,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
       form, seed);
   vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
-  // The vocabulary must have all 256 bytes, because a text may contain any
-  // byte.
+  // The vocabulary must have all 256 byte values, because a text may contain
+  // any byte.
   if (!model.package && isOfBytes() && vocabulary < 256)
     throw std::runtime_error(
         "expected a vocabulary of at least 256 for text as bytes, got " +
@@ -234,8 +236,8 @@ Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
 Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
   const auto count = static_cast<uint64_t>(heldOutTokens());
   const uint64_t room = count - static_cast<uint64_t>(context) - 1;
-  // Uses double, because the product may exceed 64 bits. The last window is
-  // exact.
+  // Use double, because the product may exceed 64 bits. Rounding never gives a
+  // start after `room`.
   const uint64_t start =
       windows < 2 ? 0
                   : static_cast<uint64_t>(static_cast<double>(room) *
@@ -311,8 +313,8 @@ bool TextData::predictsTokensAlone() const {
 double TextData::unigramLoss(uint64_t windows) const {
   uint64_t possible = isOfBytes() ? 256 : vocabulary;
   // If the model does not state its vocabulary, a token may be any 32-bit
-  // number. So the list begins small: a list for all of these numbers might not
-  // fit into memory.
+  // number. A list with a count for each of these numbers might not fit into
+  // memory. So tokens from 2^16 on are counted in a map.
   std::vector<double> counts(std::max<uint64_t>(possible, 1 << 16), 1);
   std::unordered_map<uint64_t, double> others;
   auto countOf = [&](int64_t token) -> double & {

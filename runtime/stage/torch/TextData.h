@@ -9,10 +9,11 @@
 // out of training. On that part, the model's loss can be compared with the loss
 // of a unigram model.
 //
-// TokenSamples makes the samples. The model takes those fields of a sample that
-// it has (runtime/program/Fields.h): input_ids, token_type_ids and
-// attention_mask for the first layer, labels and next_sentence_label for the
-// loss. If there is only one field, it may have any name.
+// TokenSamples makes the samples. A sample has several fields
+// (runtime/program/Fields.h), and a model uses some of them: input_ids,
+// token_type_ids and attention_mask for the first layer, labels and
+// next_sentence_label for the loss. If the first layer has only one input, or
+// the loss only one label, it may have any name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +39,7 @@ public:
   /// its vocabulary is smaller than 256 for text as bytes, or if the training
   /// part is shorter than one window of context + 1 tokens. Throws
   /// std::invalid_argument if holdOut is not in [0, 1), if the program has no
-  /// model, or if TokenSamples does.
+  /// model, or if the constructor of TokenSamples throws it.
   TextData(std::unique_ptr<Tokens> tokens, const program::ProgramT &program,
            double holdOut, const TokenSampleOptions &form = {});
   /// Uses the bytes of the text at `path` as tokens.
@@ -52,10 +53,10 @@ public:
   std::string check(uint32_t threads, uint32_t part = 0,
                     uint32_t parts = 1) const;
 
-  /// Loads a micro-batch. Each row is the sample that starts at the training
-  /// part's token mix(seed, 3, step, sample) mod (training tokens - context)
-  /// (see Random.h). Throws std::runtime_error if tokens cannot be read or are
-  /// not in the model's vocabulary.
+  /// Loads a micro-batch. Sample number `sample` starts at token mix(seed, 3,
+  /// step, sample) mod (training tokens - context) of the training part (see
+  /// Random.h). Throws std::runtime_error if tokens cannot be read or are not
+  /// in the model's vocabulary.
   void load(program::ValueKind kind, MicroBatch microBatch,
             Bytes output) override;
 
@@ -69,27 +70,31 @@ public:
     return static_cast<int64_t>(tokens->count()) - training;
   }
 
-  /// Held-out window `window` of `windows`. The windows are evenly spaced over
-  /// the held-out part: the first one at its begin, the last one at its end.
-  /// They overlap if there are many. Requires a held-out part of one window or
-  /// more (see heldOut), and window < windows.
+  /// The sample at window number `window` of `windows` held-out windows. The
+  /// windows are evenly spaced: the first one is at the begin of the held-out
+  /// part, the last one at its end. They overlap if there are many. Requires a
+  /// held-out part of one window or more (see heldOut), and window < windows.
   Sample heldOutSample(uint64_t window, uint64_t windows) const;
 
-  /// A data source of `windows` held-out windows: sample `row` of micro-batch
-  /// `index` of step `pass` is window ((pass · N·W + index) · samples + row),
-  /// where N·W is the number of micro-batches in a step of all copies.
-  /// Later samples repeat the last window. This object must outlive the result.
-  /// Throws std::runtime_error if the held-out part is shorter than one window
-  /// of context + 1 tokens.
+  /// A data source of `windows` held-out windows. Sample `row` of micro-batch
+  /// `index` of step `pass` is window number (pass · M + index) · samples +
+  /// row, where M is the number of micro-batches in a step of all copies, and
+  /// `samples` is the number of samples in a micro-batch. Samples after the
+  /// last window repeat it. This object must outlive the result. Throws
+  /// std::runtime_error if the held-out part is shorter than one window of
+  /// context + 1 tokens.
   std::unique_ptr<DataSource> heldOut(uint64_t windows) const;
 
-  /// Whether tokens are the only labels. A unigram model can predict them too.
+  /// Whether tokens are the only labels. In that case a unigram model can
+  /// predict the labels too.
   bool predictsTokensAlone() const;
 
-  /// The mean cross-entropy in nats of a unigram model on the labels that count
-  /// in these windows. Its frequencies are counts of tokens in the training
-  /// part plus one, for each byte value or each token of the model's
-  /// vocabulary. Requires a held-out part of one window or more.
+  /// The mean cross-entropy, in nats, of a unigram model on the labels of
+  /// `windows` held-out windows, without labels that are kIgnored. The
+  /// frequency of a token in the unigram model is the number of its occurrences
+  /// in the training part, plus one. The unigram model knows all byte values or
+  /// the model's whole vocabulary. Requires a held-out part of one window or
+  /// more.
   double unigramLoss(uint64_t windows) const;
 
 private:
@@ -112,7 +117,7 @@ private:
   int64_t training; ///< tokens before the held-out part
   int64_t context;
   uint64_t vocabulary;   ///< 0 if the model does not state it
-  uint64_t microBatches; ///< of a step, in all copies
+  uint64_t microBatches; ///< in a step, of all copies
   uint64_t seed;
 };
 

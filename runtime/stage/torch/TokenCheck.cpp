@@ -19,8 +19,9 @@ using namespace chimera::runtime;
 
 namespace {
 
-/// A parallel search for the first invalid token. Threads take blocks in order,
-/// so they can stop soon after one of them has found a token.
+/// A parallel search for the first invalid token. Threads take blocks in order.
+/// So when one thread has found an invalid token, the others stop after their
+/// present block.
 class Search {
 public:
   Search(const Tokens &tokens, uint64_t limit, uint64_t first, uint64_t end)
@@ -50,8 +51,8 @@ private:
   void work() noexcept try {
     while (true) {
       const uint64_t first = next.fetch_add(kBlock);
-      // Stop at the block of a token that was found: later blocks need no
-      // search.
+      // Stop if the block begins after a token that was found: this block and
+      // all later blocks need no search.
       if (first >= std::min(end, found.load()))
         return;
       const std::optional<uint64_t> token =
@@ -87,8 +88,8 @@ uint64_t chimera::runtime::validTokenLimit(const Tokens &tokens,
 std::string chimera::runtime::faultOf(const Tokens &tokens, uint64_t vocabulary,
                                       uint64_t token, int64_t value) {
   const auto bound = static_cast<int64_t>(tokens.bound());
-  // Only a token of a signed type can be at or above the bound. It is a
-  // negative number.
+  // Only a token of a signed type can be `bound` or more. Such a value
+  // represents a negative number.
   const bool isNegative = value >= bound;
   return "expected tokens " +
          (vocabulary > 0

@@ -18,8 +18,8 @@
 
 namespace chimera::runtime {
 
-/// The limit for valid tokens: the vocabulary or the bound of the tokens' type,
-/// whichever is smaller. `vocabulary` is 0 if the model does not state it.
+/// Tokens are valid if they are below this limit: the minimum of the vocabulary
+/// and Tokens::bound. `vocabulary` is 0 if the model does not state it.
 uint64_t validTokenLimit(const Tokens &tokens, uint64_t vocabulary);
 
 /// An error message for a token that is not below validTokenLimit: "expected

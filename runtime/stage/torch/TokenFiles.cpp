@@ -69,7 +69,8 @@ public:
   OpenFile(OpenFile &&other) noexcept
       : path(std::move(other.path)), file(std::exchange(other.file, -1)) {}
 
-  /// Returns the number of bytes that were read.
+  /// Reads from `offset` on, until `bytes` is full or the file ends. Returns
+  /// the number of bytes that were read.
   size_t read(uint64_t offset, std::span<std::byte> bytes) const {
     const ssize_t count = readAt(file, offset, bytes);
     if (count < 0)
@@ -90,7 +91,7 @@ struct LlmcHeader {
 };
 constexpr uint64_t kLlmcHeaderBytes = 256 * sizeof(int32_t);
 
-/// The bytes per token according to the header; 0 if it is not a header of
+/// The bytes per token according to `header`; 0 if this is not a header of
 /// llm.c. Throws std::runtime_error if the version is not supported.
 uint32_t widthOf(const LlmcHeader &header, const std::string &path) {
   if (header.magic == 20240520 && header.version == 1)
@@ -133,8 +134,9 @@ CHIMERA_FOR_EACH_SIMD_WIDTH uint32_t largest(const uint32_t *tokens,
   return most;
 }
 
-/// Whether the numbers look like the halves of wider tokens below `vocabulary`:
-/// every second number is at most the upper half of such a token.
+/// Whether the numbers look like the lower and upper halves of wider tokens
+/// below `vocabulary`. They do if every second number is at most the largest
+/// possible upper half, and if some of the other numbers are larger.
 template <typename T>
 bool areHalves(std::span<const T> numbers, uint64_t vocabulary) {
   constexpr size_t kFewest = 64; // fewer may match by chance
@@ -261,8 +263,8 @@ private:
     std::string path;
     OpenFile file;
     std::optional<MegatronIndex> index = std::nullopt;
-    uint64_t offset = 0; ///< bytes before its first token
-    uint64_t first = 0;  ///< number of its first token in the sequence
+    uint64_t offset = 0; ///< bytes before the first token
+    uint64_t first = 0;  ///< its first token's number in the sequence
     uint64_t count = 0;
   };
 
@@ -336,11 +338,13 @@ private:
     parts.push_back(std::move(part));
   }
 
-  /// Rejects a file whose last tenth is one repeated token. The program that
-  /// wrote it was probably interrupted after it had reserved space.
+  /// Rejects a file if a tenth of it, at the end, is one repeated token. The
+  /// program that wrote the file was probably interrupted after it had reserved
+  /// space.
   void rejectConstantEnd(const Part &part) const {
-    // Texts may be padded to a context. In a large file, a few million tokens
-    // are enough.
+    // At least 1024 tokens must be equal, since a text may be padded to a
+    // context. In a large file, 2^22 equal tokens are enough, even if they are
+    // less than a tenth.
     constexpr uint64_t kFewest = 1024, kMost = 1 << 22, kBlock = 1 << 16;
     const uint64_t tail = std::clamp(part.count / 10, kFewest, kMost);
     if (part.count < tail)
@@ -367,8 +371,8 @@ private:
     std::vector<T> numbers(std::min<uint64_t>(part.count, 1 << 16));
     readPart(part, 0, numbers);
     const auto bytes = std::as_bytes(std::span(numbers));
-    // If the vocabulary is that of bytes, the numbers may be characters, so do
-    // not refuse them.
+    // If the model's vocabulary is the 256 bytes, the tokens may be characters.
+    // Do not refuse them in that case.
     if (sizeof(T) > 1 &&
         (areText(std::span(reinterpret_cast<const uint8_t *>(bytes.data()),
                            bytes.size())) ||

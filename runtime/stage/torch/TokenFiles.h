@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Files of little-endian numbers. Each call reads only its result; files are
-// neither read into memory completely nor mapped. So a file that shrinks causes
-// an error and not a signal.
+// Files of little-endian numbers. Each call reads only the bytes that it needs.
+// Files are not mapped into memory, so that a file that shrinks causes an error
+// and not a signal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,9 @@ struct stat statusOfData(const std::string &path);
 /// assumed one. Requires a file and not a pipe.
 void rejectKnownFormat(const std::string &path, AssumedFormat assumedFormat);
 
-/// The bytes per token according to the file's index or header; 0 if it has
-/// neither. Throws std::runtime_error if the index or the header is invalid.
+/// The bytes per token according to the file's index or header; 0 if the file
+/// has neither. Throws std::runtime_error if the index or the header is
+/// invalid.
 uint32_t declaredTokenWidth(const std::string &path);
 
 /// Opens files whose tokens have `width` bytes: 1, 2 or 4. Throws like

@@ -20,7 +20,7 @@ using namespace chimera::runtime;
 namespace {
 /// The number of [CLS] and [SEP] tokens in a pair.
 constexpr size_t kMarks = 3;
-/// A mark in the labels: this token is never masked.
+/// A temporary label: this token must not be masked.
 constexpr int64_t kMark = -1;
 } // namespace
 
@@ -67,8 +67,8 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   const size_t ofFirst = 1 + draw(2) % (length - 1);
 
   std::vector<int64_t> text(context);
-  // At most `count` tokens of one document in `text`, starting at `from`.
-  // According to the files, that document ends at `known` in `text`.
+  // Returns at most `count` tokens of one document, from index `from` of `text`
+  // on. According to the files, this document ends at index `known` of `text`.
   const auto sentence = [&](size_t from, size_t count, size_t known) {
     const size_t last = std::max(from, std::min(from + count, known));
     const auto begin = text.begin() + static_cast<ptrdiff_t>(from);
@@ -77,7 +77,7 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
       end = std::find(begin, end, *form.documentEnd);
     return std::span<const int64_t>(begin, end);
   };
-  // The start of the first document in `text`.
+  // The index in `text` at which the first document starts.
   const auto begin = [&] {
     size_t from = 0;
     while (form.documentEnd && from < context &&
@@ -131,7 +131,8 @@ Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {
   return sample;
 }
 
-/// Keeps only the labels of chosen tokens.
+/// Chooses tokens at random and masks them (see Masking). The labels of all
+/// other tokens become kIgnored.
 void TokenSamples::mask(Sample &sample, uint64_t key) const {
   std::vector<int64_t> words;
   for (int64_t label : sample.labels)

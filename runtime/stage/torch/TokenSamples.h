@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Samples for a language model. A sample is a window of the text whose labels
-// are the same window, one token later. Alternatively, some tokens are masked,
-// as in the
-// training of BERT (Devlin et al., NAACL'19, section 3.1 and appendix A), in
-// one window or in a pair of sentences.
+// Samples for a language model. A sample is a window of the text. Its labels
+// are the tokens of the same window, moved by one token: the label of each
+// token is the next token. Alternatively, some tokens are masked, as in the
+// training of BERT (Devlin et al., NAACL'19, section 3.1 and appendix A). The
+// sample is then one window or a pair of sentences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,19 +27,20 @@ namespace chimera::runtime {
 /// The label that PyTorch's losses ignore.
 inline constexpr int64_t kIgnored = -100;
 
-/// Masked tokens. Each token of a sample is chosen with probability `rate`, and
-/// the model must predict it. Of the chosen tokens, 80 % are replaced by
-/// `token`, 10 % by another token of the sample, and 10 % stay. The labels of
-/// all tokens that were not chosen are kIgnored.
+/// How tokens are masked. Each token of a sample is chosen with probability
+/// `rate`, and the model must predict it. Of the chosen tokens, 80 % are
+/// replaced by `token`, 10 % are replaced by a random token of the sample, and
+/// 10 % are not replaced. The labels of all tokens that were not chosen are
+/// kIgnored.
 struct Masking {
   int64_t token;
   double rate;
 };
 
-/// Pairs of sentences: [CLS] A [SEP] B [SEP] [PAD] …. In half of the samples, B
-/// follows A in the text; in the others, B is from elsewhere. One pair in ten
-/// gets a random length, which may be shorter than the context. These three
-/// tokens are never masked.
+/// The special tokens of a pair of sentences A and B: [CLS] A [SEP] B [SEP]
+/// [PAD] …. They are never masked. In half of the samples, B follows A in the
+/// text. In the other half, B is from a random place. One pair in ten gets a
+/// random length, which may be shorter than the context.
 struct Pairing {
   int64_t classification, separator, padding;
 };
@@ -47,17 +48,17 @@ struct Pairing {
 struct TokenSampleOptions {
   std::optional<Masking> masking = std::nullopt;
   std::optional<Pairing> pairing = std::nullopt;
-  /// The token that ends a document. A sentence of a pair never continues past
-  /// it, nor past a document end that the files state.
+  /// The token that ends a document. A sentence of a pair never continues after
+  /// this token, and never after a document end that the files state.
   std::optional<int64_t> documentEnd = std::nullopt;
 };
 
-/// The members are named after the fields (runtime/program/Fields.h).
-/// `attention` is 0 for padding and else 1. `segments` is 1 in the second
-/// sentence.
+/// One sample. The members are named after the fields
+/// (runtime/program/Fields.h). `attention` is 0 for padding and 1 elsewhere.
+/// `segments` is 1 in the second sentence and 0 elsewhere.
 struct Sample {
   std::vector<int64_t> tokens, labels, segments, attention;
-  int64_t nextSentence = 0; ///< 0 if the second one follows the first, else 1
+  int64_t nextSentence = 0; ///< 0 if the second sentence is next, else 1
 };
 
 /// A contiguous range of a sequence of tokens.
@@ -67,9 +68,11 @@ struct TokenRange {
 
 class TokenSamples {
 public:
-  /// Fills the span with the tokens from the given number on.
+  /// A function that fills the span with the tokens from the given token number
+  /// on.
   using Read = std::function<void(uint64_t, std::span<int64_t>)>;
-  /// The number of tokens before the end of the document that contains a token.
+  /// A function whose argument is the number of a token. Returns the number of
+  /// tokens before the end of the document that contains this token.
   using DocumentEnd = std::function<uint64_t(uint64_t)>;
 
   /// Throws std::invalid_argument if pairs are requested and the context is
@@ -77,9 +80,10 @@ public:
   TokenSamples(Read read, DocumentEnd documentEnd, int64_t context,
                const TokenSampleOptions &form, uint64_t seed);
 
-  /// The sample that starts at token `first` in `part`. Requires that at least
-  /// `context` tokens of `part` follow that token. Random choices depend only
-  /// on the seed, the step and the sample's number.
+  /// The sample that starts at token number `first` of the whole sequence. All
+  /// tokens of the sample are from `part`. Requires that at least `context`
+  /// tokens of `part` follow the first token. Random choices depend only on the
+  /// seed, the step and the sample's number.
   Sample at(uint64_t first, TokenRange part, uint64_t step,
             uint64_t number) const;
 

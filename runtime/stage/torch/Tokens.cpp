@@ -23,7 +23,7 @@ using namespace chimera::runtime;
 
 namespace {
 
-/// A text, each byte of which is a token.
+/// A text. Each byte is a token.
 class Text : public Tokens {
 public:
   Text(const std::string &path, uint64_t mostBytes) : path(path) {
@@ -105,8 +105,8 @@ private:
   std::vector<uint8_t> text;
 };
 
-/// Throws std::runtime_error: the bytes of this file are tokens only if the
-/// user says so.
+/// Throws std::runtime_error for a file of unknown format. Its bytes are read
+/// as tokens only if the user says so (--tokens bytes).
 [[noreturn]] void rejectBytes(const std::string &path, uint64_t vocabulary) {
   if (const auto status = statusOfData(path);
       S_ISREG(status.st_mode) && status.st_size == 0)

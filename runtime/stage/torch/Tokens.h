@@ -13,9 +13,9 @@
 //
 // Several files of one kind form one sequence, in the given order.
 //
-// Token files are not read into memory: each call reads only its result. They
-// are not mapped into memory either, so that a file that shrinks causes an
-// error and not a signal.
+// Token files are not read into memory as a whole: each call reads only the
+// tokens that it needs. Token files are not mapped into memory either, so that
+// a file that shrinks causes an error and not a signal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,32 +39,34 @@ public:
   /// Fills `tokens` with the tokens from `first` on. Requires that they exist.
   /// Throws std::runtime_error if they cannot be read.
   virtual void read(uint64_t first, std::span<int64_t> tokens) const = 0;
-  /// A digest of the tokens. For a text, it covers all bytes. For token files
-  /// it covers their lengths and blocks spread over them, since they may be too
-  /// long.
+  /// A digest of the tokens. For a text, it covers all bytes. For token files,
+  /// it covers their lengths and evenly spaced blocks, since reading whole
+  /// files could take too long.
   virtual uint64_t digest() const = 0;
   /// The names of the files, for messages.
   virtual std::string fileNames() const = 0;
   /// The place of a token, for messages: "token 3 of 'FILE'".
   virtual std::string describePosition(uint64_t token) const = 0;
-  /// The largest valid token plus one. If the file's type is signed, values
-  /// from this one on are negative numbers.
+  /// The largest number that a token can be, plus one. If a file's type is
+  /// signed, values of bound() or more represent negative numbers.
   virtual uint64_t bound() const = 0;
   /// The number of tokens before the end of the document that contains `token`,
-  /// according to the files; count() if they do not say. Throws like `read`.
+  /// according to the files; count() if the files do not state document ends.
+  /// Throws like `read`.
   virtual uint64_t documentEnd(uint64_t token) const {
     (void)token;
     return count();
   }
-  /// The first of `count` tokens from `first` on that is not less than `limit`.
-  /// Requires that these tokens exist. Throws like `read`.
+  /// Searches `count` tokens, from number `first` on. Returns the number of the
+  /// first token that is at least `limit`, or none. Requires that these tokens
+  /// exist. Throws like `read`.
   virtual std::optional<uint64_t> findAtLeast(uint64_t limit, uint64_t first,
                                               uint64_t count) const = 0;
 };
 
-/// The contents of files. With `Auto`, an index beside the file or the file's
-/// header says what they are. If there is neither, the file is a text, provided
-/// that the model has exactly 256 tokens.
+/// The contents of the files. With `Auto`, the format is stated by an index
+/// beside the file or by the file's header. A file with neither is a text if
+/// the model's vocabulary has exactly 256 tokens. Otherwise it is rejected.
 enum class TokenFormat { Auto, Bytes, UInt16, UInt32 };
 
 /// The maximum size of a text, 4 GiB: every rank has all of it in memory.
@@ -73,7 +75,7 @@ inline constexpr uint64_t kMaxTextBytes = uint64_t{1} << 32;
 struct TokenOptions {
   TokenFormat format = TokenFormat::Auto;
   uint64_t vocabulary = 0;            ///< of the model; 0 if not stated
-  uint64_t mostBytes = kMaxTextBytes; ///< of a text
+  uint64_t mostBytes = kMaxTextBytes; ///< maximum size of a text
   /// If true, plain numbers are accepted as `format` without plausibility
   /// checks.
   bool trustPlainNumbers = false;
@@ -83,8 +85,9 @@ struct TokenOptions {
 /// std::runtime_error if a file cannot be read, is neither a file nor a pipe,
 /// is too long, or does not match `options.format`. A file does not match if it
 /// has another known format (FileFormats.h), contradicts its header or index,
-/// ends with a part of a token, or looks like wider numbers. With `Auto`, it
-/// does not match if it is not a text, or not a text for the model.
+/// ends with a part of a token, or looks like wider numbers. With `Auto`, a
+/// file without header and index must be a text, and the model's vocabulary
+/// must have exactly 256 tokens.
 std::unique_ptr<Tokens> openTokens(const std::vector<std::string> &files,
                                    const TokenOptions &options);
 

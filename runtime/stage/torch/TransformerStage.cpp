@@ -25,8 +25,9 @@ namespace {
 
 using at::Tensor;
 
-// The stash of a forward: the graph's root, and its leaf, the input. The graph
-// owns what autograd saved. The output is not needed and not kept.
+// The stash of a forward: the root of autograd's graph, and its leaf, which is
+// the input. The graph owns the tensors that autograd saved. The output is not
+// needed, so it is not kept.
 struct ForwardStash : Stash {
   Parameters parameters;
   torch::autograd::Edge root;
@@ -154,7 +155,7 @@ public:
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     for (ParameterUse &use : stash.uses) {
       addWeightGradient(use, parameters, sums);
-      use = {}; // frees it
+      use = {}; // frees its tensors
     }
   }
 
@@ -173,12 +174,14 @@ private:
     return sums;
   }
 
-  // Executes the graph of `stash`: computes or saves the gradients of
-  // parameters and writes the input gradient.
+  // Executes the graph of `stash` and writes the input gradient. The nodes of
+  // the graph add the gradients of parameters to their sums or, if there are no
+  // sums, save a ParameterUse.
   void differentiate(ForwardStash &stash, MicroBatch microBatch,
                      ConstBytes outputGradient, Bytes inputGradient) const {
-    // A clone, since a ParameterUse may keep it and autograd may sum in its
-    // memory. A backward on the CPU runs in the calling thread.
+    // Clone the gradient: a ParameterUse may keep it, and autograd may compute
+    // sums in its memory. On the CPU, autograd runs the backward in the calling
+    // thread.
     torch::autograd::Engine::get_default_engine().execute(
         {stash.root}, {gradientOfOutput(microBatch, outputGradient).clone()},
         /*keep_graph=*/false, /*create_graph=*/false, /*accumulate_grad=*/true);
@@ -204,8 +207,9 @@ private:
                 layers.hasEmbedding() ? 0 : boundaryBytes / microBatch.parts);
   }
 
-  // A forward without stash. It runs the same kernels as with a graph, on
-  // memory of the same alignment (hence the clones), and gives the same bits.
+  // A forward without a stash. It runs the same kernels as a forward with a
+  // stash, on memory of the same alignment. So it gives the same bits. The
+  // operands are cloned for the alignment.
   void forwardOnly(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
                    ConstBytes weights, Bytes output, bool drops) const {
     at::NoGradGuard noGraph;
@@ -234,7 +238,8 @@ private:
     }
   }
 
-  // Casts `saved` to the expected type.
+  // Casts `saved` to the expected type. Throws std::invalid_argument if it has
+  // another type or belongs to other weights.
   template <typename S>
   static S &expectStash(const std::unique_ptr<Stash> &saved,
                         ConstBytes weights) {
@@ -275,7 +280,7 @@ private:
 
   DevicePlacement placement;
   Gpt2 layers;
-  std::shared_ptr<const InitialValues> values; ///< if null, they are drawn
+  std::shared_ptr<const InitialValues> values; ///< null: drawn at random
   int64_t rows; ///< samples in a whole micro-batch
   int64_t context, width;
   int64_t tokenBytes, boundaryBytes; ///< of a whole micro-batch
@@ -286,7 +291,8 @@ private:
 std::unique_ptr<Stage>
 makeWholeModel(const program::ProgramT &program,
                std::shared_ptr<const InitialValues> values) {
-  // The number of layers is needed before the constructor checks the model.
+  // Check for a null model here: layerCount needs the model before the
+  // constructor checks it.
   return std::make_unique<TransformerStage>(
       program, 0, program.model ? program::layerCount(*program.model) : 0,
       DevicePlacement(), std::move(values));

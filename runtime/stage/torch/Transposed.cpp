@@ -15,8 +15,8 @@
 namespace chimera::runtime {
 namespace {
 
-/// Several whole columns of a matrix, or a part of one column: a contiguous
-/// range of the transpose.
+/// Several whole columns of a matrix, or a part of one column. In the
+/// transpose, this is a contiguous range.
 struct Block {
   uint64_t column, columns;
   uint64_t row, rows;
@@ -51,7 +51,7 @@ void eachElement(const MatrixShape &shape, const Block &block, Copy copy) {
 }
 
 void copyElement(std::byte *to, const std::byte *from, uint64_t bytes) {
-  // Use constant sizes, with which memcpy is a single move.
+  // Pass constant sizes, so that memcpy is compiled to a single move.
   if (bytes == 4)
     std::memcpy(to, from, 4);
   else

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // In memory, a matrix is row-major. In the file, its transpose is row-major:
-// the columns of the matrix, one after another. Reading and writing work on
-// blocks of at most kBlockBytes, so these functions need no more temporary
-// memory than that.
+// the columns of the matrix, one after another. The functions read and write
+// blocks of at most kBlockBytes, so they need at most kBlockBytes of temporary
+// memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ struct MatrixShape {
   uint64_t rows, columns, elementBytes;
 };
 
-/// Fills the matrix. `read(offset, block)` must fill the block with the bytes
-/// of the transpose from byte `offset` on.
+/// Fills `matrix` from its transpose in a file. `read(offset, block)` must fill
+/// the block with the bytes of the transpose from byte `offset` on.
 void readTransposed(const MatrixShape &shape, Bytes matrix,
                     const std::function<void(uint64_t, Bytes)> &read);
 

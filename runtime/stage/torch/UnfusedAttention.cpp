@@ -30,8 +30,9 @@ public:
         width(projected.size(2) / 3 / heads), dropout(dropout),
         options(projected.options().requires_grad(false)) {}
 
-  /// `projected` is [samples, tokens, 3 width]. If `keep` is true, dropout
-  /// masks are saved for the backward.
+  /// The output of attention, [samples, tokens, width]. `projected` is
+  /// [samples, tokens, 3 width]. If `keep` is true, saves the dropout masks for
+  /// the backward.
   Tensor forward(const Tensor &projected, bool keep) {
     std::vector<Tensor> all = headsOf(projected, 3);
     Tensor mixed = at::empty_like(all[0]);
@@ -85,8 +86,8 @@ public:
   }
 
 private:
-  /// The maximum number of probabilities per block; a block has at least one
-  /// head.
+  /// The maximum number of probabilities in a block. But a block always has at
+  /// least one head.
   static constexpr int64_t kAtOnce = 1 << 18;
 
   template <typename Work> void forBlocks(const Work &work) const {
@@ -129,7 +130,8 @@ private:
   std::vector<Tensor> masks;
 };
 
-/// A graph is executed once, so the node releases its tensors.
+/// The node of an attention in autograd's graph. A graph is executed only once,
+/// so `apply` releases `projected`.
 class WrittenOutNode final : public torch::autograd::Node {
 public:
   WrittenOutNode(Tensor projected, WrittenOut attention)

@@ -17,8 +17,8 @@
 namespace chimera::runtime {
 
 /// Computes causalAttention (Attention.h) for any device and type, without a
-/// fused kernel. Only `projected` is saved for the backward, which computes the
-/// probabilities again. On a GPU with dropout, the masks are saved too.
+/// fused kernel. Saves only `projected` for the backward, which computes the
+/// probabilities again. On a GPU, saves the masks of dropout too.
 at::Tensor unfusedAttention(const at::Tensor &projected, int64_t heads,
                             const Dropout &dropout);
 

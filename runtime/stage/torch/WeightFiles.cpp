@@ -37,7 +37,8 @@ struct FileTensor {
   std::string parameter; // its name in the model
   NamedTensor named;
   program::Parameter held; // as the program describes it
-  uint64_t begin, end;     // bytes in the data and in the flat weights alike
+  // The range of bytes in the file's data, and also in the flat weights.
+  uint64_t begin, end;
 
   std::vector<int64_t> shape() const {
     std::vector<int64_t> shape = held.shape;
@@ -187,13 +188,15 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
   if (const std::string problem = checkHasWeights(program); !problem.empty())
     fail(problem);
 
-  // Reports every difference, since one cause affects many tensors.
+  // Collect all differences for one message: a single mistake often affects
+  // many tensors.
   std::string differences;
   auto differs = [&](const std::string &name, const std::string &what) {
     differences += "\n  " + program::printable(name) + ": " + what;
   };
   const std::span<const FileType> types = losslessSources(type);
-  // For each wrong type: the number of tensors and the first one's name.
+  // For each wrong type: the number of tensors with this type, and the name of
+  // the first such tensor.
   std::map<std::string, std::pair<size_t, std::string>> ofOtherTypes;
   auto typeOf = [&](const std::string &name,
                     const Checkpoint::Tensor &tensor) -> const FileType * {
@@ -316,8 +319,8 @@ uint64_t CheckpointWeights::digest() const {
 void CheckpointWeights::read(const std::string &name, program::DataType wanted,
                              const std::vector<int64_t> &shape,
                              Bytes memory) const {
-  // Types and shapes need no check here, because the constructor has checked
-  // them.
+  // The constructor has compared the file with the program's model. So check
+  // only that the caller asks for a parameter of that model.
   const auto found = ranges.find(name);
   const auto elementBytes = static_cast<uint64_t>(program::bytesOf(type));
   if (found == ranges.end() || wanted != type ||

@@ -44,8 +44,8 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names = {});
 
-/// The initial parameters of a program from a checkpoint (Checkpoint.h). A call
-/// of `read` reads only the bytes of that parameter.
+/// The initial parameters of a program from a checkpoint (Checkpoint.h). Each
+/// call of `read` reads only the bytes of one parameter.
 class CheckpointWeights : public InitialValues {
 public:
   /// Tensors may have the program's weight type, or a narrower type, whose
@@ -73,7 +73,7 @@ public:
 private:
   struct Range {
     size_t file;
-    uint64_t begin; ///< in the file
+    uint64_t begin; ///< offset in the file
     uint64_t elements;
     const FileType *type;
     bool isTransposed;
@@ -86,8 +86,9 @@ private:
   std::string path;
   program::DataType type; ///< of the program's weights
   Checkpoint checkpoint;
-  std::map<std::string, Range> ranges;          ///< by parameter
-  std::map<std::string_view, size_t> converted; ///< number of tensors, by type
+  std::map<std::string, Range> ranges; ///< by parameter
+  /// The number of converted tensors, by their type in the file.
+  std::map<std::string_view, size_t> converted;
 };
 
 } // namespace chimera::runtime

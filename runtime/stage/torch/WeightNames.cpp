@@ -33,8 +33,9 @@ constexpr char kIgnoredEntry[] = "ignored";
 constexpr char kExpected[] =
     "expected a name or {\"name\": NAME, \"transposed\": true}, got ";
 
-/// The number with these digits. None if they are not digits, or are too many
-/// to add an offset safely.
+/// The number with these digits. None if `digits` has other characters, a
+/// leading zero or more than 9 digits. With 9 digits, adding an offset cannot
+/// overflow.
 std::optional<int64_t> numberOf(std::string_view digits) {
   if (digits.empty() || digits.size() > 9 ||
       (digits.size() > 1 && digits[0] == '0') ||
@@ -47,7 +48,7 @@ struct Match {
   std::optional<int64_t> number; ///< matched by {n}, if the pattern has {n}
 };
 
-/// Matches `name` with `pattern`; none if it does not match.
+/// Matches `name` with `pattern`. Returns none if `name` does not match.
 std::optional<Match> match(std::string_view pattern, std::string_view name) {
   constexpr std::string_view kNumber = "{n}";
   const size_t at = pattern.find(kNumber);
@@ -64,8 +65,8 @@ std::optional<Match> match(std::string_view pattern, std::string_view name) {
   return number ? std::optional(Match{number}) : std::nullopt;
 }
 
-/// Replaces {n}, {n+1} and so on by numbers. Returns an empty string, or an
-/// error.
+/// Replaces {n} in `name` by the number `n`, {n+1} by `n` + 1 and so on.
+/// Returns an error message, or an empty string if there is no error.
 std::string fillNumbers(std::string &name, const std::optional<int64_t> &n) {
   std::string filled;
   for (size_t at = 0; at < name.size();) {
@@ -121,7 +122,7 @@ bool isListOfNames(const json &value) {
 /// json::parse_error.
 template <typename OnRepeated>
 json parse(const std::string &text, OnRepeated onRepeated) {
-  std::vector<std::set<std::string>> open; // keys of objects
+  std::vector<std::set<std::string>> open; // keys of open objects
   return json::parse(text, [&](int, json::parse_event_t event, json &value) {
     if (event == json::parse_event_t::object_start)
       open.emplace_back();
@@ -224,7 +225,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
       tell(entry, problem);
   }
 
-  std::map<std::string, std::string> owners; // of tensors
+  std::map<std::string, std::string> owners; // the parameter of each tensor
   for (const Held &parameter : parameters) {
     const std::string tensor = tensorOf(parameter.name).name;
     const auto [owner, isFirst] = owners.emplace(tensor, parameter.name);

@@ -18,8 +18,8 @@
 // tensor's name, {n} is replaced by that number, {n-1} by the number minus one,
 // and {n+2} by the number plus two. "transposed" means that the file has the
 // matrix with rows and columns exchanged. A parameter without an entry keeps
-// its name. When a file is read, tensors that match a name in "ignored" are
-// skipped; {n} matches any number there too.
+// its name. When a file of weights is read, tensors that match a name in
+// "ignored" are skipped. In these names, {n} matches any number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,8 +51,8 @@ public:
 
   /// Reads a file of names. Throws std::runtime_error, with the file and all
   /// wrong entries:
-  /// - if the file cannot be read, is larger than 1 MiB or is not such an
-  ///   object;
+  /// - if the file cannot be read, is larger than 1 MiB or is not an object as
+  ///   above;
   /// - if no parameter of the program uses an entry, if a parameter uses two
   ///   entries, or if two parameters have the same tensor;
   /// - if the tensor of a parameter is ignored, or is transposed but not a

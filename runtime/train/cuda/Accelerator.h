@@ -13,7 +13,8 @@
 
 namespace chimera::runtime {
 
-/// The functions of the tensor library that stages compute with.
+/// The functions of a tensor library (LibTorch) that a CUDA accelerator needs.
+/// Stages compute with this library.
 struct TensorLibrary {
   /// See cuda::DeviceOptions.
   std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};

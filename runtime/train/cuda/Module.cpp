@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The connection between the runtime's CUDA devices and LibTorch. LibTorch
-// computes on the stream of the queue whose work calls it, and reports how much
-// memory its tensors use.
+// The connection between the runtime's CUDA devices and LibTorch. When a queue
+// executes a function that calls LibTorch, LibTorch computes on the stream of
+// this queue. LibTorch also reports how much memory its tensors use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-// Not `using namespace`: LibTorch has a Device too.
+// No `using namespace chimera::runtime`, since LibTorch also has a class
+// Device.
 namespace chimera::runtime {
 
 namespace {

@@ -14,8 +14,9 @@ namespace chimera::runtime {
 
 inline constexpr const char *kCudaModule = "chimera_cuda.so";
 
-/// The only function of the module. Its name changes whenever its interface
-/// changes. The caller owns the result. Throws like loadCuda.
+/// The name of the module's only function, which makes an accelerator. The name
+/// changes whenever the interface between chimera-run and the module changes.
+/// The caller owns the result. The function throws like loadCuda.
 inline constexpr const char *kMakeAccelerator = "chimeraMakeAccelerator4";
 using MakeAccelerator = Accelerator *(const AcceleratorOptions &);
 

@@ -23,8 +23,8 @@ namespace {
 struct RankGpu {
   std::array<char, 256> host;
   std::array<char, 32> gpu; ///< PCI bus address
-  uint64_t process;         ///< unique per process
-  uint64_t run;             ///< unique in its process
+  uint64_t process;         ///< number of the process (ownProcess)
+  uint64_t run;             ///< number of the run, unique in its process
   int ordinal;
 
   bool hasHostOf(const RankGpu &other) const {
@@ -38,8 +38,8 @@ struct RankGpu {
   }
 };
 
-/// A random number. The process id is not unique, since several containers may
-/// use the same ids.
+/// A random number that identifies this process. Process ids are not unique,
+/// since several containers may use the same ids.
 uint64_t ownProcess() {
   static const uint64_t drawn = [] {
     std::random_device random;
@@ -118,8 +118,9 @@ chimera::runtime::findGpuAssignment(const cuda::CudaDevice &device,
   if (anyShares && std::ranges::all_of(rankGpus, [&](const RankGpu &rankGpu) {
         return rankGpu.hasHostOf(own);
       })) {
-    // NCCL assumes that these ranks are on several hosts, so they communicate
-    // over a network. All ranks must use the same network.
+    // All ranks are on one host, but NCCL_HOSTID makes NCCL treat some of them
+    // as if they were on other hosts. So NCCL uses a network. All ranks must
+    // use the same one: sockets on the loopback interface.
     setenv("NCCL_NET", "Socket", 0);
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   }

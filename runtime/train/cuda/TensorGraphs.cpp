@@ -17,13 +17,14 @@
 #include <mutex>
 #include <vector>
 
-// Not `using namespace`: LibTorch has a Device too.
+// No `using namespace chimera::runtime`, since LibTorch also has a class
+// Device.
 namespace chimera::runtime {
 
 namespace {
-/// Must be held while a graph is captured or destroyed, since both modify the
-/// random number generator that all graphs of a GPU share. A thread that holds
-/// it never waits for another rank.
+/// The mutex that a thread must hold while it captures or destroys a graph:
+/// both modify the random number generator that all graphs of a GPU share. A
+/// thread that holds the mutex never waits for another rank.
 std::mutex &making() {
   static std::mutex mutex;
   return mutex;
@@ -56,18 +57,19 @@ class TensorGraphSet final : public GraphSet {
 public:
   std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
     std::lock_guard lock(making());
-    // Frees cached memory from executions without graphs, which would stay
-    // unused.
+    // Free the memory that the allocator has cached in executions without
+    // graphs. It would stay unused.
     c10::cuda::CUDACachingAllocator::emptyCache();
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
-    // Capture in this mode, so that other threads may continue to use CUDA.
+    // In this mode, other threads may use CUDA during the capture.
     graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
     try {
       calls();
     } catch (...) {
-      // Now capture_end fails too, with a less useful error, and may leave the
-      // destroyed graph registered in the allocators. So ignore that error, and
-      // end the registration here.
+      // After an error in `calls`, capture_end fails too, with a less useful
+      // error. It may leave the graph registered in the allocators, although
+      // the graph is destroyed. So ignore the error of capture_end, and end the
+      // registration here.
       const auto device = c10::cuda::current_device();
       attempt([&] { graph->capture_end(); });
       attempt([&] {

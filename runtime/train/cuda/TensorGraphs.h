@@ -12,8 +12,8 @@
 
 namespace chimera::runtime {
 
-/// Graphs for the current GPU of the calling thread. Tensors that are made
-/// while a graph is captured are in memory that the graph's set keeps.
+/// A factory of graphs for the current GPU of the calling thread. Tensors that
+/// are made during a capture are in memory that the graph's set owns.
 std::shared_ptr<GraphFactory> makeTensorGraphs();
 
 } // namespace chimera::runtime

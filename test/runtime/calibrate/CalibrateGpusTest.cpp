@@ -25,8 +25,8 @@ constexpr uint64_t kGiB = uint64_t(1) << 30;
 
 class CalibrateGpus : public test::CleanGpus {
 protected:
-  /// The calibration of two threads whose layers sleep for a picosecond per
-  /// operation.
+  /// The calibration of two ranks, which are threads. Their layers sleep for a
+  /// picosecond per floating-point operation.
   static Calibration calibrate(int gpus, bool transportAllReduce) {
     test::setDevices(gpus, kGiB);
     const std::unique_ptr<Accelerator> accelerator = makeCudaAccelerator(
@@ -47,8 +47,8 @@ protected:
 };
 
 void expectSpeedsAndTimes(const Calibration &found) {
-  // Sleeps of some milliseconds end late, so the measured speed is at most the
-  // true one.
+  // Sleeps of some milliseconds take longer than requested. So the measured
+  // speed is at most the true one, 1e12.
   EXPECT_LE(found.most.flops, 1e12);
   EXPECT_GE(found.least.flops, 0.1e12);
   EXPECT_GT(found.mean.bytes, 0);
@@ -97,7 +97,7 @@ TEST_F(CalibrateGpus, OfOneRankEach) {
   EXPECT_EQ(text.find("node_"), std::string::npos) << text;
 }
 
-// Over copies between the ranks.
+// Both ranks share a GPU. The messages are copies between the ranks.
 TEST_F(CalibrateGpus, ThatRanksShare) {
   const Calibration found = calibrate(1, /*transportAllReduce=*/false);
   expectSpeedsAndTimes(found);

@@ -23,8 +23,8 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Channels that are busy for `kSlow` with each message to another host and
-/// with each all-reduce over two hosts.
+/// Channels that sleep for `kSlow` before each message to another host and
+/// before each all-reduce over two hosts.
 class SlowBetweenHosts : public ForwardingChannels {
 public:
   SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts)
@@ -57,8 +57,8 @@ private:
   const std::vector<uint32_t> &hosts;
 };
 
-/// The calibration of threads that pretend to be ranks on these hosts. Their
-/// layers sleep for a picosecond per operation.
+/// The calibration of ranks that are threads. They report the given hosts as
+/// theirs. Their layers sleep for a picosecond per floating-point operation.
 Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
   const auto ranks = static_cast<uint32_t>(hosts.size());
   auto controls = makeInProcessControls(ranks);
@@ -86,8 +86,8 @@ Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
 }
 
 TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
-  // If two hosts have different numbers of ranks, they are described with one
-  // kind of link.
+  // If two hosts have different numbers of ranks, the calibration does not
+  // distinguish links inside and between hosts.
   for (uint32_t hosts : {1u, 2u}) {
     const uint32_t ranks = 1 + hosts;
     Calibration found =
@@ -96,7 +96,8 @@ TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
     EXPECT_EQ(found.hosts.count, hosts);
     EXPECT_EQ(found.hosts.ranksOnEach, hosts == 1 ? 2u : 0u);
     EXPECT_EQ(found.ranks, ranks);
-    // Sleeps of 20 ms end late, so the measured speed is at most the true one.
+    // Sleeps of 20 ms take longer than requested. So the measured speed is at
+    // most the true one, 1e12.
     EXPECT_LE(found.most.flops, 1e12);
     EXPECT_GE(found.least.flops, 0.2e12);
     EXPECT_LE(found.least.flops, found.mean.flops);
@@ -127,7 +128,9 @@ TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
         if (!found.hostLinks)
           return "no links within a host";
         EXPECT_GE(found.links.send.base, 0.9 * kSlow);
-        // The messages of an all-reduce of 4 ranks and of 2.
+        // An all-reduce of 4 ranks has 4 messages one after another, and an
+        // all-reduce of 2 ranks has 2 messages. `message` has the time of one
+        // of them.
         EXPECT_GE(found.links.sum.message.base * 4, 0.9 * kSlow);
         if (found.hostLinks->send.base <= 0.5 * kSlow &&
             found.hostLinks->sum.message.base * 2 <= 0.5 * kSlow)
@@ -148,7 +151,7 @@ TEST(Calibrate, MeasuresAValidProgram) {
   EXPECT_GT(bytesToMeasure(2), bytesToMeasure(1));
 }
 
-/// A calibration of 4 ranks on one host, with a core each.
+/// An example of a calibration: 4 ranks on one host, each with its own core.
 Calibration exampleCalibration() {
   Calibration found{};
   found.ranks = 4;
@@ -172,7 +175,7 @@ Calibration exampleCalibration() {
   return found;
 }
 
-/// Checks that each line before the op is a comment.
+/// Checks that each line of `text` before the op chimera.machine is a comment.
 void expectComments(const std::string &text) {
   for (size_t at = 0; at < text.find("chimera.machine");
        at = text.find('\n', at) + 1)
@@ -228,8 +231,8 @@ TEST(MachineText, HasAWordForSumsThatBlock) {
   }
 }
 
-// The text has the speed of a rank alone, because the simulator itself slows
-// down ranks that share cores.
+// The text states the speed of a rank that computes alone. The simulator
+// computes the slowdown of ranks that share cores.
 TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
   Calibration found = exampleCalibration();
   found.hosts.shareCores = true;
@@ -245,7 +248,7 @@ TEST(MachineText, HasTheSpeedOfARankThatSharesNoCore) {
   EXPECT_NE(text.find("the measured means times 2, "), std::string::npos)
       << text;
   expectComments(text);
-  // The table for people has both speeds.
+  // The table for human readers has both speeds.
   std::string table = machineTable(found);
   EXPECT_NE(table.find("51.3 GFLOP/s"), std::string::npos) << table;
   EXPECT_NE(table.find("alone, a rank is     2 times as fast"),
@@ -309,7 +312,7 @@ TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {
 TEST(SlownessOfType, IsBesideFloat32) {
   const program::ProgramT program =
       programToMeasure(2, kSizesOnHosts, program::DataType::BFloat16);
-  // Layers that sleep three times as long in bfloat16.
+  // These layers sleep three times as long in bfloat16 as in float32.
   const StageFactory stages = [](const program::ProgramT &block,
                                  uint32_t stage) {
     const bool isSlow =

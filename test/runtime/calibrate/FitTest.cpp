@@ -25,8 +25,8 @@ TEST(Fit, FindsAnExactLine) {
   EXPECT_LT(line.residual, 1e-6);
 }
 
-// Errors are relative, so the base fits small messages too. With absolute
-// errors, the base could be anything.
+// The fit minimises relative errors, so the line also fits small messages. If
+// it minimised absolute errors, small messages would hardly affect the base.
 TEST(Fit, HoldsSmallOnesAsWellAsLargeOnes) {
   std::vector<TimedSize> points = {
       {8, 10'000}, {4096, 11'000}, {1 << 20, 1'300'000}, {4 << 20, 4'000'000}};
@@ -57,7 +57,7 @@ TEST(Fit, HasAtLeastTheGivenBase) {
   EXPECT_EQ(line.base, 8000);
   EXPECT_LT(line.perByte, 0.25);
   EXPECT_GT(line.perByte, 0.22);
-  // The given base is larger than all the times here.
+  // Here the given base is larger than all times.
   line = fitLine(points, 1e9);
   EXPECT_EQ(line.base, 1e9);
   EXPECT_EQ(line.perByte, 0);
@@ -72,8 +72,9 @@ TEST(Fit, OfZeroTimesIsZero) {
   EXPECT_EQ(fitLine({}).base, 0);
 }
 
-// A small part of a message may be wrong by any factor if the error is small
-// compared with the whole message.
+// A message has several parts, for example the time of the sender. The error of
+// a part is relative to the time of the whole message. So the line may be wrong
+// by any factor for a small part.
 TEST(Fit, MeasuresPartsByTheWhole) {
   std::vector<TimedSize> parts = {
       {8, 0, 50'000}, {4096, 3000, 60'000}, {1 << 20, 100'000, 500'000}};
@@ -89,8 +90,8 @@ TEST(Fit, MediansIgnoreAnOutlier) {
 }
 
 TEST(MessageCost, IsTheMeanOfBothWays) {
-  // A clock that is 40 ahead makes one direction seem 40 shorter and the other
-  // 40 longer.
+  // The clock of one rank is 40 ahead. So one direction seems 40 shorter, and
+  // the other direction 40 longer.
   MessageCost cost = costOf(
       {.send = {10}, .up = {160, 160}, .down = {240, 240}, .receive = {30}});
   EXPECT_EQ(cost.whole, 200);
@@ -100,8 +101,8 @@ TEST(MessageCost, IsTheMeanOfBothWays) {
       0);
 }
 
-// Gradients decide the time of a step. A sum of 8 bytes does not fit the same
-// line.
+// The line is fitted to the sums of 64 KiB and more: sums of gradients
+// determine the time of a step. A sum of 8 bytes is not on this line.
 TEST(SumTimes, HaveALineThatIsRightOfGradients) {
   std::vector<TimedSize> sums = {{8, 10'000}};
   for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
@@ -116,8 +117,8 @@ TEST(SumTimes, HaveALineThatIsRightOfGradients) {
   EXPECT_NEAR(line.smallestByLine, 40'004, 1);
 }
 
-// If a link passes the first bytes at once, a line through large sums has a
-// base below 0.
+// If a link transfers the first bytes at once, the line through the large sums
+// has a negative base. The base is then the time of the smallest sum.
 TEST(SumTimes, TakeNoLessThanTheSmallest) {
   std::vector<TimedSize> sums = {{8, 1'200'000}};
   for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})
@@ -128,7 +129,9 @@ TEST(SumTimes, TakeNoLessThanTheSmallest) {
 }
 
 TEST(SumTimes, GiveTheMessageOfRabenseifner) {
-  // With 4 ranks: 2 log2(4) messages, and 3/2 times the bytes.
+  // An all-reduce of R ranks has 2 log2(R) messages one after another. Together
+  // they have 2 (R-1)/R times the bytes of the sum. For R = 4: 4 messages, 3/2
+  // times the bytes.
   Line message = messageOfSum({.base = 4000, .perByte = 3, .residual = 0.5}, 4);
   EXPECT_EQ(message.base, 1000);
   EXPECT_EQ(message.perByte, 2);

@@ -16,7 +16,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Ranks on the hosts with these numbers. Each host has `cores` cores.
+/// Ranks on the given hosts, by rank. Each host has `cores` cores.
 std::vector<HostOfRank> ranksOn(std::vector<uint32_t> hosts, uint32_t cores,
                                 uint32_t threads = 1) {
   std::vector<HostOfRank> ranks;
@@ -59,8 +59,8 @@ TEST(Hosts, WithAlternatingRanks) {
   EXPECT_EQ(hostsOf(ranksOn({0, 1, 1, 0}, 2)).ranksOnEach, 0u);
 }
 
-// While all ranks compute, each one runs at its measured speed. That is the
-// speed of a rank alone times concurrentRanks / ranksOnEach.
+// speedup() is the speed of a rank that computes alone, relative to its speed
+// while all ranks of the host compute. It is ranksOnEach / concurrentRanks.
 TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
   struct Case {
     uint32_t ranks, threads, cores, withCores;
@@ -81,8 +81,8 @@ TEST(Hosts, SpeedUpARankThatIsAloneOnSharedCores) {
   EXPECT_EQ(hostsOf(ranksOn({0, 0}, 2, 3)).concurrentRanks, 1u);
 }
 
-// Ranks with devices of their own do not compute on the cores or use the host's
-// memory.
+// Ranks with their own devices, such as GPUs, do not use the cores and the
+// memory of the host.
 TEST(Hosts, ThatHaveOtherDevices) {
   std::vector<HostOfRank> ranks = ranksOn({0, 0, 0, 0}, /*cores=*/2);
   for (HostOfRank &rank : ranks)
@@ -98,7 +98,8 @@ TEST(Hosts, ThatHaveOtherDevices) {
   EXPECT_EQ(hosts.memory, 600u);
 }
 
-// The threads of one rank share cores, but not with another rank.
+// A host has one rank. Its threads share cores, but no other rank uses these
+// cores.
 TEST(Hosts, WithOneRankEachShareNoCores) {
   Hosts hosts = hostsOf(ranksOn({0, 1}, /*cores=*/2, /*threads=*/4));
   EXPECT_FALSE(hosts.shareCores);

@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 namespace {
 constexpr std::chrono::milliseconds kSum{20};
 
-/// Channels whose all-reduces take at least kSum, counted from their start or,
-/// if `doBlock`, from the rank's wait.
+/// Channels whose all-reduces take at least kSum. The time begins at the start
+/// of the all-reduce or, if `doBlock`, when the rank begins to wait.
 class SlowSums : public ForwardingChannels {
 public:
   SlowSums(Channels &channels, bool doBlock)
@@ -70,7 +70,9 @@ double hiddenPartOf(bool doBlock) {
   return hidden;
 }
 
-/// Other processes may disturb a measurement, but not every attempt.
+/// Expects that computation hides the all-reduce or, if `doBlock`, does not
+/// hide it. Repeats the measurement if it fails, because other processes may
+/// disturb it.
 void expectHidden(bool doBlock) {
   test::retryUntilSuccess(0ms, [&](auto) -> std::string {
     double hidden = hiddenPartOf(doBlock);

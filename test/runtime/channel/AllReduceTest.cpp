@@ -1,4 +1,4 @@
-//===- AllReduceTest.cpp - MPI's own all-reduce against the ordered one ---===//
+//===- AllReduceTest.cpp - Compares MPI's all-reduce with the ordered one -===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,8 +52,8 @@ template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
   return values;
 }
 
-/// A sum of this rank that is in progress over `channels`. `T` is the type of
-/// the contributions in memory, `type` the type that is summed.
+/// An all-reduce that this rank has started. The elements are added as `type`.
+/// In memory, a contribution is a vector of `T`.
 template <typename T> struct Summing {
   std::vector<std::vector<T>> given;
   std::vector<T> sum; ///< unused if in place
@@ -78,8 +78,9 @@ template <typename T> struct Summing {
   }
 };
 
-/// Calls `compare` with the ordered sum and MPI's own sum of each group and
-/// size. MPI's own runs with and without a progress thread.
+/// Computes the sum of each group and several sizes in two ways: with chimera's
+/// ordered all-reduce and with MPI's own. Calls `compare` with both. Tests
+/// MPI's own with and without a progress thread.
 template <typename T, typename Compare>
 void compareSums(ElementType type, Compare compare) {
   for (bool progress : {false, true}) {
@@ -93,8 +94,8 @@ void compareSums(ElementType type, Compare compare) {
         continue;
       for (size_t elements : {1, 3, 1000, 70001})
         for (bool inPlace : {false, true}) {
-          // Two sums of one group are in progress and are awaited in the
-          // opposite order. The second one sometimes has no elements.
+          // Two sums of one group are in progress. The rank waits for the
+          // second one first. The second one sometimes has no elements.
           Summing<T> first(*own, group, type, elements, inPlace),
               second(*own, group, type, elements / 2, !inPlace),
               expected(*ordered, group, type, elements);
@@ -138,8 +139,8 @@ TEST(OwnAllReduce, IntegersAreEqual) {
                            const auto &) { EXPECT_EQ(expected, got); });
 }
 
-// Sums `uint8_t` arrays as 64-bit integers, so sizes need not be a multiple of
-// an element.
+// Sums arrays of bytes as 64-bit integers. The number of bytes need not be a
+// multiple of 8.
 TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
   compareSums<uint8_t>(ElementType::UInt64,
                        [](const auto &expected, const auto &got, const auto &) {
@@ -147,8 +148,8 @@ TEST(OwnAllReduce, BytesBehindTheLastIntegerAreEqual) {
                        });
 }
 
-// Barriers use groups that were not prepared, so every kind of channels must
-// serve such groups.
+// A barrier uses a group that was not passed to Channels::prepare. So channels
+// of every kind must sum over such groups.
 TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
   auto own = session().makeChannels({.transportAllReduce = true});
   own->prepare({.pairs = {}, .groups = groups()});

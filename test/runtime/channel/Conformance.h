@@ -24,7 +24,7 @@ namespace chimera::runtime::test {
 constexpr std::chrono::seconds kTimeout(30);
 
 class Conformance : public testing::TestWithParam<World> {};
-/// For promises that only channels of host memory make.
+/// Tests of guarantees that only channels for host memory give.
 class HostConformance : public testing::TestWithParam<World> {};
 
 template <typename T> ConstBytes bytesOf(const std::vector<T> &values) {
@@ -34,7 +34,8 @@ template <typename T> Bytes bytesOf(std::vector<T> &values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-/// Sends or receives values after they have been written.
+/// Posts a send or a receive of `values`. It may begin only after the
+/// constructor of `values` has written their first contents.
 template <typename T>
 std::unique_ptr<Request> send(Rank &rank, uint32_t to, Values<T> &values) {
   return rank.channels.postSend(to, values.bytes(), values.after());
@@ -44,8 +45,9 @@ std::unique_ptr<Request> receive(Rank &rank, uint32_t from, Values<T> &values) {
   return rank.channels.postReceive(from, values.bytes(), values.after());
 }
 
-/// Whether the channels write `byte` (another value than 0) while this rank
-/// makes no call to them.
+/// Returns true when `byte`, which is 0 at first, has another value. Meanwhile
+/// this rank computes and does not call the channels. Returns false after
+/// kTimeout.
 __attribute__((no_sanitize("thread"))) inline bool
 isWritten(Channels &channels, const uint8_t &byte) {
   channels.beginComputing();

@@ -24,8 +24,8 @@ TEST_P(Conformance, WaitTimesOut) {
       FAIL() << "received what nobody sent";
     } catch (const WaitError &error) {
       EXPECT_EQ(error.reason, WaitError::Reason::TimedOut);
-      // If hosts do not wait for other hosts, the wait is for the rank's own
-      // device.
+      // The message names the rank for which the host waits: the peer or, if
+      // hosts do not wait for each other, its own device.
       std::string awaited =
           "rank " + std::to_string(GetParam().hostsMeet() ? peer : rank.rank());
       EXPECT_NE(std::string(error.what()).find(awaited), std::string::npos)
@@ -40,7 +40,7 @@ TEST_P(Conformance, AbortEndsEveryWait) {
     Values<uint64_t> values(rank, std::vector<uint64_t>(100));
     Values<uint64_t> sum(rank, std::vector<uint64_t>(100));
     uint32_t self = rank.rank(), last = GetParam().ranks - 1;
-    // Abort while the rank is in a wait that nothing else would end.
+    // Abort while this rank waits for something that never happens.
     std::thread other([&] {
       std::this_thread::sleep_for(100ms);
       rank.channels.abort("the test says so");
@@ -80,7 +80,8 @@ TEST_P(Conformance, SizesMustAgree) {
     if (rank.rank() > 1)
       return;
     Values<uint8_t> values(rank, std::vector<uint8_t>(rank.rank() ? 24 : 16));
-    // Not all channels report the different sizes to the sender too.
+    // Some channels report the different sizes only to the receiver, so the
+    // send may succeed.
     if (rank.rank() == 0)
       try {
         rank.wait(send(rank, 1, values), kTimeout);

@@ -19,7 +19,8 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// Contribution `i` of an all-reduce: values whose sums are rounded.
+/// Contribution `i` of an all-reduce: values whose sums need rounding, so they
+/// depend on the order.
 template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
   std::mt19937_64 random(i * 1000003 + elements);
   std::vector<T> values(elements);
@@ -44,7 +45,8 @@ std::vector<T> serialFold(size_t contributions, size_t elements) {
   return sum;
 }
 
-/// Orders in which the ranks of a world may contribute.
+/// Lists of contributions for all-reduces of a world. Some lists contain a rank
+/// twice, and some do not contain all ranks.
 std::vector<std::vector<uint32_t>> groupsOf(uint32_t ranks) {
   std::vector<uint32_t> ascending(ranks);
   std::iota(ascending.begin(), ascending.end(), 0);
@@ -115,8 +117,8 @@ TEST_P(Conformance, AllReduceUInt64IsTheSerialFold) {
   reduceAll<uint64_t>(GetParam(), ElementType::UInt64);
 }
 
-// All sums are in flight at the same time, some of them of the same group. Each
-// rank waits in its own order.
+// All 12 all-reduces are in progress at the same time, several of each group.
+// Each rank waits for them in a different order.
 TEST_P(Conformance, AllReducesAreWaitedForInAnyOrder) {
   constexpr size_t kOutstanding = 12;
   onEachRank(GetParam(), [&](Rank &rank) {
@@ -137,7 +139,10 @@ TEST_P(Conformance, AllReducesAreWaitedForInAnyOrder) {
   });
 }
 
-// Rank 0 waits for a message that is sent only after the sum.
+// Each other rank sends rank 0 a message only after the all-reduce has
+// completed at this rank. Rank 0 waits for these messages before it waits for
+// the all-reduce. So the all-reduce must advance while rank 0 waits for a
+// message.
 TEST_P(Conformance, AllReduceAdvancesInAnyWait) {
   onEachRank(GetParam(), [&](Rank &rank) {
     std::vector<uint32_t> all(GetParam().ranks);
@@ -169,7 +174,8 @@ TEST_P(HostConformance, AllReducesAdvanceWhileARankComputes) {
                                      bytesOf(sum));
     };
     auto a = start(first), b = start(second);
-    // The last chunk of every other member comes with the second exchange.
+    // All ranks but rank 0 get the last chunk of the sum only in the second
+    // exchange of messages.
     if (channels.rank() != 0) {
       EXPECT_TRUE(
           isWritten(channels, reinterpret_cast<uint8_t &>(second.back())));

@@ -32,8 +32,8 @@ std::vector<uint8_t> payload(uint32_t from, uint32_t to, uint32_t k) {
   return bytes;
 }
 
-// Every pair of ranks exchanges messages at once, in both directions. Waits are
-// in another order than posts.
+// All pairs of ranks exchange messages at the same time, in both directions.
+// Each rank waits for its requests in another order than it posted them.
 TEST_P(Conformance, MessagesArriveInOrder) {
   constexpr uint32_t kMessages = 13;
   onEachRank(GetParam(), [&](Rank &rank) {
@@ -99,7 +99,8 @@ TEST_P(Conformance, LargeSendsCross) {
   });
 }
 
-// Each rank forwards the value that it has received.
+// A value goes round a ring of ranks. Each rank copies it on its queue without
+// waiting on the host. So the queue must run the copy only after the receive.
 TEST_P(Conformance, AWaitOrdersItsQueue) {
   onEachRank(GetParam(), [&](Rank &rank) {
     uint32_t ranks = GetParam().ranks, self = rank.rank();
@@ -126,8 +127,9 @@ Block makeBlock(uint64_t size, uint32_t first) {
   return block;
 }
 
-// A ring in which the blocks move on and the rank that has a block writes to
-// it. In some messages only one end uses its block.
+// A ring of ranks, in which postSendBlock may pass a block of memory to the
+// next rank without a copy. The rank that has a block writes to it. In some
+// messages only one of the two ranks offers its block.
 TEST_P(HostConformance, BlocksMayChangeHands) {
   constexpr uint64_t kSize = 1 << 16;
   constexpr uint32_t kRounds = 50;
@@ -164,7 +166,8 @@ TEST_P(HostConformance, BlocksMayChangeHands) {
   });
 }
 
-// The message is so large that a receiver over MPI must help to move it.
+// The message is so large that, over MPI, the receiving process must take part
+// in the transfer.
 TEST_P(HostConformance, MessagesArriveWhileARankComputes) {
   if (!oneRankSuffices())
     GTEST_SKIP() << "needs progress threads";
@@ -183,9 +186,10 @@ TEST_P(HostConformance, MessagesArriveWhileARankComputes) {
   });
 }
 
-// The message is so large that a sender over MPI must help to move it, unless
-// the kernel copies it at once. When the receive is dropped, a part of the
-// message has arrived. The rest arrives after its memory has been freed.
+// The message is so large that, over MPI, the sending process must take part in
+// the transfer, unless the kernel copies the message at once. When rank 0 drops
+// its receive, a part of the message has arrived. The rest arrives after rank 0
+// has freed the memory of the receive.
 TEST_P(HostConformance, ADroppedReceiveWritesToNobodysMemory) {
   if (GetParam().ranks < 2)
     return;
@@ -213,7 +217,8 @@ TEST_P(HostConformance, ADroppedReceiveWritesToNobodysMemory) {
       std::this_thread::sleep_for(400ms);
       waitAWhile(std::move(send));
     }
-    // Now the message moves on, if it can.
+    // During this all-reduce, the rest of the message moves if the channels
+    // still can move it.
     channels.wait(hostQueue(),
                   channels.startAllReduce({0, {0, 1}}, ElementType::UInt64,
                                           {small}, small),

@@ -33,7 +33,7 @@ protected:
   }
 };
 
-/// A rank and its device of CUDA.
+/// A rank, and its device as a CudaDevice.
 struct GpuRank : test::Rank {
   cuda::CudaDevice &gpu;
 
@@ -51,7 +51,8 @@ struct Ranks {
   MessageModel model = MessageModel::StreamPerDevice;
   uint64_t scratchBytes = 1000;
 
-  /// Runs `body` on a thread for each rank. Returns what each one threw.
+  /// Runs `body` on a thread for each rank. Returns the messages of the
+  /// exceptions, by rank.
   Errors run(const Body &body) const {
     const auto count = static_cast<uint32_t>(gpus.size());
     auto hub = std::make_shared<local::Hub>(count);
@@ -140,14 +141,16 @@ TEST_F(Copies, AMessageIsCopiedOnceAndBlocksNobody) {
   EXPECT_EQ(callsOf("Synchronize"), 0u);
 }
 
-// Each end in turn is late, and each end in turn is posted second.
+// Tests four cases: the GPU of the sender or of the receiver is late, and the
+// sender or the receiver posts second.
 TEST_F(Copies, AMessageComesAfterBothItsEnds) {
   for (bool lateSend : {false, true})
     for (uint32_t second : {0, 1}) {
       std::barrier both(2);
       EXPECT_EQ(Ranks().run([&](GpuRank &rank) {
         const bool isSend = rank.rank() == 0;
-        // The value to send, or the value that the memory had before.
+        // The value that rank 0 sends, and the value that the memory of rank 1
+        // has before the message.
         Values<uint64_t> value(rank, {isSend ? 7u : 9u}), other(rank, {1});
         rank.device.waitFor(rank.queue.record(), kTimeout);
         if (isSend == lateSend)
@@ -176,7 +179,7 @@ TEST_F(Copies, StreamsAreThoseOfTheModel) {
     const Ranks three{.gpus = {0, 0, 0}, .model = model};
     EXPECT_EQ(three.run([](GpuRank &) {}), Errors(3));
     recordCalls(false);
-    return callsOf("cudaStreamCreate") - 3; // minus one to compute on
+    return callsOf("cudaStreamCreate") - 3; // each rank computes on one stream
   };
   EXPECT_EQ(streamsOf(MessageModel::StreamPerDevice), 3u);
   // Each of the 3 ranks has two peers, so there are 6 streams for messages.
@@ -188,8 +191,8 @@ TEST_F(Copies, StreamsAreThoseOfTheModel) {
   EXPECT_EQ(streamsOf(MessageModel::Rendezvous), 12u + 3 + 2);
 }
 
-// A message waits for its sender's GPU. A later message in the other direction
-// must not wait for it.
+// The message from rank 1 waits for the GPU of rank 1. A later message, from
+// rank 0 to rank 1, must not wait for the first message.
 TEST_F(Copies, OnlyOrdersWhatTheModelOrders) {
   std::barrier both(2);
   std::atomic<bool> goesOn = false;
@@ -211,7 +214,8 @@ TEST_F(Copies, OnlyOrdersWhatTheModelOrders) {
           return rank.device.waitFor(rank.queue.record(), kTimeout);
         }
         both.arrive_and_wait();
-        // Rank 0 puts both messages on streams, and the late one first.
+        // Rank 0 enqueues both messages on streams, and the late message before
+        // the other message.
         auto receiving = receive(rank, 1, late);
         rank.wait(rank.channels.postSend(1, soon.bytes(), ready), 5s);
         goesOn = true;
@@ -275,7 +279,8 @@ TEST_F(Copies, RefusesUnpreparedOperations) {
             kNoErrors);
 }
 
-// Three ranks use two GPUs. Sums are computed in pieces.
+// Three ranks use two GPUs. The scratch memory is smaller than the values, so
+// sums are computed in pieces.
 TEST_F(Copies, AllocatesNothingAfterPreparing) {
   std::barrier all(3);
   EXPECT_EQ(
@@ -305,7 +310,8 @@ TEST_F(Copies, AllocatesNothingAfterPreparing) {
   EXPECT_GT(callsOf("cudaLaunchKernel chimeraFold"), 3u);
 }
 
-// 1000 bytes of scratch hold one piece of 768 bytes of the only other GPU.
+// The scratch memory has 1000 bytes. So a sum copies at most 768 bytes at a
+// time from the other GPU.
 TEST_F(Copies, SumsReadOtherGpusThroughScratch) {
   std::barrier both(2);
   for (int second : {0, 1}) {
@@ -326,8 +332,8 @@ TEST_F(Copies, SumsReadOtherGpusThroughScratch) {
   }
 }
 
-// If one end was dropped, the other end must not be matched with it: its wait
-// times out.
+// If rank 0 has dropped its end of a message or sum, the end of rank 1 must not
+// be matched with it. The wait of rank 1 times out.
 TEST_F(Copies, AnEndThatIsDroppedIsNotMatched) {
   std::barrier both(2);
   Errors errors = Ranks().run([&](GpuRank &rank) {
@@ -347,8 +353,9 @@ TEST_F(Copies, AnEndThatIsDroppedIsNotMatched) {
   EXPECT_EQ(errors, kNoErrors);
 }
 
-// The copy runs on the other rank's GPU. Freeing memory of this rank's GPU does
-// not wait for it.
+// Rank 0 cancels its end while the copy is enqueued on the GPU of rank 1.
+// Freeing memory of rank 0's GPU does not wait for this copy. So the memory
+// must not be freed.
 TEST_F(Copies, KeepsTheMemoryOfACancelledEnd) {
   for (bool isSum : {false, true}) {
     std::barrier both(2);
@@ -360,8 +367,8 @@ TEST_F(Copies, KeepsTheMemoryOfACancelledEnd) {
       if (rank.rank() == 0) {
         hold(true);
         auto request = isSum ? sum(rank, *value) : send(rank, 1, *value);
-        both.arrive_and_wait(); // wait for this post
-        both.arrive_and_wait(); // and for the other one
+        both.arrive_and_wait(); // rank 0 has posted
+        both.arrive_and_wait(); // rank 1 has posted
         request.reset();
         const size_t before = liveAllocations();
         value.reset();
@@ -375,7 +382,7 @@ TEST_F(Copies, KeepsTheMemoryOfACancelledEnd) {
       both.arrive_and_wait();
       rank.order(std::move(request));
       both.arrive_and_wait();
-      // Rank 0 waits for this before it frees.
+      // Rank 0 waits for the copy before it frees its memory.
       std::this_thread::sleep_for(50ms);
       hold(false);
       EXPECT_EQ(value->get()[0], isSum ? 2u : 1u);
@@ -411,8 +418,8 @@ TEST_F(Copies, ACudaErrorIsReportedByTheRankThatCopies) {
   }
 }
 
-// If a rank fails, the waits of the others go on until they hear of it, because
-// it may still report more.
+// If a rank fails, the waits of the other ranks end only when these ranks hear
+// of the failure: the failed rank may still report a reason.
 TEST_F(Copies, AnAbortEndsEveryHostsWait) {
   std::atomic<bool> isTold = false;
   Errors errors = Ranks{.gpus = {0, 0, 0}}.run([&](GpuRank &rank) {

@@ -30,10 +30,10 @@ void test::onEachRank(const World &world,
                       const std::function<void(Rank &)> &body) {
   auto hub = std::make_shared<local::Hub>(world.ranks);
   Communication all = communicationAmong(world.ranks);
-  all.groups.push_back({world.ranks, {world.ranks / 2}}); // sums alone
+  all.groups.push_back({world.ranks, {world.ranks / 2}}); // a group of one rank
   CopyOptions options{.gpus = {}, .scratchBytes = 100000};
   for (uint32_t rank = 0; rank < world.ranks; ++rank) {
-    all.pairs.push_back({rank, rank}); // the next rank in a ring of one
+    all.pairs.push_back({rank, rank}); // to itself, in a ring of one rank
     options.gpus.push_back(
         world.kind == World::CopiesOnTwo ? static_cast<int>(rank % 2) : 0);
   }

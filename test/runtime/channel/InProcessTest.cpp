@@ -68,7 +68,8 @@ TEST(InProcess, ACancelledEndKeepsItsBlock) {
   const std::byte *sent = pair.out.get();
   pair.channels[0]->postSendBlock(1, pair.out, 64).reset();
   EXPECT_EQ(pair.out.get(), sent);
-  // The dropped message left nothing: the next receive waits for the next send.
+  // The dropped message must not be delivered: the next receive waits for the
+  // next send.
   auto receive = pair.channels[1]->postReceiveBlock(0, pair.in, 64);
   EXPECT_THROW(pair.channels[1]->wait(hostQueue(), std::move(receive), 20ms),
                WaitError);

@@ -1,4 +1,4 @@
-//===- LocalPeerTables.h - Ranks of one process that use TCP ----*- C++ -*-===//
+//===- LocalPeerTables.h - Peer tables for ranks in one process -*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,14 +12,15 @@
 
 namespace chimera::runtime::test {
 
-/// Whether all ranks believe that they are on one host and use Unix sockets, or
-/// each believes it is alone on its host and uses TCP.
+/// One: all ranks believe that they are on one host, and use Unix sockets.
+/// Several: each rank believes that it is alone on its host, and uses TCP.
 enum class Hosts { One, Several };
 inline void PrintTo(Hosts hosts, std::ostream *stream) {
   *stream << (hosts == Hosts::One ? "OneHost" : "SeveralHosts");
 }
 
-/// The data that each of `ranks` threads needs for a mesh.
+/// The listeners and peer tables for `ranks` threads of one process. With them,
+/// each thread makes a tcp::Mesh, which connects it with the other threads.
 struct LocalPeerTables {
   explicit LocalPeerTables(uint32_t ranks, Hosts hosts = Hosts::One)
       : listeners(ranks) {
@@ -33,9 +34,9 @@ struct LocalPeerTables {
             leaders};
   }
 
-  std::vector<Listener> listeners; ///< by rank, to be moved
+  std::vector<Listener> listeners; ///< by rank; move them into the meshes
   std::vector<tcp::Address> addresses;
-  std::vector<uint32_t> leaders; ///< see tcp::PeerTable
+  std::vector<uint32_t> leaders; ///< as in tcp::PeerTable
 };
 
 } // namespace chimera::runtime::test

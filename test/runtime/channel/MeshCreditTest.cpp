@@ -38,8 +38,8 @@ protected:
     EXPECT_EQ(losses, 0);
   }
 
-  /// Sends `count` messages of `bytes` bytes from rank 0. Each contains its
-  /// number.
+  /// Sends `count` messages of `bytes` bytes from rank 0. All bytes of a
+  /// message are its number.
   std::vector<SharedMeshOperation> send(Mesh::Stream stream, size_t count,
                                         uint64_t bytes) {
     std::vector<SharedMeshOperation> all;
@@ -49,7 +49,7 @@ protected:
     }
     return all;
   }
-  /// Receives these messages at rank 1, in order.
+  /// Receives the messages of `send` at rank 1, in order.
   void expectToReceive(Mesh::Stream stream, size_t count, uint64_t bytes) {
     std::vector<std::byte> got(bytes);
     for (size_t i = 0; i < count; ++i) {
@@ -58,7 +58,7 @@ protected:
     }
   }
   /// Checks that the first `count` operations complete, and that the others do
-  /// not for a while.
+  /// not complete within 100 ms.
   void expectDone(const std::vector<SharedMeshOperation> &all, size_t count) {
     for (size_t i = 0; i < count; ++i)
       meshes[0]->wait(all[i], 30s);
@@ -68,7 +68,9 @@ protected:
       EXPECT_FALSE(all[i]->isDone()) << i;
   }
   void expectNoStreams() {
-    // Credits that nothing waits for are read with the next message.
+    // A mesh reads credits (permissions to send) for which no send waits only
+    // together with the next message. So exchange a message in each direction
+    // first.
     std::vector<std::byte> out(1 << 20), in(1 << 20);
     for (uint32_t from : {0, 1}) {
       auto sending = meshes[from]->send(1 - from, kLast, out);
@@ -101,7 +103,8 @@ TEST_P(MeshCredit, ShortMessagesGoAheadUpToABound) {
   constexpr uint64_t kBytes = 1000;
   constexpr size_t kMost = Mesh::kSendAhead / (kBytes + Mesh::kOverhead);
   std::vector<SharedMeshOperation> sends = send(kData, 2 * kMost, kBytes);
-  // The limit holds for all streams together.
+  // The limit on bytes that are sent before their receives is for all streams
+  // together.
   std::vector<SharedMeshOperation> others = send(kOther, 2, kBytes);
   expectDone(sends, kMost);
   expectDone(others, 0);
@@ -150,7 +153,8 @@ TEST_P(MeshCredit, TheMessageOfADroppedReceiveGoesNowhere) {
   expectToReceive(kData, 1, 100);
 }
 
-// If half of it were sent, the receiver would have to wait for the rest.
+// If a part of the dropped message were sent, the receiver would wait for the
+// rest for ever.
 TEST_P(MeshCredit, ADroppedSendThatHasNotBegunNeverDoes) {
   std::vector<SharedMeshOperation> sends = send(kData, 2, 1 << 20);
   meshes[0]->abandon(sends[0]);
@@ -169,7 +173,8 @@ TEST_P(MeshCredit, MessagesToItselfWaitToo) {
   EXPECT_EQ(in, out);
 }
 
-// Both ends forget a completed stream, whichever was first.
+// Both ranks delete the state of a completed stream, whether the send or the
+// receive was posted first.
 TEST_P(MeshCredit, FinishedStreamsKeepNoState) {
   for (Mesh::Stream stream = kData; stream < kData + 50; ++stream) {
     uint64_t bytes = stream % 3 ? 100 : 100000;

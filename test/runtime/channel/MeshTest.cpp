@@ -30,7 +30,8 @@ using namespace std::chrono_literals;
 using tcp::Mesh;
 
 namespace {
-/// Two ranks whose ports also get connections from strangers.
+/// Two ranks. Processes that do not belong to the job (strangers) also connect
+/// to their ports.
 class MeshOfTwo : public testing::TestWithParam<Hosts> {
 protected:
   MeshOfTwo() : peerTables(2, GetParam()) {
@@ -83,7 +84,7 @@ protected:
   LocalPeerTables peerTables;
   uint16_t ports[2];
   std::mutex mutex;
-  std::vector<std::string> losses; // told to onLost
+  std::vector<std::string> losses; // the texts that the meshes passed to onLost
   std::unique_ptr<Mesh> meshes[2];
 };
 
@@ -96,8 +97,9 @@ TEST_P(MeshOfTwo, ASilentStrangerIsDisconnected) {
   for (int i = 0; i < 150; ++i)
     strangers.push_back(knock(1));
   expectToTalk();
-  // The mesh keeps the 64 youngest strangers for 5 s. So if it has closed one
-  // connection, it closes all older ones in the same turn of its thread.
+  // The mesh keeps at most 64 connections of strangers, the newest, and each
+  // for 5 s. So when it has closed one connection, it must close all older ones
+  // in the same iteration of its thread's loop.
   constexpr auto kTurn = 2s;
   Deadline deadline(kPatience);
   for (bool areAllClosed = false; !areAllClosed && !deadline.passed();) {
@@ -127,8 +129,8 @@ TEST_P(MeshOfTwo, AConnectionWithAnotherGreetingIsRefused) {
   auto bytes = std::as_bytes(std::span(&greeting, 1));
   Socket half = knock(1);
   sendBytes(half, bytes.first(12), 1s);
-  // A whole greeting, but with another secret, with no rank's number, or with
-  // the rank's own.
+  // A complete greeting with a wrong secret, with a rank that does not exist,
+  // or with the rank of the receiver itself.
   auto isRefused = [&](std::chrono::milliseconds timeout) {
     Socket socket = knock(1);
     sendBytes(socket, bytes, kPatience);
@@ -145,8 +147,8 @@ TEST_P(MeshOfTwo, AConnectionWithAnotherGreetingIsRefused) {
   EXPECT_TRUE(isClosed(half, kPatience));
 }
 
-// A rank of the same host is reached by its Unix socket. A rank of another host
-// needs an address.
+// A rank on the same host is reached by its Unix socket. A rank on another host
+// is reached only by its address.
 TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
   tcp::PeerTable peerTable = peerTables.of(0);
   peerTable.addresses[1].hosts.clear();
@@ -158,7 +160,8 @@ TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
   EXPECT_EQ(other.hasReached(1), GetParam() == Hosts::One);
 }
 
-// A rank gives up connecting to a stopped rank, and tries again.
+// A rank that tries to connect to a stopped rank gives up and tries again. When
+// the stopped rank continues, it finds the abandoned connections.
 TEST_P(MeshOfTwo, AnAbandonedConnectionIsNotAnError) {
   struct {
     uint64_t magic = 0x334d454843, secret = 42, rank = 0;
@@ -172,11 +175,11 @@ TEST_P(MeshOfTwo, AnAbandonedConnectionIsNotAnError) {
   EXPECT_FALSE(meshes[1]->hasLost(0));
 }
 
-// The rank that cannot be reached has failed, and ends before its reason is
-// read.
+// Rank 1 has failed and has ended, so it cannot be reached. This rank reads the
+// reason of the failure only later. It must report this reason.
 TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   tcp::PeerTable peerTable = peerTables.of(0);
-  peerTable.addresses[1] = {}; // it cannot be reached
+  peerTable.addresses[1] = {}; // so rank 1 cannot be reached
   Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
   EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
   std::jthread late([&] {
@@ -192,9 +195,9 @@ TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   }
 }
 
-/// Rank 1 is slow to process what `sayAndGo` makes rank 0 send on stream 7, and
-/// meanwhile waits for more. Its wait must fail with the reason that rank 0
-/// sent.
+/// `sayAndGo` makes rank 0 send a message on stream 7 and end. Rank 1 processes
+/// this message only after 200 ms, and meanwhile waits for another message.
+/// This wait must fail with the reason that rank 0 sent.
 void expectToHearWhy(Mesh &own, const std::function<void()> &sayAndGo) {
   std::byte news{}, message{};
   own.receive(0, 7, {&news, 1}, [&own] {
@@ -240,7 +243,9 @@ TEST_P(MeshOfTwo, ARankThatIsLostMayHaveSaidWhy) {
             std::vector<std::string>{"has ended (its connection was closed)"});
 }
 
-// The mesh's thread is blocked, as in a stopped process.
+// Rank 0 connects before many strangers, while the thread of rank 1's mesh is
+// blocked as in a stopped process. When the thread continues, it must accept
+// rank 0.
 TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   std::promise<void> isHeldUp, goOn;
   std::byte word{}, heardWord{};
@@ -263,10 +268,10 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   late.join();
 }
 
-// The callback runs after the operation is done, so a rank that waits for its
-// effect must be woken again. Otherwise it would only look again a while later,
-// and most of these waits would take longer than waits for another thread that
-// sleeps as long.
+// The callback runs after the receive is complete. So the mesh must wake a rank
+// that waits for an effect of the callback once more. Otherwise this rank would
+// look again only after a while. Then most of the waits would be slow, more
+// than waits for a thread that sleeps as long as the callback.
 TEST_P(MeshOfTwo, AConnectionWakesItsWaiter) {
   constexpr int kTimes = 20;
   auto take = [](const std::function<void()> &wait) {
@@ -297,8 +302,8 @@ TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
   rlimit before{}, few{};
   getrlimit(RLIMIT_NOFILE, &before);
   expectToTalk();
-  // The strangers' sockets belong to this process too, so the mesh can open no
-  // more of them than the strangers.
+  // The strangers' sockets are in this process, too. So the mesh reaches the
+  // limit of open files at the same time as the strangers.
   Socket probe = knock(0);
   few = before;
   few.rlim_cur = static_cast<rlim_t>(probe.fd()) + 60;
@@ -308,7 +313,7 @@ TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
     for (int i = 0; i < 100; ++i)
       strangers.push_back(knock(1));
   } catch (const std::runtime_error &) {
-    // No file number is left.
+    // No file descriptor is left, so no more strangers can connect.
   }
   EXPECT_GT(strangers.size(), 10u);
   expectToTalk();
@@ -318,7 +323,8 @@ TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
   expectToTalk();
 }
 
-// The process itself has too many open files: there is no stranger to close.
+// This process has too many open files, and the mesh has no stranger's
+// connection that it could close.
 TEST_P(MeshOfTwo, ReportsTheFileLimit) {
   expectToTalk();
   Socket knocker(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

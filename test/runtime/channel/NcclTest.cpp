@@ -37,7 +37,7 @@ protected:
   }
 };
 
-/// Communication between all ranks, each with each, and a sum over all.
+/// All pairs of ranks exchange messages, and one group sums over all ranks.
 Communication amongAll(uint32_t ranks, MessageModel model) {
   Communication all;
   all.model = model;
@@ -54,8 +54,8 @@ Communication amongAll(uint32_t ranks, MessageModel model) {
 
 using Body = std::function<void(Rank &)>;
 
-/// Prepares and runs `body` on a thread for each rank. Returns what each one
-/// threw.
+/// On a thread for each rank, prepares the channels and runs `body`. Returns
+/// the messages of the exceptions, by rank.
 std::vector<std::string> onRanks(const Communication &communication,
                                  uint32_t ranks, const NcclOptions &options,
                                  const Body &body,
@@ -86,7 +86,8 @@ const std::vector<std::string> kNoErrors(2);
 
 NcclOptions patient() { return {.timeout = kTimeout, .scratchBytes = 1000}; }
 
-// Without the group, each send would wait for the other's receive.
+// Without the group, the send of each rank would wait for the receive of the
+// other rank, which comes later on the same stream.
 TEST_F(Nccl, AGroupIsOneOperation) {
   EXPECT_EQ(onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, patient(),
                     [](Rank &rank) {
@@ -116,7 +117,7 @@ TEST_F(Nccl, UnderOneOrderThereIsOneStreamAndNothingElse) {
             kNoErrors);
   EXPECT_EQ(callsOf("ncclCommInitRankConfig"), 2u);
   EXPECT_EQ(callsOf("ncclCommSplit"), 0u);
-  // Each rank has one stream to compute on, in addition to those of the
+  // Each rank has one stream to compute on, in addition to the streams of the
   // channels.
   EXPECT_EQ(callsOf("cudaStreamCreate"), 4u);
 }
@@ -126,7 +127,8 @@ TEST_F(Nccl, CommunicatorsAreSplitInOneOrder) {
   auto errors = onRanks(amongAll(3, MessageModel::StreamPerPair), 3, patient(),
                         [](Rank &) {});
   EXPECT_EQ(errors, std::vector<std::string>(3));
-  // Three pairs and a group, at three ranks.
+  // Each of the three ranks calls ncclCommSplit once for each of the three
+  // pairs and once for the group.
   EXPECT_EQ(callsOf("ncclCommSplit"), 12u);
   EXPECT_EQ(callsOf("ncclCommInitRankConfig"), 3u);
   clearCalls();
@@ -164,8 +166,8 @@ TEST_F(Nccl, AllocatesNothingAfterPreparing) {
     }
     if (self == 0)
       recordCalls(false);
-    // The recorded calls end before this all-reduce, so the other rank was
-    // still here.
+    // Recording ends before this all-reduce. The other rank cannot have ended
+    // before, so the records contain no calls of its end.
     rank.wait(rank.channels.startAllReduce({0, {0, 1}}, ElementType::UInt64,
                                            {token.bytes()}, token.bytes(),
                                            rank.queue.record()),
@@ -216,16 +218,17 @@ TEST_F(Nccl, ATimeoutNamesTheMissingRank) {
 }
 
 TEST_F(Nccl, ReportsNcclErrors) {
-  failCall("ncclSend", ncclSystemError, 3); // after those that connect
-  // If one rank fails, the other has no partner any more, so both report
-  // errors.
+  // Let a send fail that comes after the sends that connect the ranks.
+  failCall("ncclSend", ncclSystemError, 3);
+  // If one rank fails, the operations of the other rank have no partner any
+  // more. So both ranks report errors.
   std::vector<std::string> errors =
       onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, {.timeout = 500ms},
               [](Rank &rank) {
                 Values<uint8_t> token(rank, {1});
                 if (rank.rank() == 0) {
-                  // The first of these fails, and no rank waits for the other
-                  // end.
+                  // One of these sends fails. Rank 1 posts no receives for
+                  // them.
                   for (int k = 0; k < 4; ++k)
                     rank.channels.postSend(1, token.bytes(), token.after());
                 }
@@ -253,7 +256,8 @@ TEST_F(Nccl, RanksOnOneGpuAreRefused) {
   EXPECT_TRUE(holds(errors[0], "Duplicate GPU")) << errors[0];
 }
 
-// If a rank fails, the waits of the others end only when they hear of it.
+// If a rank fails, the waits of the other ranks end only when these ranks hear
+// of the failure.
 TEST_F(Nccl, AnAbortEndsOperationsInProgress) {
   std::vector<std::string> errors = onRanks(
       amongAll(2, MessageModel::StreamPerDevice), 2, patient(), [](Rank &rank) {

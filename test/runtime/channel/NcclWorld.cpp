@@ -21,8 +21,8 @@ using namespace chimera::runtime;
 
 namespace {
 #ifdef CHIMERA_TEST_ON_GPUS
-/// This process as a rank, if it was started as one. Then ranks may share a
-/// GPU.
+/// The job of this process, if it was started as a rank of a job. Otherwise
+/// null. In a job, ranks may share a GPU.
 JoinedJob *joined() {
   static const std::unique_ptr<JoinedJob> own = [] {
     std::optional<Job> job = findJob();
@@ -41,7 +41,8 @@ JoinedJob *joined() {
 #endif
 } // namespace
 
-/// As many GPUs as ranks, or the job of this process.
+/// In a job, the world with the ranks of the job. Otherwise worlds of threads,
+/// with a GPU for each rank.
 std::vector<test::World> test::worlds() {
 #ifdef CHIMERA_TEST_ON_GPUS
   if (JoinedJob *job = joined())
@@ -72,8 +73,9 @@ static void runOne(Control &control, int gpu, const test::World &world,
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
   queue->expectLoads(1, uint64_t(8) << 20);
   test::Rank own{*channels, device, *queue};
-  // A rank must not end while another rank still uses memory of both. Each rank
-  // must see its own failure first.
+  // A rank must not end while another rank still runs an operation that uses
+  // memory of both ranks. Also, each rank must see its own failure before the
+  // end of another rank causes a further one.
   constexpr std::chrono::seconds kPatience(60);
   barrier(control, kPatience, "the ranks of a test");
   body(own);
@@ -83,8 +85,8 @@ static void runOne(Control &control, int gpu, const test::World &world,
 void test::onEachRank(const World &world,
                       const std::function<void(Rank &)> &body) {
 #ifdef CHIMERA_TEST_ON_GPUS
-  // Freeing memory waits for the GPUs of all ranks of the process, and so for
-  // messages that this rank has not sent yet.
+  // Do not free blocks. Freeing memory waits for the GPUs of all ranks of the
+  // process, so it would wait for messages that this rank has not sent yet.
   stopFreeingBlocks();
   if (JoinedJob *job = joined())
     return runOne(job->control(),

@@ -46,7 +46,7 @@ TEST(OrderedSum, StaysWithinItsScratchMemory) {
 TEST(OrderedSum, TakesOneRoundWhereTheScratchMemoryAllowsIt) {
   OrderedSum plan({0, {0, 1}}, 1000, 1008);
   EXPECT_EQ(plan.rounds(), 1u);
-  // This rank needs half as much memory as the other one.
+  // Rank 1 needs half as much memory as rank 0.
   EXPECT_EQ(plan.scratchOf(1), 504u);
 }
 } // namespace

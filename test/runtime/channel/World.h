@@ -15,23 +15,24 @@
 
 namespace chimera::runtime::test {
 
-/// Describes a set of channels: their kind, and the number of ranks that they
-/// connect.
+/// Describes the channels of a test: their kind, and the number of ranks that
+/// they connect.
 struct World {
   enum Kind {
     InProcess,
     Simulated,
     Tcp,
-    Unix, ///< like Tcp within a host
+    Unix, ///< TCP channels of one host: Unix sockets
     Mpi,
     Nccl,
-    Copies,      ///< all on one GPU
-    CopiesOnTwo, ///< alternating between two GPUs
-    CopiesOfHost ///< on one GPU, in host memory
+    Copies,      ///< all ranks share one GPU
+    CopiesOnTwo, ///< even ranks on one GPU, odd on another
+    CopiesOfHost ///< all share one GPU; values in host memory
   } kind;
   uint32_t ranks;
 
-  /// Whether a wait of a host is for the hosts of other ranks.
+  /// Whether a host that waits for a message waits for the host of the peer.
+  /// Otherwise it waits only for its own device.
   bool hostsMeet() const { return kind != Simulated && kind != Nccl; }
 };
 inline void PrintTo(const World &world, std::ostream *stream) {
@@ -41,16 +42,18 @@ inline void PrintTo(const World &world, std::ostream *stream) {
   *stream << kNames[world.kind] << world.ranks;
 }
 
-/// The worlds to test with: several in one process, or that of the MPI job to
-/// which this process belongs.
+/// The worlds to test with. In an MPI job this is one world, with the ranks of
+/// the job. Otherwise there are several, and their ranks are threads of this
+/// process.
 std::vector<World> worlds();
-/// The worlds with memory of the host.
+/// The worlds whose channels move values in host memory and whose devices are
+/// not simulated.
 std::vector<World> worldsOfHosts();
 
-/// Whether the operations of all ranks complete if one rank waits and the
-/// others are busy. In an MPI job that needs progress threads, which
-/// CHIMERA_TEST_PROGRESS in the environment requests. The value `in turn` is
-/// for an MPI that must be called by one thread at a time.
+/// Whether an operation completes while one of its ranks waits for it and the
+/// other ranks compute. An MPI job then needs progress threads. The environment
+/// variable CHIMERA_TEST_PROGRESS requests them. Its value `in turn` is for an
+/// MPI library that only one thread at a time may call.
 bool oneRankSuffices();
 
 /// A rank of a world, with a device and a queue of its own.
@@ -60,7 +63,7 @@ struct Rank {
   Queue &queue;
 
   uint32_t rank() const { return channels.rank(); }
-  /// Makes the host wait for a request, whatever the device is.
+  /// Blocks the host until a request is complete, on every kind of device.
   void wait(std::unique_ptr<Request> request,
             std::chrono::milliseconds timeout) {
     channels.wait(queue, std::move(request), timeout);
@@ -68,14 +71,16 @@ struct Rank {
   }
 };
 
-/// Runs `body` once for each rank of a world, on threads. In an MPI job it runs
-/// once, for this process's rank.
+/// Runs `body` once for each rank of a world, each on its own thread. In an MPI
+/// job, runs it once, for the rank of this process.
 ///
-/// Each binary defines this function and those above: in World.cpp or, for CUDA
-/// (software GPU or real), in NcclWorld.cpp or CopyWorld.cpp.
+/// Each test binary defines onEachRank, worlds, worldsOfHosts and
+/// oneRankSuffices: in World.cpp or, for CUDA (software GPU or real), in
+/// NcclWorld.cpp or CopyWorld.cpp.
 void onEachRank(const World &world, const std::function<void(Rank &)> &body);
 
-/// The communication of the suite's tests.
+/// The pairs of ranks that exchange messages, and the groups of all-reduces, in
+/// the conformance tests.
 inline Communication communicationAmong(uint32_t ranks) {
   Communication all;
   for (uint32_t from = 0; from < ranks; ++from)
@@ -103,19 +108,21 @@ public:
     loaded = rank.queue.record();
   }
   Values(const Values &) = delete;
-  /// Waits for the load, because freeing host memory does not.
+  /// Waits until the values have been written, because freeing host memory does
+  /// not wait for this.
   ~Values() {
     try {
       rank->device.waitFor(loaded, std::chrono::seconds(30));
     } catch (const std::exception &) {
-      // If the device has failed, its memory is kept.
+      // A device that has failed does not free its memory, so a late write does
+      // no harm.
     }
   }
 
   Bytes bytes() { return {block.get(), count * sizeof(T)}; }
-  /// The event after which the values are there.
+  /// The event that occurs when the constructor's values have been written.
   Event after() const { return loaded; }
-  /// The present values.
+  /// Reads the present values back to the host.
   std::vector<T> get() {
     std::vector<T> values(count);
     HostBytes host = rank->device.readBack(bytes(), rank->queue.record(),

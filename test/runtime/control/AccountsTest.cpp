@@ -20,8 +20,9 @@ using namespace chimera::runtime::test;
 using namespace std::chrono_literals;
 
 namespace {
-/// Four ranks on two hosts, as threads, and the accounts that each of them
-/// writes for all. An account is a host's report on its ranks.
+/// Four ranks on two hosts, as threads. An account is the report of a host on
+/// its ranks. One rank must write the accounts of all hosts. `written` has the
+/// accounts that each rank has written.
 class Accounts : public testing::Test {
 protected:
   static constexpr uint32_t kRanks = 4;
@@ -38,7 +39,7 @@ protected:
         TcpControl control(peerTable, std::move(peerTables.listeners[rank]),
                            1h);
         barrier(control, 1min, "all ranks");
-        met.arrive_and_wait(); // nobody aborts before all have left it
+        met.arrive_and_wait(); // abort only after all have left the barrier
         control.setReportWriter([&, rank](const auto &accounts) {
           std::lock_guard lock(mutex);
           for (const std::vector<std::byte> &bytes : accounts)
@@ -53,9 +54,9 @@ protected:
       thread.join();
   }
 
-  /// Runs the test again if it failed. After 0.9 s an account counts as lost,
-  /// which may happen on a busy machine. `run` returns the failure, or an empty
-  /// string.
+  /// Calls `run`, which returns an error or an empty string. Calls it again if
+  /// it returned an error: an account counts as lost after 0.9 s, which may
+  /// also happen on a busy machine.
   void attempt(const std::function<std::string()> &run) {
     test::retryUntilSuccess(0ms, [&](auto) {
       for (std::vector<std::string> &each : written)
@@ -79,12 +80,13 @@ TEST_F(Accounts, TheFirstRankWritesThoseOfAllHosts) {
     std::latch handedIn(2);
     bool ofFirst = false, ofSecond = false;
     onEachRank([&](TcpControl &control) {
-      // Any rank of a host may hand in its account. An account may have any
-      // size.
+      // Any rank of a host may submit the host's account. An account may have
+      // any size.
       if (control.rank() == 1)
         ofFirst = submitAccount(control, "host 0");
       if (control.rank() == 3) {
-        // The abort ends everything else, including the others' barrier.
+        // The abort ends all operations except accounts, also the barrier of
+        // the other ranks.
         control.abort("rank 3 failed");
         ofSecond = submitAccount(control, both[1]);
       }
@@ -107,7 +109,8 @@ TEST_F(Accounts, ASilentHostDelaysNobodyForLong) {
         ofFirst = submitAccount(control, "host 0");
       } else {
         std::this_thread::sleep_for(1500ms);
-        // The account comes too late, so this rank must write it itself.
+        // This account comes too late. submitAccount returns false, so rank 2
+        // must write the account itself.
         if (control.rank() == 2)
           ofSecond = submitAccount(control, "host 1");
         std::this_thread::sleep_for(200ms);
@@ -155,7 +158,7 @@ TEST_F(Accounts, WhereNobodyWritesEachHostDoes) {
       std::this_thread::sleep_for(2s);
     }
   });
-  // The same happens if the only other host has ended.
+  // submitAccount also fails if the only other host has ended.
   onEachRank([&](TcpControl &control) {
     if (control.rank() != 1)
       return;

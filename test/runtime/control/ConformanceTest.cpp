@@ -30,8 +30,8 @@ std::vector<std::byte> payload(uint32_t from, uint32_t to, uint32_t k) {
   return bytes;
 }
 
-// Messages are so large that each rank must receive while its predecessor
-// sends.
+// The largest messages exceed the bytes that a rank may send ahead (kUnread).
+// So each rank must receive while its predecessor sends.
 TEST_P(ControlConformance, MessagesArriveInOrder) {
   onEachRank(GetParam(), [&](Control &control) {
     ASSERT_EQ(control.ranks(), GetParam().ranks);
@@ -60,7 +60,8 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
       for (uint32_t to = 0; to < GetParam().ranks; ++to) {
         std::vector<std::byte> word(16, static_cast<std::byte>(k));
         control.send(to, word, 0ms);
-        std::ranges::fill(word, std::byte(99)); // the sender may reuse it
+        // The sender may reuse the memory.
+        std::ranges::fill(word, std::byte(99));
       }
     for (uint32_t from = 0; from < GetParam().ranks; ++from)
       for (uint32_t k = 0; k < kMessages; ++k) {
@@ -71,8 +72,8 @@ TEST_P(ControlConformance, SmallMessagesWaitForNobody) {
   });
 }
 
-// Messages of ranks that have left arrive, and no rank takes that for a
-// failure. Answers and heartbeats then find that those ranks are gone.
+// Messages of ranks that have left still arrive. When a rank has left, its
+// connections are gone, but no other rank takes this for a failure.
 TEST_P(ControlConformance, RanksLeaveBeforeOthersReceive) {
   constexpr uint32_t kMessages = 16;
   auto leavesEarly = [](uint32_t rank) { return rank % 2 == 1; };
@@ -130,7 +131,8 @@ TEST_P(ControlConformance, ALargeSendThatNobodyReceivesTimesOut) {
     if (control.rank() == 0) {
       EXPECT_THROW(control.send(1, large, 200ms), WaitError);
       hasTimedOut.set_value();
-      // The job continues when the message has been received.
+      // The job can continue: the message that timed out can still be received,
+      // and then another one.
       control.send(1, std::vector<std::byte>(1), kTimeout);
     } else if (control.rank() == 1) {
       hasTimedOut.get_future().wait();

@@ -52,7 +52,7 @@ TEST_P(Messages, NobodyLeavesABarrierBeforeAllAreThere) {
   // The number of ranks that have reached each barrier. Ranks are threads.
   std::vector<std::atomic<uint32_t>> arrived(GetParam().ranks);
   onEachRank(GetParam(), [&](Control &control) {
-    // Each rank is the last one once.
+    // In each round, another rank is the last one to reach the barrier.
     for (uint32_t last = 0; last < GetParam().ranks; ++last) {
       if (control.rank() == last)
         std::this_thread::sleep_for(20ms);

@@ -41,7 +41,7 @@ TEST(PeerEntry, OfAnotherVersionIsRefused) {
 
 TEST(PeerEntry, OfThisHostHasAnAddress) {
   EXPECT_FALSE(PeerEntry::own(1, "").address.hosts.empty());
-  // This process reaches itself by this address.
+  // 127.0.0.1 is an address by which this process reaches itself.
   EXPECT_EQ(PeerEntry::own(1, "127.0.0.1").address.hosts.front(), "127.0.0.1");
 }
 
@@ -72,19 +72,20 @@ StoreAddress anyStore() {
   return {"127.0.0.1", Listener().port, false, "test/"};
 }
 
-// A process has only one store, so every test has one rank per process.
+// A process can have only one store (the server of the peer exchange). So every
+// test has one rank per process.
 TEST(Store, GivesEachRankAllEntries) {
   EXPECT_EQ(exchangeAtStore(anyStore(), 0, 1, "alone\n", 5s),
             std::vector<std::string>{"alone\n"});
 }
 
-// Users who start ranks by hand easily start one twice, or two runs at one
+// Users who start ranks by hand may start a rank twice, or two runs at the same
 // port.
 TEST(Store, ARankIsOneProcess) {
   StoreAddress address = anyStore();
   StoreAddress same = address;
   same.isServed = true; // by the other rank 0
-  // The second one is refused. The first one waits for rank 1.
+  // The store refuses the second rank 0. The first rank 0 waits for rank 1.
   auto failureOf = [](const StoreAddress &store, const std::string &entry) {
     try {
       exchangeAtStore(store, 0, 2, entry, 4s);
@@ -105,8 +106,8 @@ TEST(Store, ARankIsOneProcess) {
                                                      << ofSecond;
 }
 
-/// A rank with too many open files cannot use the store. Rank 0 cannot
-/// distinguish it from a rank that never starts.
+/// A rank with too many open files cannot use the store. For rank 0, this looks
+/// like a rank that never starts.
 TEST(Store, ReportsTheFileLimit) {
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
@@ -158,8 +159,8 @@ TEST(Store, AnUnreachableStoreIsReportedWithItsAddress) {
   }
 }
 
-/// The error that `rank` of three gets while it waits for others that do not
-/// start.
+/// The error that `rank`, one of three ranks, gets while it waits for the other
+/// two, which do not start. `others` reports failures in their place.
 std::string
 faultWhile(uint32_t rank,
            const std::function<void(const StoreAddress &)> &others) {
@@ -184,8 +185,8 @@ TEST(Store, AMissingRankReportsItsError) {
                          reportFailureAtStore(address, 1, "it has none either");
                        }),
             "rank 2 failed: it has no text");
-  // If rank 0 declines, no other rank serves the store. So rank 0 serves it
-  // while it declines.
+  // If rank 0 cannot join the run, no other rank serves the store. So rank 0
+  // serves it while it reports its failure.
   EXPECT_EQ(faultWhile(1,
                        [](const StoreAddress &address) {
                          reportFailureAtStore(address, 0, "it has no text");
@@ -211,8 +212,9 @@ TEST(Store, AnUnknownHostIsReported) {
     }
 }
 
-/// Connects two ranks. Rank 0 has the secrets 1 and 2, and rank 1 has the given
-/// secrets, both by rank. Returns the error at rank 0.
+/// Connects two ranks. The table of rank 0 has the secrets 1 (of rank 0) and 2
+/// (of rank 1). The table of rank 1 has the secrets `ofRank0` and `ofRank1`.
+/// Returns the error at rank 0.
 std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {
   std::vector<Listener> listeners(2);
   tcp::PeerTable peerTable{0, {}, {1, 2}};

@@ -46,7 +46,7 @@ void test::onEachRank(const World &world,
         controls[rank] = std::make_unique<TcpControl>(
             peerTables.of(rank), std::move(peerTables.listeners[rank]),
             std::chrono::hours(1));
-      // No rank leaves before rank 0 has found it.
+      // No rank may leave before all ranks are connected.
       barrier(*controls[rank], std::chrono::minutes(1), "all ranks");
       body(*controls[rank]);
       if (leave == Leave::AtOnce)

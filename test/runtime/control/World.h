@@ -17,10 +17,11 @@
 
 namespace chimera::runtime::test {
 
-/// A timeout for waits that end.
+/// A timeout for waits that must not time out.
 inline constexpr std::chrono::seconds kTimeout(30);
 
-/// Control of one kind among `ranks` ranks.
+/// Describes the Control objects of a test: their kind, and the number of ranks
+/// that they connect.
 struct World {
   enum Kind { InProcess, Tcp } kind;
   uint32_t ranks;
@@ -30,11 +31,12 @@ void PrintTo(const World &world, std::ostream *stream);
 /// The worlds to test with.
 std::vector<World> worlds();
 
-/// The time at which a rank's control leaves. Together: when `body` has
-/// returned at all ranks. AtOnce: when it has returned at this rank.
+/// When a rank destroys its Control, and so leaves the job. Together: when
+/// `body` has returned at all ranks. AtOnce: when `body` has returned at this
+/// rank.
 enum class Leave { Together, AtOnce };
 /// Runs `body` once for each rank of a world. Each call has its own thread and
-/// its own control.
+/// its own Control.
 void onEachRank(const World &world, const std::function<void(Control &)> &body,
                 Leave leave = Leave::Together);
 

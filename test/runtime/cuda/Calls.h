@@ -22,9 +22,12 @@ template <typename... Parts> std::string text(const Parts &...parts) {
 
 bool isRecording();
 void record(std::string call);
-/// The error that this call should return because a test asked for it, or 0.
+/// The error that this call of the function `name` must return because a test
+/// requested it (failCall), or 0 if there is none.
 int faultOf(const char *name);
-/// Starts every call. `detail` makes the text after the name in the record.
+/// Every function of the software GPU calls this first. If calls are recorded,
+/// records `name` and, after it, the text that `detail` returns. Returns
+/// faultOf(name).
 template <typename Detail>
 int beginCall(const char *name, const Detail &detail) {
   if (isRecording()) {

@@ -14,8 +14,8 @@
 
 namespace chimera::runtime::test {
 
-/// A test on software GPUs. Starts with the GPUs in their initial state, and
-/// fails if it leaves something allocated.
+/// A test on software GPUs. The GPUs are in their initial state when it starts.
+/// It fails if it leaves an allocation, stream, event or communicator.
 class CleanGpus : public testing::Test {
 protected:
   CleanGpus() { reset(); }

@@ -1,4 +1,4 @@
-//===- CudaCall.h - The common parts of all runtime calls -------*- C++ -*-===//
+//===- CudaCall.h - Common code of the CUDA functions -----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,10 @@
 
 namespace chimera::runtime::test {
 
-/// Makes a call, unless it should return `fault` or the error of an earlier
-/// failure instead.
+/// Runs `body`, which does the work of a CUDA function, and returns its error.
+/// If `fault` is an error or the GPUs have failed (failure()), returns this
+/// error instead and does not run `body`. With `evenAfterFailure`, runs `body`
+/// also after a failure, and then returns the failure's error.
 template <typename Body>
 cudaError_t make(int fault, const Body &body, bool evenAfterFailure = false) {
   auto error = static_cast<cudaError_t>(fault);
@@ -34,17 +36,18 @@ template <typename Detail, typename Body>
 cudaError_t call(const char *name, const Detail &detail, const Body &body) {
   return make(beginCall(name, detail), body);
 }
-/// A call that frees something, which it does even after a failure.
+/// Like `call`, for a function that frees something. It does so even after a
+/// failure.
 template <typename Detail, typename Body>
 cudaError_t drop(const char *name, const Detail &detail, const Body &body) {
   return make(beginCall(name, detail), body, true);
 }
-/// A call that is not recorded.
+/// Like `call`, for a function whose calls are not recorded.
 template <typename Body> cudaError_t ask(const char *name, const Body &body) {
   return make(faultOf(name), body);
 }
 
-/// The detail of a call whose name is enough.
+/// The `detail` of a call whose record is only its name.
 inline std::string nothing() { return {}; }
 
 } // namespace chimera::runtime::test

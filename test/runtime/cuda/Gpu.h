@@ -21,7 +21,8 @@
 
 namespace chimera::runtime::test {
 
-/// A point in a stream.
+/// A point in a stream, recorded by cudaEventRecord. It is passed when the
+/// stream has executed all work that was enqueued before it.
 struct Point {
   Signal passed;
   std::chrono::steady_clock::time_point time = {};
@@ -36,7 +37,7 @@ struct Event {
   const uint32_t number;
   const unsigned flags;
   const int device;
-  std::mutex mutex = {}; ///< guards the point
+  std::mutex mutex = {}; ///< guards `point`
   Point *point = nullptr;
 
   Point *now() {
@@ -48,15 +49,15 @@ struct Event {
 constexpr int kHost = -1;
 struct Allocation {
   size_t bytes;
-  int device; ///< or kHost
+  int device; ///< its number, or kHost
 };
 
-// Defaults that a test may change.
+// Defaults. setDevices (SoftwareGpu.h) changes these values.
 constexpr int kDevices = 8;
 constexpr size_t kMemoryBytes = size_t{1} << 30;
 constexpr int kCapability = 90;
 
-/// All devices.
+/// The state of all software GPUs.
 struct Gpu {
   std::shared_mutex mutex; ///< guards the members below
   int devices = kDevices;
@@ -66,25 +67,29 @@ struct Gpu {
   std::unordered_map<cudaStream_t, std::shared_ptr<Stream>> streams;
   std::vector<std::shared_ptr<Stream>> destroyed; ///< may still be executing
   std::unordered_map<cudaEvent_t, std::shared_ptr<Event>> events;
-  std::map<const std::byte *, Allocation> memory; ///< by its beginning
-  std::set<std::pair<int, const void *>> loaded;  ///< kernels, by device
-  std::deque<Point> points; ///< all since the last reset() without streams
+  std::map<const std::byte *, Allocation> memory; ///< by address
+  std::set<std::pair<int, const void *>> loaded;  ///< device and kernel
+  /// All recorded points. They stay until a reset() finds no streams and
+  /// events.
+  std::deque<Point> points;
 
   std::atomic<bool> isHeld{false}, sharesDevices{false};
   std::atomic<int> nextFailure{cudaSuccess}, failure{cudaSuccess};
 };
 Gpu &gpu();
 
-/// The error of a failed operation. Nearly all later calls return it.
+/// The error of an operation that has failed. Nearly all later calls return it.
+/// cudaSuccess if none has failed.
 cudaError_t failure();
-/// cudaSuccess if the device exists.
+/// Returns cudaSuccess if the device exists, otherwise an error.
 cudaError_t deviceError(int device);
 
-// One for each thread, as in CUDA.
+// Each thread has its own variables, as in CUDA.
 extern constinit thread_local int currentDevice;
 extern constinit thread_local cudaError_t lastError;
 
-/// Whether the caller is a function that cudaLaunchHostFunc put on a stream.
+/// Whether the current thread runs a function that cudaLaunchHostFunc put on a
+/// stream.
 extern constinit thread_local bool isInHostFunction;
 
 } // namespace chimera::runtime::test

@@ -20,7 +20,8 @@ static const KernelOnHost *kernelOf(const void *handle) {
   return nullptr;
 }
 
-/// All libraries have the same kernels, so one object stands for all of them.
+/// The address of this object is the handle of every library, because all
+/// libraries have the same kernels.
 static int library;
 
 extern "C" {
@@ -69,8 +70,9 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes,
       });
 }
 
-/// Refuses a kernel that has not been loaded on this GPU by a query: loading it
-/// at the launch would wait for everything that runs on the GPU.
+/// Refuses a kernel that no query has loaded on this GPU before. In CUDA, the
+/// launch would load the kernel, and so wait for everything that runs on the
+/// GPU.
 cudaError_t cudaLaunchKernel(const void *handle, dim3 grid, dim3 block,
                              void **arguments, size_t,
                              cudaStream_t streamHandle) {

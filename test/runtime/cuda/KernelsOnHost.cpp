@@ -7,7 +7,7 @@
 
 #include "test/runtime/cuda/KernelsOnHost.h"
 
-#include <math.h> // the overloads of sqrt outside of std
+#include <math.h> // sqrt(float) and sqrt(double) outside of std
 #include <tuple>
 #include <utility>
 

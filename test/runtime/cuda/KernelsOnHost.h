@@ -18,14 +18,14 @@ namespace chimera::runtime::test {
 /// A kernel of runtime/device/cuda/Kernels.cu.
 struct KernelOnHost {
   const char *name;
-  /// Returns a function that runs all threads with the present values of the
-  /// arguments.
+  /// Returns a function that runs the kernel for all threads of `grid`. It uses
+  /// the values that the arguments have during the call of `bind`.
   std::function<void()> (*bind)(dim3 grid, dim3 block, void **arguments);
 };
 std::span<const KernelOnHost> kernelsOnHost();
 
-/// The result of every NVRTC compilation on software GPUs. The library that is
-/// loaded from it has all kernels of kernelsOnHost().
+/// The image that each NVRTC compilation on software GPUs produces. The library
+/// that is loaded from this image has all kernels of kernelsOnHost().
 inline constexpr char kImage[] = "an image for software GPUs";
 
 } // namespace chimera::runtime::test

@@ -18,9 +18,10 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// The location of a memory range. A range in one allocation is pinned or on a
-/// device. A range that starts outside all allocations is pageable. A range
-/// that crosses the end of an allocation is nowhere: it is not valid.
+/// The location of a memory range. A range inside one allocation is pinned or
+/// on a device. A range that starts outside all allocations is pageable host
+/// memory. A range that crosses the end of an allocation is nowhere: it is not
+/// valid.
 struct Where {
   enum { Pageable, Pinned, OnDevice, Nowhere } kind;
   int device = kHost;
@@ -79,8 +80,8 @@ cudaError_t release(void *memory, bool onHost) {
   }
   if (!allocation)
     return cudaErrorInvalidValue;
-  // Do not wait when host memory is freed: CUDA does not document that this
-  // waits.
+  // Only cudaFree waits for the device. CUDA does not document that
+  // cudaFreeHost waits.
   if (!onHost)
     waitForStreams(allocation->device);
   std::unique_lock lock(gpu().mutex);
@@ -151,8 +152,7 @@ static cudaError_t copy(const char *name, void *to, const void *from,
   const Where source = where(from, bytes), target = where(to, bytes);
   const bool fromDevice = source.kind == Where::OnDevice;
   const bool toDevice = target.kind == Where::OnDevice;
-  // CUDA blocks the host for such copies too, also for copies within host
-  // memory.
+  // CUDA blocks the host for these copies, including copies within host memory.
   const bool blocks =
       handle && !toDevice && !(fromDevice && target.kind == Where::Pinned);
   return call(

@@ -12,7 +12,7 @@
 
 namespace chimera::runtime::test {
 
-/// Whether an operation of the device can access this memory.
+/// Whether an operation of the device can access these `bytes` bytes.
 bool isInReach(int device, const void *memory, size_t bytes);
 
 } // namespace chimera::runtime::test

@@ -15,8 +15,8 @@
 using namespace chimera::runtime::test;
 
 namespace {
-/// A program to compile. Whatever its source is, the result has the existing
-/// kernels.
+/// A program to compile. The source does not matter: the result always has the
+/// kernels of kernelsOnHost().
 struct Program {
   bool isCompiled = false;
   std::string log;

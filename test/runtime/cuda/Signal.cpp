@@ -1,4 +1,4 @@
-//===- Signal.cpp - A count that threads wait for -------------------------===//
+//===- Signal.cpp - A counter for which threads can wait ------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,8 +30,8 @@ void Signal::raise() {
 }
 
 bool Signal::reached(uint32_t wanted) const {
-  // A thread that finds that it has not been reached must not synchronise with
-  // others.
+  // Do not acquire if the counter has not been reached: this thread must not
+  // synchronise with the threads that have raised it so far.
   return count.load(std::memory_order_relaxed) >= wanted &&
          count.load(std::memory_order_acquire) >= wanted;
 }

@@ -1,4 +1,4 @@
-//===- Signal.h - A count that threads wait for -----------------*- C++ -*-===//
+//===- Signal.h - A counter for which threads can wait ----------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,15 +14,17 @@
 
 namespace chimera::runtime::test {
 
-/// A counter that only increases. A thread that finds that it has been reached
-/// synchronises with the thread that raised it. Unlike with a mutex, the
-/// raising thread synchronises with no other.
+/// A counter that only increases, and for which threads can wait. A thread that
+/// finds that the counter has reached a value sees all writes of the threads
+/// that raised it. A thread that raises the counter does not see the writes of
+/// other threads. This is the difference from a mutex.
 class Signal {
 public:
   void raise();
   bool reached(uint32_t wanted = 1) const;
   void wait(uint32_t wanted = 1) const;
-  /// Whether it is reached within about `time`.
+  /// Waits until the counter is at least `wanted`, but not longer than about
+  /// `time`. Returns whether it is.
   bool waitFor(std::chrono::microseconds time, uint32_t wanted = 1) const;
 
 private:

@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // A software GPU for tests, linked instead of libcudart, libnvrtc and libnccl.
-// It has the functions of these that chimera calls. The devices' memory is host
-// memory, and their streams are threads. Tests include this header.
+// It implements the functions of these libraries that chimera calls. The
+// devices' memory is host memory, and their streams are threads. Tests include
+// this header.
 //
 // A stream's thread synchronises with other threads only through events and
-// through the other ends of a communication. So ThreadSanitizer finds
-// operations that use the same memory without an order. The default stream
+// communication. So ThreadSanitizer reports two operations that use the same
+// memory if neither events nor communication order them. The default stream
 // executes immediately, on the calling thread. A function that
 // cudaLaunchHostFunc put on a stream must not call any of these functions.
 //===----------------------------------------------------------------------===//
@@ -51,16 +52,18 @@ void recordCalls(bool record);
 std::vector<std::string> calls();
 void clearCalls();
 
-/// From now on, one call of the function `name` returns `error` and does
-/// nothing: the one after `after` others.
+/// Makes one later call of the function `name` return `error` and do nothing.
+/// This is the next call if `after` is 0, the second one if `after` is 1, and
+/// so on.
 void failCall(const std::string &name, int error, int after = 0);
-/// The next operation of a stream fails: neither it nor any later one is
-/// executed, and nearly all calls return `error` until reset().
+/// The next operation that any stream executes fails: neither this operation
+/// nor any later one is executed, and nearly all calls return `error` until
+/// reset().
 void failExecution(cudaError_t error);
 
 /// While `held`, streams execute nothing.
 void hold(bool held);
-/// Puts work on a stream.
+/// Enqueues a function of the host on a stream.
 void putOn(cudaStream_t stream, std::function<void()> work);
 
 size_t liveAllocations();

@@ -1,13 +1,13 @@
-//===- SoftwareGpuModule.cpp - The module for CUDA without a GPU ----------===//
+//===- SoftwareGpuModule.cpp - A CUDA module without a GPU ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The module that chimera-run loads, with the software GPU, for stages that
-// compute on the host and ranks that are threads. CHIMERA_STAND_IN_GPUS in the
-// environment is the number of GPUs.
+// The CUDA module that chimera-run loads, on the software GPU. The stages
+// compute on the host, and the ranks are threads. The environment variable
+// CHIMERA_STAND_IN_GPUS is the number of GPUs.
 //
 //===----------------------------------------------------------------------===//
 

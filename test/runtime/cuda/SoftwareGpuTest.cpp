@@ -35,7 +35,7 @@ TEST_F(Streams, ExecuteInOrder) {
 TEST_F(Streams, AreOrderedByEvents) {
   cudaStream_t one = stream(), two = stream();
   cudaEvent_t passed = event(), back = event();
-  int value = 0; // ThreadSanitizer checks this
+  int value = 0; // ThreadSanitizer reports unordered accesses
   for (int i = 0; i < 100; ++i) {
     putOn(one, [&] { ++value; });
     OK(cudaEventRecord(passed, one));
@@ -78,7 +78,7 @@ TEST_F(Streams, ExecuteNothingWhileHeld) {
   float *device = memory(counting(100, 7));
   hold(true);
   OK(cudaMemcpyAsync(device, values.data(), 400, cudaMemcpyHostToDevice, one));
-  values.assign(100, 0); // a copy from pageable memory has read it
+  values.assign(100, 0); // the call has read the pageable memory
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(cudaStreamQuery(one), cudaErrorNotReady);
   EXPECT_EQ(valuesOf(device, 100), counting(100, 7));
@@ -215,7 +215,7 @@ protected:
       OK(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(3),
                           dim3(32), pointers, 0, one));
     }
-    ((arguments = {}), ...); // the launch has copied them
+    ((arguments = {}), ...); // the launch has copied the arguments
     OK(cudaStreamSynchronize(one));
   }
 

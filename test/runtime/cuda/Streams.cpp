@@ -39,7 +39,8 @@ void Stream::waitUntilIdle() {
 }
 
 void Stream::pause() {
-  // Acquire: the thread must see everything that happened while it was held.
+  // Acquire: after the hold, this thread must see all writes that other threads
+  // made during the hold.
   while (gpu().isHeld.load(std::memory_order_acquire))
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   if (isDelayed && random() % 4 == 0)

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// ThreadSanitizer takes every mutex, and every count of a shared_ptr, as
-// synchronisation. So a stream's thread never locks a mutex that others lock,
-// and shares no such pointer with the host. It takes its work from a list whose
-// two ends only a Signal connects; it reads everything else as relaxed atomics.
+// For ThreadSanitizer, a mutex or the reference count of a shared_ptr orders
+// all threads that use it. This would hide races between operations of streams.
+// So a stream's thread never locks a mutex that other threads lock, and shares
+// no shared_ptr with the host. It takes its work from a linked list. Only a
+// Signal orders the end where the host appends work and the end where the
+// thread takes it. The thread reads all other shared data as relaxed atomics.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,11 +30,11 @@
 
 namespace chimera::runtime::test {
 
-/// A FIFO and the thread that executes it.
+/// A CUDA stream: a FIFO of work. A thread executes the work (`run`).
 class Stream {
 public:
-  /// `seed` selects the operations before which it waits a little; 0 for no
-  /// waits.
+  /// `seed` selects the operations before which the stream waits a little; 0
+  /// for no waits.
   Stream(uint32_t number, int device, uint64_t seed)
       : number(number), device(device), isDelayed(seed != 0),
         random(seed + number) {}
@@ -41,7 +43,8 @@ public:
   const uint32_t number;
   const int device;
 
-  /// Empty work ends the stream. Nothing may be put after it.
+  /// Appends work to the FIFO. Empty work ends the stream; no work may follow
+  /// it.
   void put(std::function<void()> work);
   bool isIdle();
   void waitUntilIdle();
@@ -55,11 +58,11 @@ private:
   };
   void pause();
 
-  std::mutex mutex; ///< of the threads that put work: guards the members below
+  std::mutex mutex; ///< guards `last` and `count`; `run` does not lock it
   Item *last = new Item;
   uint32_t count = 0;
 
-  // Only the stream's thread uses these.
+  // Only the stream's thread uses these three members.
   Item *next = last;
   const bool isDelayed;
   std::minstd_rand random;
@@ -68,20 +71,23 @@ private:
   std::atomic<bool> ended{false};
 };
 
-/// Whether `handle` is a stream. `stream` is null for the default stream.
+/// Finds the stream of `handle`. Returns false if `handle` is not a stream. For
+/// the default stream, returns true and leaves `stream` null.
 bool find(cudaStream_t handle, std::shared_ptr<Stream> &stream);
-/// The name in records: "stream 2".
+/// The name of a stream in records, for example "stream 2".
 std::string nameOf(cudaStream_t handle);
-/// The device of a stream. For the default stream the current device, -1 if it
-/// is not a stream.
+/// The device of a stream. It is the current device for the default stream, and
+/// -1 if `handle` is not a stream.
 int deviceOf(cudaStream_t handle);
 
-/// Puts work on a stream. For the default stream (null), runs it now.
+/// Enqueues work on a stream. For the default stream (null), runs it at once.
 void put(const std::shared_ptr<Stream> &stream, std::function<void()> work);
-/// Work that is skipped after a failure: everything that uses memory.
+/// Returns `work` as a function that does nothing after a failure. All work
+/// that uses memory is wrapped in this way.
 std::function<void()> operation(std::function<void()> work);
 
-/// Waits for everything on the streams of one device, or of all.
+/// Waits until the streams of one device, or of all devices, have executed all
+/// their work.
 void waitForStreams(std::optional<int> device = {});
 
 } // namespace chimera::runtime::test

@@ -147,7 +147,7 @@ TEST_P(DeviceConformance, WorkRunsOnceInOrder) {
   queue->launch({reads(a), writes(b)}, [&, a, b](const AddressMap &at) {
     ++calls;
     std::ranges::copy(at(ConstBytes(a)), at(b).begin());
-    // A part of the declared bytes.
+    // Work may also access a part of the bytes that it has declared.
     at(b.subspan(8))[0] = std::byte(9);
     EXPECT_EQ(at(Bytes()).size(), 0u);
   });
@@ -179,7 +179,8 @@ TEST_P(DeviceConformance, CopiesToTheHostComeInTheirTurn) {
   EXPECT_EQ(copies, (std::vector<uint64_t>{1, 2, 3}));
 }
 
-// The host memory may be gone when the copy happens, as with a DataSource.
+// The host memory from which a load copies may be freed before the copy
+// happens, as with a DataSource.
 TEST_P(DeviceConformance, LoadsMayComeFasterThanTheyAreUsed) {
   auto queue = device->makeQueue("q");
   queue->expectLoads(3, 3000);

@@ -132,8 +132,8 @@ TEST_F(Cuda, AnOperationThatFailsFailsTheDevice) {
                       }),
                       "the GPU failed: "));
     EXPECT_THROW(queue->zero({block.get(), 100}), std::runtime_error);
-    // A real GPU fails all later calls until the process ends. Reset the
-    // simulated GPU, so that the device can free its memory.
+    // After such a failure, all calls to a real GPU fail until the process
+    // ends. Reset the software GPU, so that the device can free its memory.
     reset();
   }
 }
@@ -153,7 +153,7 @@ TEST_F(Cuda, AWaitThatTimesOutFailsTheDevice) {
       EXPECT_TRUE(holds(error.what(), "waiting for GPU 1 of rank 5"))
           << error.what();
     }
-  // Neither of these may wait for the operation.
+  // Neither call may wait for the operation on the held stream.
   queue.reset();
   block.reset();
   hold(false);
@@ -176,7 +176,7 @@ TEST_F(Cuda, WorkAfterAFailureIsSkipped) {
   EXPECT_FALSE(isCalled);
 }
 
-/// The calls that a listener got.
+/// The calls that a listener of the device got.
 struct ListenerCalls {
   std::mutex mutex;
   std::vector<std::string> all;

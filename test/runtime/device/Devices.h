@@ -17,13 +17,13 @@
 
 namespace chimera::runtime::test {
 
-/// A timeout for waits that end.
+/// A timeout for waits that must not time out.
 inline constexpr std::chrono::seconds kTimeout(30);
 
 /// A device to test with.
 struct DeviceOrReason {
   std::shared_ptr<Device> device;
-  /// Whether host work can access the bytes of the device.
+  /// Whether a function on the host can access the memory of the device.
   bool worksOnHost = true;
   /// Returns the faults that the device has detected in its use.
   std::function<std::vector<std::string>()> faults = [] {
@@ -35,8 +35,9 @@ struct DeviceKind {
   std::string name;
   std::function<DeviceOrReason()> make;
 };
-/// The devices of the binary: those of the host (HostDevices.cpp), or of CUDA,
-/// with the software GPU or a real one (CudaDevices.cpp).
+/// The kinds of devices that this test binary tests: the host and simulated
+/// devices (HostDevices.cpp), or CUDA with the software GPU or a real one
+/// (CudaDevices.cpp).
 std::vector<DeviceKind> deviceKinds();
 
 } // namespace chimera::runtime::test

@@ -1,4 +1,4 @@
-//===- FoldTest.cpp - The sum that every channels computes ---------------===//
+//===- FoldTest.cpp - The sum that all channels compute -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,7 @@ TEST(Fold, AddsFromTheLeft) {
 }
 
 TEST(Fold, StartsWithTheFirstContribution) {
-  // Starting with zero, 0 + -0 would lose the sign.
+  // If the sum began with zero, 0 + -0 would lose the sign.
   EXPECT_TRUE(std::signbit(foldOf<float>(ElementType::Float32, {{-0.0f}})[0]));
 }
 

@@ -11,7 +11,7 @@
 
 using namespace chimera::runtime;
 
-/// The host, and the simulated device under several seeds.
+/// The host, and simulated devices with several seeds.
 std::vector<test::DeviceKind> test::deviceKinds() {
   std::vector<DeviceKind> kinds = {
       {"Host", [] { return DeviceOrReason{.device = makeHostDevice()}; }}};

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// CUDA's runtime compiler accepts them. That needs no GPU.
+// Checks that NVRTC, CUDA's runtime compiler, accepts the kernels. This needs
+// no GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +40,7 @@ TEST_P(Kernels, CompileWithoutAWarning) {
   nvrtcDestroyProgram(&program);
 }
 
-// From Turing to Blackwell.
+// The compute capabilities of GPUs from Turing (7.5) to Blackwell (12.0).
 INSTANTIATE_TEST_SUITE_P(Gpus, Kernels,
                          testing::Values(75, 80, 86, 90, 100, 120),
                          testing::PrintToStringParamName());

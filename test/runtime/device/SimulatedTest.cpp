@@ -18,8 +18,8 @@ using simulated::Simulation;
 namespace {
 constexpr auto kSimulatedTimeout = 1s;
 
-/// Runs `body` under many seeds. Each must report exactly the violations
-/// `expected`.
+/// Runs `body` on a simulated device, with 30 seeds. Each run must report
+/// exactly the violations `expected`.
 void expectViolations(const std::function<void(Device &)> &body,
                       std::vector<std::string> expected) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
@@ -27,7 +27,8 @@ void expectViolations(const std::function<void(Device &)> &body,
     body(simulation.device(0));
     std::vector<std::string> found = simulation.violations();
     for (std::string &text : found) {
-      // The seed decides which of the two uses was first.
+      // Remove the text about the first use: the seed decides which of the two
+      // uses is the first.
       size_t at = text.find(", and no event orders");
       if (at != std::string::npos)
         text = text.substr(at + 2);
@@ -93,8 +94,9 @@ TEST(Simulated, AReadDuringAWriteIsReportedAndTwoReadsAreNot) {
         writes ? std::vector{kUnordered} : std::vector<std::string>());
 }
 
-// The host saw the end of the first operation before it put the second one on
-// its queue. That orders them only in this timing.
+// The host waits for the end of the first operation before it enqueues the
+// second operation. So the second one is later in this run, but no event orders
+// the two.
 TEST(Simulated, TimingAloneDoesNotOrder) {
   expectViolations(
       [&](Device &device) {
@@ -125,7 +127,7 @@ TEST(Simulated, AReadOfUnwrittenMemoryIsReported) {
                                      "written"});
 }
 
-/// The error of a call on a queue.
+/// The error that `body` gets. It may use a queue and two blocks of 64 bytes.
 std::string
 failureOf(const std::function<void(Device &, Queue &, Bytes, Bytes)> &body) {
   Simulation simulation({});

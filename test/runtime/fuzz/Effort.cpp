@@ -33,15 +33,17 @@ void onFree(const volatile void *memory) {
 const bool kIsCounting =
     __sanitizer_install_malloc_and_free_hooks(onMalloc, onFree) != 0;
 
-// The costs that any file has, even a very small one.
+// The allowed costs of a very small file.
 constexpr double kMemoryAnyway = 1 << 20, kRegionsAnyway = 1 << 20;
-// Costs per byte: some four times the usual ones.
+// The further allowed costs per byte of the file: about four times the usual
+// costs.
 constexpr double kMemory = 12, kRegions = 40;
 
 chimera::fuzz::Highest highest{0, 0};
 } // namespace
 
-// Of the profile runtime: how often each region of the code ran.
+// The first and last address of LLVM's profile counters, which count how often
+// each region of the code ran.
 extern "C" {
 char *__llvm_profile_begin_counters(void);
 char *__llvm_profile_end_counters(void);

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reader and proof must take time and memory that are linear in the size of a
-// file. A fuzzer that only looks for crashes would not notice if they are not.
-// So this measures both: memory as allocated bytes, and time as the number of
-// code regions that ran, which depends on nothing but the input.
+// The time and memory of the reader and of the proof must be linear in the size
+// of a file. A fuzzer that only looks for crashes does not check this. So this
+// class measures the cost: memory as the peak of allocated bytes, and time as
+// the number of code regions that ran. The number of regions depends only on
+// the input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,20 +21,21 @@
 
 namespace chimera::fuzz {
 
-/// Measures from its construction on. Only one may exist at a time.
+/// Measures the cost of everything after its construction. Only one may exist
+/// at a time.
 class Effort {
 public:
   Effort();
 
-  /// Aborts and prints the numbers if the cost exceeds what a file of `bytes`
-  /// bytes may cost.
+  /// If the cost exceeds the limit for a file of `bytes` bytes, prints the cost
+  /// and `what`, and aborts.
   void check(const char *what, size_t bytes) const;
 
 private:
   uint64_t before; ///< regions that had run before
 };
 
-/// The highest cost per byte so far, among files of at least 64 KiB.
+/// The highest costs per byte so far, of files of at least 64 KiB.
 struct Highest {
   double memory, regions;
 };

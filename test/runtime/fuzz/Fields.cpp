@@ -80,7 +80,7 @@ void changeText(std::string &text, Random &random) {
   }
 }
 
-/// Changes a struct of the file by overwriting an aligned word of it.
+/// Overwrites an aligned word of 1, 2, 4 or 8 bytes in a struct of the program.
 template <typename T> void changeStruct(T &value, Random &random) {
   size_t bytes = size_t(1) << random.below(4);
   if (bytes > sizeof(T))
@@ -126,7 +126,8 @@ template <typename T> void changeEntries(std::vector<T> &list, Random &random) {
     changeNumber(random.any(list), random);
 }
 
-/// Gives every buffer bytes of its own, in order.
+/// Moves the buffers, except stashes, so that no two of them overlap. Keeps
+/// their order.
 void layOut(WorkerT &worker) {
   constexpr uint64_t kStep = program::kBufferAlignment;
   worker.arena_bytes = 0;
@@ -138,8 +139,8 @@ void layOut(WorkerT &worker) {
   }
 }
 
-/// Changes the size of a value at all places where it is stated, as if the
-/// compiler had had other stages.
+/// Changes the size of a kind of value at all places that state it, as if the
+/// program had been compiled for other stages.
 void changeSize(ProgramT &program, Random &random) {
   static constexpr ValueKind kKinds[] = {
       ValueKind::Weights,    ValueKind::OptimizerState,
@@ -182,7 +183,8 @@ void changeSize(ProgramT &program, Random &random) {
               : changed == ValueKind::Activation && kind == ValueKind::Gradient;
       if (kind != changed && !isOther)
         continue;
-      // No stage states the sizes of these values, so they may have any size.
+      // No stage states the sizes of tokens, labels and losses, so these may
+      // have any size.
       bool isFree = changed == ValueKind::Tokens ||
                     changed == ValueKind::Labels || changed == ValueKind::Loss;
       if (isFree || buffer.bytes() == old)
@@ -323,7 +325,8 @@ void changeWorkers(ProgramT &program, Random &random) {
   case 4:
     return changeEntries(worker.buffers, random);
   case 5: {
-    // Adds a buffer at any place of the arena. Nothing uses it.
+    // Adds a buffer that no instruction uses, near a random buffer of the
+    // arena.
     if (worker.buffers.empty())
       return;
     program::Buffer buffer = random.any(worker.buffers);
@@ -339,7 +342,8 @@ void changeWorkers(ProgramT &program, Random &random) {
   }
 }
 
-/// A number between 1 and `most`. Small ones are as likely as large ones.
+/// A number between 1 and `most`, with a uniformly distributed logarithm. So
+/// small numbers are frequent.
 uint32_t anySize(Random &random, uint32_t most) {
   double exponent = static_cast<double>(random.below(1000)) / 1000;
   return static_cast<uint32_t>(std::pow(most, exponent));

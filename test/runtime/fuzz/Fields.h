@@ -17,14 +17,15 @@ namespace chimera::fuzz {
 
 using runtime::simulated::Random;
 
-/// Changes one field of one table of `program`; removes, repeats or exchanges
-/// entries of one list; changes a size wherever it is stated; or makes one of
-/// the changes of `hostile-mutate`. Also works on programs that verifyProgram
-/// refuses.
+/// Makes one random change of `program`: it changes one field of one table;
+/// removes, repeats or exchanges entries of one list; changes a size at all
+/// places that state it; or makes one of the changes of `hostile-mutate`. Also
+/// works on programs that verifyProgram refuses.
 void changeAnything(program::ProgramT &program, Random &random);
 
-/// The bytes of a newly made program file: a valid program of few or many
-/// parts, one of LargePrograms.h, or one of AliasedFiles.h.
+/// The bytes of a new program file: a valid program with few or many workers
+/// and micro-batches, a program of LargePrograms.h, or a file of
+/// AliasedFiles.h.
 std::vector<std::byte> makeFile(Random &random);
 
 } // namespace chimera::fuzz

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A libFuzzer target. Its input is a program file, and the mutator changes the
-// file's fields. The hostile test bed runs the programs that verifyProgram
-// accepts; every third also runs on threads. The results must be the integers
-// of one device.
+// A libFuzzer target. Its input is a program file. The mutator changes fields
+// of the program. Programs that verifyProgram accepts run on simulated devices
+// (test/runtime/hostile/Run.h); every third of them also runs on threads. The
+// results must be the same integers as on one device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +61,8 @@ struct Counts {
   std::abort();
 }
 
-/// The bytes that a rank would allocate for the blocks of its arena.
+/// The bytes that a rank would allocate for its arena. The arena is divided
+/// into blocks.
 uint64_t allocatedBy(const ProgramT &program, const program::WorkerT &worker) {
   Blocks blocks = blocksOf(program, worker);
   for (size_t b = 0; b < worker.buffers.size(); ++b) {
@@ -85,7 +86,7 @@ bool isSmall(const ProgramT &program) {
   for (const auto &worker : program.workers) {
     instructions += worker->instructions.size();
     bytes += allocatedBy(program, *worker);
-    // A block takes some bytes even if its buffers have none.
+    // A block needs some bytes even if its buffers are empty.
     bytes += worker->buffers.size() * 256;
   }
   uint64_t ranks = program.workers.size() * uint64_t(program.data_parallel);
@@ -112,8 +113,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
   std::string error;
   std::optional<ProgramT> program =
       program::deserialize(std::as_bytes(std::span(data, size)), error);
-  // A changed version of a refused program is mostly refused for the same
-  // reason, so make a new one.
+  // If the program is refused, a changed version is mostly refused for the same
+  // reason. So make a new program instead.
   std::vector<std::byte> file;
   if (!program || random.oneIn(50) ||
       (!random.oneIn(4) && !program::verifyProgram(*program).empty())) {

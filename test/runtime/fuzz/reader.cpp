@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A libFuzzer target. Its input is the content of a file, to which it adds the
-// right header. One input in 16 is the whole file. For any input, reading and
-// proving must end with an answer, at a cost that is in proportion to the size
-// of the file.
+// A libFuzzer target. Its input is the content of a program file, without the
+// header. The target adds a correct header. One input in 16 is used as a whole
+// file instead. For any input, reading and proving must end with an answer, at
+// a cost proportional to the size of the file.
 //
 //===----------------------------------------------------------------------===//
 

@@ -84,8 +84,9 @@ bool resize(ProgramT &program, Random &random) {
   return true;
 }
 
-/// An operand of a random instruction. First copies the instruction's operands,
-/// so that no other instruction shares them.
+/// A random operand or result of a random instruction. Gives this instruction
+/// its own entries in the operand pool first, so that the caller changes no
+/// other instruction.
 uint32_t *anyOperand(WorkerT &worker, Random &random) {
   std::vector<uint32_t> with = indicesOf(worker, [](const Instruction &each) {
     return each.operands() + each.results() > 0;
@@ -143,8 +144,8 @@ bool replaceOperand(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Exchanges or moves buffers everywhere in a worker, or from some instruction
-/// on.
+/// Exchanges the places of two buffers of a worker, moves a buffer, or
+/// exchanges two buffers of one kind in all operands from a random one on.
 bool exchangeBuffers(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);
   if (worker.buffers.empty())
@@ -223,7 +224,8 @@ void exchangeLabels(Instruction &left, Instruction &right) {
   take(right, other);
 }
 
-/// Exchanges the labels of two messages of a channel.
+/// Exchanges the labels (stage, micro-batch and so on) of two messages of a
+/// channel, at both ends.
 bool exchangeMessageLabels(ProgramT &program, Random &random) {
   Channel channel = anyChannel(program, random);
   if (channel.sends.size() < 2)
@@ -238,8 +240,8 @@ bool exchangeMessageLabels(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Exchanges two computations with the same opcode: their positions, or only
-/// their labels or operands.
+/// Exchanges two instructions with the same opcode: their positions, or only
+/// their labels, or only their operands.
 bool exchangeActions(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);
   if (worker.instructions.empty())
@@ -320,7 +322,7 @@ bool changeTables(ProgramT &program, Random &random) {
     return true;
   }
   default: {
-    // All contributions of a worker to a gradient, and their operands.
+    // Exchange two communicators.
     if (program.communicators.size() < 2)
       return false;
     std::swap(random.any(program.communicators),

@@ -46,7 +46,7 @@ std::vector<uint32_t> &anySection(Sections &sections, Random &random) {
   return filled ? *filled : sections[1];
 }
 
-/// A random position, half of the time near `at`.
+/// A random position in `section`. In half of the cases it is near `at`.
 size_t placeNear(const std::vector<uint32_t> &section, size_t at,
                  Random &random) {
   if (random.oneIn(2))
@@ -120,7 +120,8 @@ bool duplicate(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Repeats a post and its wait, both directly after the first wait.
+/// Repeats a post and its wait. The copies of both come directly after the
+/// wait.
 bool duplicateAt(WorkerT &worker, uint32_t post) {
   uint32_t wait = waitOf(worker, post);
   if (wait == post)
@@ -155,7 +156,8 @@ bool duplicateMessage(ProgramT &program, Random &random) {
          duplicateAt(*channel.destination, channel.receives[k]);
 }
 
-/// Repeats an all-reduce at all members, directly after it.
+/// Repeats an all-reduce at all its members. The copy comes directly after the
+/// wait for the all-reduce.
 bool duplicateReduce(ProgramT &program, Random &random) {
   if (program.communicators.empty())
     return false;
@@ -185,7 +187,7 @@ bool move(ProgramT &program, Random &random) {
   return true;
 }
 
-/// Exchanges two messages of a channel at both ends.
+/// Exchanges the posts of two messages of a channel, at both ends.
 bool exchangeMessages(ProgramT &program, Random &random) {
   Channel channel = anyChannel(program, random);
   if (channel.sends.size() < 2)

@@ -1,4 +1,4 @@
-//===- Judge.cpp - Refused, or equal integers -----------------------------===//
+//===- Judge.cpp - Decides whether a mutant passes ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@ using program::Violation;
 using Rule = program::Violation::Rule;
 
 namespace {
-/// Indexed by the number of the rule.
+/// The names of the rules, indexed by Violation::Rule.
 constexpr const char *kRuleNames[] = {"structure", "waits",   "matching",
                                       "deadlock",  "buffers", "values",
                                       "weights",   "memory",  "cap"};
@@ -59,16 +59,16 @@ std::string firstChange(const ProgramT &base, const ProgramT &mutant) {
   return "no instruction";
 }
 
-/// Whether a program that this rule refuses still satisfies everything that a
-/// run needs in order to touch only its own memory.
+/// Whether a program may run although this rule refuses it: every access of its
+/// runs is still within its memory.
 bool canRunAnyway(Rule rule) {
   return rule == Rule::Values || rule == Rule::Weights ||
          rule == Rule::Memory || rule == Rule::Cap;
 }
 
-/// Whether a program that is refused for a deadlock may run until it stops: it
-/// touches only its own memory, and has no other fault that a stage would
-/// notice.
+/// Whether a program that is refused for a deadlock may run until it stops: all
+/// its accesses are within its memory, and it has no other fault that a stage
+/// would notice.
 bool canRunUntilItStops(const ProgramT &program) {
   program::verify::Facts facts;
   program::verify::Report report(program);
@@ -101,8 +101,8 @@ bool Judge::isEqual(const ProgramT &mutant, const Base &base, uint64_t seed,
   for (const RunOptions &options : runsOf(seed, kRunSteps)) {
     Outcome outcome = run(mutant, options);
     found = difference(mutant, outcome, base.expected);
-    // Different results are not a fault if the mutant describes another
-    // training run, for example with more bytes of tokens.
+    // Some mutants describe another training run, for example with more bytes
+    // of tokens. So compare also with a run of the mutant itself on one device.
     if (!found.empty() && outcome.failure.empty())
       found = difference(mutant, outcome, runSequentially(mutant, kRunSteps));
     if (!found.empty()) {
@@ -130,9 +130,9 @@ std::string Judge::verdict(const ProgramT &mutant, const Base &base,
     return "accepted, but " + found;
   }
   Rule rule = violations[0].rule;
-  // Under a model with streams, a mutant that keeps its meaning may be refused
-  // for a deadlock: streams also need one order of otherwise independent
-  // operations.
+  // Under a message model with streams, a mutant that keeps its meaning may be
+  // refused for a deadlock: a stream runs operations in the order of their
+  // posts, and the mutation may have changed this order.
   if (mustAccept &&
       !(rule == Rule::Deadlock && program::isStreamed(mutant.message_model))) {
     ++counts.wrong;
@@ -167,8 +167,8 @@ std::string Judge::judge(uint64_t number) {
   for (size_t c = 0, tries = 0; c < changes && tries < 100; ++tries) {
     if (c > 0) {
       kind = random.below(all.size());
-      // Choose only changes like the first one: either all of them keep the
-      // meaning, or none does.
+      // Choose only changes like the first one: either all keep the meaning, or
+      // none does.
       if (all[kind].keepsMeaning != keeps)
         continue;
       row = keeps ? row : all.size();
@@ -183,8 +183,8 @@ std::string Judge::judge(uint64_t number) {
   }
   std::snprintf(now, sizeof(now), "%s", made.c_str());
 
-  // If only the stated peak is wrong, correct it in some mutants, so that it
-  // does not hide other faults.
+  // If only the stated peak is wrong, correct it in some mutants. Otherwise the
+  // wrong peak would hide other faults.
   std::vector<Violation> violations = program::verifyProgram(mutant);
   if (!violations.empty() && violations[0].rule == Rule::Memory &&
       (keeps || random.oneIn(2)))

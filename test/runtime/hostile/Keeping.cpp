@@ -67,8 +67,9 @@ bool reorderOperandPool(ProgramT &program, Random &random) {
   return true;
 }
 
-/// A representative of each buffer. Buffers that are pieces of each other have
-/// the same one, and keep their relative positions.
+/// For each buffer, the number of a representative. Buffers that are pieces of
+/// the same buffer (Split, Join) have the same representative as this buffer.
+/// They must keep their relative positions.
 std::vector<uint32_t> wholesOf(const WorkerT &worker) {
   std::vector<uint32_t> whole(worker.buffers.size());
   std::iota(whole.begin(), whole.end(), 0);
@@ -89,7 +90,8 @@ std::vector<uint32_t> wholesOf(const WorkerT &worker) {
   return whole;
 }
 
-/// Gives every buffer bytes of its own, in any order.
+/// Moves all buffers except stashes, in a random order, so that no two of them
+/// share bytes. Pieces of the same buffer move together.
 bool spreadBuffers(ProgramT &program, Random &random) {
   WorkerT &worker = anyWorker(program, random);
   std::vector<uint32_t> whole = wholesOf(worker);
@@ -134,8 +136,10 @@ bool exchangeIndependent(ProgramT &program, Random &random) {
   return any;
 }
 
-/// Exchanges an instruction that `moves` selects with the one before it (after
-/// it, if not `earlier`), as often as the two are independent.
+/// Moves a random instruction that `moves` selects. Moves it towards the
+/// beginning of the stream if `earlier`, otherwise towards the end. Exchanges
+/// it with its neighbour as long as the two are independent; in half of the
+/// cases, at most 5 times. Returns whether it moved.
 bool shift(ProgramT &program, Random &random,
            bool (*moves)(const WorkerT &, uint32_t), bool earlier) {
   WorkerT &worker = anyWorker(program, random);

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes programs in memory, so that the verifier refuses them and not a
-// checksum. Most changes break a program; a few happen not to. Changes that
-// keep its meaning must be accepted.
+// Random changes of programs, made in memory: a changed file would be refused
+// for its checksum, before the verifier sees it. Most changes break a program,
+// but a few happen not to. Changes that keep the meaning of a program must be
+// accepted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,24 +34,28 @@ struct Mutation {
   bool (*apply)(program::ProgramT &program, Random &random);
 };
 
-/// All mutations: the list that counts, help text and tests use.
+/// All mutations. Counts, help texts and tests use this list.
 std::span<const Mutation> mutations();
 
-/// Rewrites a worker's stream. `edit` gets the indices of its instructions by
-/// section and may exchange, move, remove and repeat them. Waits then refer to
-/// the new position of their post, the first one if there are several.
+/// Rewrites a worker's instructions. `edit` gets the indices of the
+/// instructions, in a list for each section (prologue, body, epilogue). It may
+/// exchange, move, remove and repeat indices. Afterwards, each wait refers to
+/// the new position of its post. If the post was repeated, it refers to the
+/// first copy.
 using Sections = std::vector<std::vector<uint32_t>>;
 void rewrite(program::WorkerT &worker,
              const std::function<void(Sections &)> &edit);
 
 /// Whether exchanging instructions `i` and `i + 1` of a section keeps the
-/// meaning: neither writes a buffer or byte that the other uses, the order
-/// inside channels and communicators stays, and no post moves after a wait.
+/// meaning of the program: neither writes a buffer or byte that the other uses,
+/// the order of the posts of each channel and communicator stays the same, and
+/// no wait comes before its post.
 bool areIndependent(const program::WorkerT &worker, uint32_t i);
 
-// The lists that make up `mutations`. Two lists may break a program: the first
-// changes the positions of instructions, the second changes the contents of
-// instructions and tables.
+// The lists of which mutations() consists. Stream mutations change the
+// positions of instructions. Content mutations change the contents of
+// instructions and tables. Both may break a program. Keeping mutations keep its
+// meaning.
 std::span<const Mutation> streamMutations();
 std::span<const Mutation> contentMutations();
 std::span<const Mutation> keepingMutations();

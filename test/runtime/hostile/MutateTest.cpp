@@ -53,7 +53,7 @@ TEST(Mutate, MutantsAreRefusedOrRunToEqualIntegers) {
   hostile::Judge judge(samples());
   for (uint64_t number = 0; number < 2000; ++number)
     EXPECT_EQ(judge.judge(number), "");
-  // A verifier that refuses everything, or accepts everything, would fail here.
+  // If the verifier refused or accepted everything, these checks would fail.
   hostile::Counts total = judge.total();
   EXPECT_EQ(total.all(), 2000u);
   EXPECT_GT(total.equal, 300u);
@@ -98,7 +98,7 @@ TEST(Mutate, WaitsFollowTheirPosts) {
     }
 }
 
-// Tests areIndependent on a program in which one neighbour needs the other.
+// Tests areIndependent with neighbours of which one needs the other.
 TEST(Mutate, AConsumerIsNotIndependentOfItsWait) {
   ProgramT program = program::samplePipeline({.workers = 2, .microBatches = 2});
   const program::WorkerT &worker = *program.workers[1];

@@ -1,4 +1,4 @@
-//===- Orderings.cpp - The effect of a missing wait -----------------------===//
+//===- Orderings.cpp - Runs without one wait or event ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ using program::Opcode;
 using simulated::Ordering;
 
 namespace {
-/// One ordering, left out in every step.
+/// One ordering, which a run leaves out in every step.
 struct LeftOut {
   uint32_t rank;
   uint32_t instruction;
@@ -34,8 +34,10 @@ struct LeftOut {
   bool operator==(const LeftOut &) const = default;
 };
 
-/// A graph of events. Its nodes are the operations that queues execute, and the
-/// starts and ends of communication, of all ranks and steps.
+/// A graph of the orderings in a run of a program. Its nodes are the operations
+/// that queues execute, and the beginnings and ends of messages and
+/// all-reduces, of all ranks and steps. A path from one node to another means
+/// that the first one happens before.
 class UseGraph {
 public:
   explicit UseGraph(const program::ProgramT &program)
@@ -54,8 +56,9 @@ public:
             edge(starts[k], others.at(k) + 1);
   }
 
-  /// Two uses of the same memory that no path connects, without the ordering
-  /// `leftOut` if it is given. Empty if all are connected.
+  /// The first two conflicting uses of memory that no path connects, as text.
+  /// If `leftOut` is given, ignores the edges that this ordering makes. Empty
+  /// if paths connect all conflicting uses.
   std::string unordered(const LeftOut *leftOut) const {
     for (const Use &use : uses) {
       std::vector<bool> reached = reachedFrom(use.last, leftOut);
@@ -76,14 +79,16 @@ public:
 private:
   struct Edge {
     uint32_t to;
-    std::optional<LeftOut> made; ///< set if this ordering makes the edge
+    /// The ordering that makes the edge, if one does.
+    std::optional<LeftOut> made;
   };
-  /// Bytes that a node uses, or that an operation between two nodes uses.
+  /// A use of bytes: by the node `first`, or by an operation that begins at
+  /// `first` and ends at `last`.
   struct Use {
     uint32_t rank, first, last;
     uint64_t begin, end;
     bool writes;
-    size_t position; ///< in the order that its rank runs
+    size_t position; ///< in the order in which the rank runs
     uint32_t index;  ///< of the instruction
   };
 
@@ -101,15 +106,15 @@ private:
     std::vector<uint32_t> order = instructionsRun(worker);
     std::vector<uint32_t> places(worker.buffers.size());
     std::iota(places.begin(), places.end(), 0);
-    std::vector<uint32_t> began(worker.instructions.size()); // by post
+    std::vector<uint32_t> began(worker.instructions.size()); // node, by post
     std::vector<std::vector<Use>> operation(worker.instructions.size());
-    std::vector<Use> ofQueue; // in order
+    std::vector<Use> ofQueue; // uses by the queue, in order
     std::map<std::vector<uint32_t>, std::vector<uint32_t>> streamEnds;
-    uint32_t queue = node(); // makes the first weights
+    uint32_t queue = node(); // initializes the weights
     uint32_t groupLeft = 0;
     std::map<std::vector<uint32_t>, std::vector<uint32_t>> groupEnds;
     std::vector<uint32_t> groupBegins;
-    std::vector<uint32_t> groupAfter; // its operations begin after these
+    std::vector<uint32_t> groupAfter;
 
     auto useOf = [&](uint32_t buffer, uint32_t first, uint32_t last,
                      bool writes, size_t position) {
@@ -169,7 +174,8 @@ private:
         if (instruction.opcode() == Opcode::Wait) {
           edge(began[instruction.target()] + 1, queue,
                LeftOut{rank, index, Ordering::Wait});
-          // From now on the queue orders these uses.
+          // After the wait, the queue orders the uses of the awaited operation
+          // with its own later uses.
           for (Use use : operation[instruction.target()]) {
             use.first = use.last = queue;
             ofQueue.push_back(use);
@@ -192,7 +198,8 @@ private:
       LeftOut after{rank, index, Ordering::After};
       for (const Use &use : operation[index]) {
         uses.push_back(use);
-        // The queue's last use is after all its others.
+        // The queue executes its operations in order. So it suffices to wait
+        // for the last conflicting use.
         for (auto other = ofQueue.rbegin(); other != ofQueue.rend(); ++other)
           if ((use.writes || other->writes) && use.begin < other->end &&
               other->begin < use.end) {
@@ -217,8 +224,9 @@ private:
     }
   }
 
-  /// A recompute reads only its piece of what the forward covers, although the
-  /// interpreter orders all of it.
+  /// A recompute reads only the bytes of its micro-batch or part, although the
+  /// interpreter orders the whole values of the forward. Cuts `own` to these
+  /// bytes.
   void cutToPiece(const Instruction &recompute, std::vector<Use> &own) const {
     program::Range range = pieces.forwardOf(recompute.micro_batch());
     uint64_t cuts = uint64_t(range.count) * recompute.parts();
@@ -234,7 +242,8 @@ private:
       }
   }
 
-  /// The host gets a copy of the sum of the losses after its wait.
+  /// After a wait for the sum of the losses, the queue copies the sum to the
+  /// host. Adds this use.
   void readLoss(const Instruction &waited, const std::vector<Use> &used,
                 uint32_t queue, size_t position) {
     if (waited.opcode() != Opcode::AllReduceStart ||
@@ -244,12 +253,12 @@ private:
     use.first = use.last = queue;
     use.writes = false;
     use.position = position;
-    ++use.index; // usually its wait
+    ++use.index; // usually the index of the wait
     uses.push_back(use);
   }
 
-  /// Makes the group one operation on each of its streams: each part begins
-  /// after everything that any part begins after.
+  /// A group of posts is one operation on each of its streams: each post of the
+  /// group begins only after all nodes after which any of its posts begins.
   void closeGroup(
       std::map<std::vector<uint32_t>, std::vector<uint32_t>> &ends,
       const std::map<std::vector<uint32_t>, std::vector<uint32_t>> &groupEnds,
@@ -343,7 +352,8 @@ private:
   const program::BackwardPieces pieces;
   std::vector<std::vector<Edge>> edges; // by node
   std::vector<Use> uses;
-  // Starts of operations, by sender and receiver, or by group and member.
+  // The beginnings of operations: by sender and receiver, or by communicator
+  // and member.
   using Key = std::pair<uint32_t, uint32_t>;
   std::map<Key, std::vector<uint32_t>> sent, received, started;
 };
@@ -399,7 +409,7 @@ std::string hostile::checkOrderings(const program::ProgramT &program,
   };
   if (std::string found = differs(nullptr); !found.empty())
     return found;
-  // Ranks of other copies do the same.
+  // The ranks of other data-parallel copies run the same instructions.
   for (uint32_t rank = 0; rank < workers; ++rank) {
     const auto &instructions = program.workers[rank]->instructions;
     for (uint32_t i = 0; i < instructions.size(); ++i) {

@@ -24,7 +24,7 @@ void expectReported(ProgramT program) {
   for (const program::Violation &violation : program::verifyProgram(program))
     FAIL() << violation.message;
   EXPECT_EQ(runtime::hostile::checkOrderings(program, counts), "");
-  // Most are needed. A program in which none is needed would test nothing.
+  // Without enough needed orderings, this program would test nothing.
   EXPECT_GT(counts.needed, counts.orderings / 3);
 }
 

@@ -12,9 +12,9 @@
 
 namespace chimera::runtime::hostile {
 
-/// Makes each worker state its actual peak, so that a change is not refused for
-/// a wrong peak. Does nothing if a rule before the rules of buffers refuses the
-/// program.
+/// Sets the stated peak of each worker to its actual peak, so that a changed
+/// program is not refused for a wrong peak. Does nothing if verifyBuffers finds
+/// a violation.
 inline void setPeaks(program::ProgramT &program) {
   program::verify::Report report(program);
   std::vector<program::verify::Footprint> found =

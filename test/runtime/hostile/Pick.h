@@ -43,7 +43,8 @@ inline bool isPost(const program::Instruction &instruction) {
          instruction.opcode() == program::Opcode::AllReduceStart;
 }
 
-/// The posts of a kind to or from `peer`, or the starts in a communicator.
+/// The indices of the sends to `peer`, of the receives from `peer`, or (for
+/// AllReduceStart) of the starts on communicator `peer`.
 inline std::vector<uint32_t> messagesOf(const program::WorkerT &worker,
                                         program::Opcode opcode, uint32_t peer) {
   return indicesOf(worker, [&](const program::Instruction &each) {
@@ -51,14 +52,17 @@ inline std::vector<uint32_t> messagesOf(const program::WorkerT &worker,
   });
 }
 
-/// Moves the cut between two buckets of a gradient, on all workers alike.
+/// Moves the boundary between two random neighbouring buckets of a gradient by
+/// `bytes`, forwards or backwards, in the same way on all workers. Returns
+/// false if it changed nothing.
 inline bool moveCut(program::ProgramT &program, Random &random, int64_t bytes) {
   auto of = static_cast<uint32_t>(random.below(program.communicators.size()));
   auto bucket = static_cast<uint32_t>(random.below(3));
   return program::recut(program, of, bucket, random.oneIn(2) ? bytes : -bytes);
 }
 
-/// A channel with messages: its source, its destination, and the posts at both.
+/// A channel from one worker to another: the two workers, and the indices of
+/// the posts at both.
 struct Channel {
   program::WorkerT *source, *destination;
   std::vector<uint32_t> sends, receives;
@@ -79,8 +83,8 @@ inline Channel anyChannel(program::ProgramT &program, Random &random) {
   channel.sends = messagesOf(*channel.source, program::Opcode::PostSend, to);
   channel.receives =
       messagesOf(*channel.destination, program::Opcode::PostRecv, from);
-  // Count only matched messages: other mutations may have removed one end of
-  // some.
+  // Use only as many posts as both ends have: another mutation may have removed
+  // one end of a message.
   size_t both = std::min(channel.sends.size(), channel.receives.size());
   channel.sends.resize(both);
   channel.receives.resize(both);

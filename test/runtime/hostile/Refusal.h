@@ -12,17 +12,20 @@
 
 namespace chimera::runtime::hostile {
 
-/// The behaviour of a program that verifyProgram refuses for a deadlock.
+/// Describes runs of a program that verifyProgram refuses for a deadlock.
 struct Refusal {
-  /// Empty if the program stops on hosts that wait, as the proof assumes, and
-  /// the simulation says where. Otherwise its actual behaviour.
+  /// Empty if the run on hosts that wait (as the proof assumes) stops in a
+  /// deadlock, and the simulation says where. Otherwise what this run or the
+  /// other one does instead.
   std::string wrong;
-  /// The run on hosts that do not wait. If it ends, the refusal is needless for
-  /// them: a posted operation may start before an earlier wait has ended.
+  /// The run on hosts that do not wait (RunOptions). On such hosts, a posted
+  /// operation may start before an earlier wait has ended. So this run may end,
+  /// although the program is refused.
   Outcome withoutWaiting;
 };
 
-/// Requires that all accesses of the program are within its memory.
+/// Runs a refused program on hosts that wait and on hosts that do not. Requires
+/// that all accesses of the program are within its memory.
 Refusal runRefused(const program::ProgramT &program, uint64_t seed,
                    uint64_t steps);
 

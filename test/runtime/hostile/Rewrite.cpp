@@ -58,13 +58,13 @@ struct Touch {
 
 std::vector<Touch> touchesOf(const WorkerT &worker,
                              const Instruction &instruction) {
-  // A wait ends the operation of its post.
+  // A wait uses the buffers of the operation for which it waits.
   const Instruction &of = instruction.opcode() == Opcode::Wait
                               ? worker.instructions[instruction.target()]
                               : instruction;
   std::vector<Touch> touches;
   for (uint32_t buffer : program::operandsOf(worker, of))
-    // A use empties the stash.
+    // A use of a stash empties it, so it counts as a write.
     touches.push_back(
         {buffer, program::isStash(worker.buffers[buffer].kind())});
   for (uint32_t buffer : program::resultsOf(worker, of))
@@ -82,7 +82,7 @@ bool overlap(const WorkerT &worker, uint32_t a, uint32_t b) {
          right.offset() < left.offset() + left.bytes();
 }
 
-/// Whether `i` is a group or one of its posts.
+/// Whether instruction `i` is a group or one of the posts of a group.
 bool isGrouped(const WorkerT &worker, uint32_t i) {
   for (uint32_t g = 0; g <= i; ++g)
     if (worker.instructions[g].opcode() == Opcode::Group &&
@@ -107,9 +107,10 @@ bool hostile::areIndependent(const WorkerT &worker, uint32_t i) {
   if (firstPosts && second.opcode() == first.opcode() &&
       second.target() == first.target())
     return false;
-  // Actions of one stage keep their order around updates and around a
-  // recompute's forward: a label counts versions back from the newest, and a
-  // recompute must come after its forward.
+  // Two actions of one stage keep their order if one is an update: an
+  // instruction states the age of its weights as a number of updates. They also
+  // keep it if one is a forward and the other a recompute: a recompute must
+  // come after its forward.
   auto isOne = [&](Opcode opcode) {
     return first.opcode() == opcode || second.opcode() == opcode;
   };

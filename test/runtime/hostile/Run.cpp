@@ -72,8 +72,8 @@ SequentialResult hostile::runSequentially(const program::ProgramT &program,
   return trainSequentially(program, stages, data, steps);
 }
 
-/// Adds the second copy of tied parameters to a model's bytes, which have them
-/// once.
+/// The model has tied parameters only once, but two stages have a copy. Inserts
+/// the second copy into the model's bytes.
 static Memory withTiedCopy(const program::ProgramT &program, Memory model) {
   if (!program.tied)
     return model;

@@ -27,14 +27,19 @@ inline constexpr uint64_t kRunSteps = 3;
 struct RunOptions {
   uint64_t seed = 0;
   uint64_t steps = kRunSteps;
-  /// How messages behave; by default as the program was proven.
+  /// The message model of the run. By default the model under which the program
+  /// was proven.
   std::optional<program::MessageModel> model = {};
-  /// Whether hosts wait, as on a device that executes immediately.
+  /// Whether hosts wait: each host advances only when its queues are empty, as
+  /// with a device that executes immediately.
   bool synchronousHosts = true;
 };
 
-/// A run of each mode: on hosts that wait, with messages as the program was
-/// proven and with buffered messages; and on hosts that do not wait.
+/// The options of a run in each of three modes:
+/// - on hosts that wait, with the message model under which the program was
+///   proven;
+/// - on hosts that wait, with buffered messages;
+/// - on hosts that do not wait.
 inline std::vector<RunOptions> runsOf(uint64_t seed, uint64_t steps) {
   return {
       {.seed = seed, .steps = steps},
@@ -43,12 +48,12 @@ inline std::vector<RunOptions> runsOf(uint64_t seed, uint64_t steps) {
 }
 
 struct Outcome {
-  /// Empty if all ranks ended and every two uses of memory were ordered.
-  /// Otherwise the violations, or a text that says that nothing more can
-  /// happen.
+  /// Empty if all ranks ended and all conflicting uses of memory were ordered.
+  /// Otherwise the violations, or a text that says which instructions cannot
+  /// advance.
   std::string failure;
   uint64_t instructions = 0;
-  /// How often a host waited for its device within a step.
+  /// How often a host blocked within a step until its device had finished work.
   uint64_t hostBlocks = 0;
   /// A hash of the order in which operations ran.
   uint64_t order = 0;
@@ -59,16 +64,17 @@ struct Outcome {
   std::vector<std::vector<Replica>> gradients; ///< by rank, of the last update
 };
 
-/// Requires a program that verifyProgram accepts under the message model, or
-/// one whose accesses are all within its memory. Never blocks.
+/// Runs all ranks of a program. Never blocks. Requires a program that
+/// verifyProgram accepts under the message model, or a program whose accesses
+/// are all within its memory.
 Outcome run(const program::ProgramT &program, const RunOptions &options);
 
 /// Runs the same training on one device, with the same stages and data.
 SequentialResult runSequentially(const program::ProgramT &program,
                                  uint64_t steps);
 
-/// The first difference between an outcome and that of one device: the failure,
-/// or a loss, weight or gradient. Empty if they are equal.
+/// The first difference between an outcome and the result of training on one
+/// device: the failure, or a loss, weight or gradient. Empty if they are equal.
 std::string difference(const program::ProgramT &program, const Outcome &outcome,
                        const SequentialResult &expected);
 

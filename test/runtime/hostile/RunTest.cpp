@@ -90,7 +90,8 @@ TEST(HostileRun, ThreadsAreHeldAgainstAllOfOneDevice) {
   EXPECT_EQ(hostile::differenceOnThreads(program, other), "other losses");
 }
 
-// Both copies of tied parameters are compared with the only copy of the model.
+// `difference` compares both copies of tied parameters, on the first and on the
+// last stage, with the model's only copy.
 TEST(HostileRun, TiedParametersAreComparedOnBothStages) {
   for (bool swapped : {false, true}) {
     ProgramT program = program::samplePipeline({.workers = 3});
@@ -122,12 +123,14 @@ TEST(HostileRun, TheSameSeedGivesTheSameRun) {
   EXPECT_EQ(orders.size(), 20u);
 }
 
-/// Two workers that both wait for their first send before they post a receive.
+/// A program of two workers. Both wait for their first send before they post a
+/// receive.
 ProgramT bothSendFirst() {
   ProgramT program = program::samplePipeline(
       {.workers = 2, .microBatches = 2, .bidirectional = true});
-  // Worker 0 already does. Move worker 1's instructions up to its first send to
-  // the front.
+  // In the sample, worker 0 already does so. Worker 1 must do it, too. So move
+  // its instructions, from the last load before its first send to the wait for
+  // this send, to the front.
   uint32_t send = indexOf(program, 1, Opcode::PostSend);
   uint32_t load = send;
   while (worker(program, 1).instructions[load].opcode() != Opcode::Load)
@@ -156,7 +159,8 @@ TEST(HostileRun, ADeadlockReportNamesEveryRank) {
 
 TEST(HostileRun, ReadingBeforeTheWaitIsReported) {
   ProgramT program = program::samplePipeline({.workers = 2, .microBatches = 2});
-  // In the samples the wait comes directly after the post.
+  // In samples, the wait comes directly after the post. Move it after the
+  // forward that reads the received value.
   uint32_t wait = indexOf(program, 1, Opcode::PostRecv) + 1;
   uint32_t forward = indexOf(program, 1, Opcode::Forward);
   move(program, 1, wait, forward + 1);

@@ -5,12 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Makes mutants of the files. Names mutants that are neither refused nor run to
-// the integers of one device, and mutants that keep their meaning but are
-// refused. Prints for each kind how many mutants each rule refused, and how
-// many of the refused ones would run to equal integers (needless) or, if
-// refused for a deadlock, would end if hosts do not wait (ending). A mutant
-// that crashes or takes more than a minute is named and ends the program.
+// Makes mutants (random changes) of program files, and judges them (Judge.h).
+// Names each mutant that is neither refused nor runs to the same integers as
+// training on one device. Also names each mutant that keeps the meaning of its
+// program but is refused. Prints for each kind of change how many mutants each
+// rule of the verifier refused. Of the refused mutants, it prints how many
+// would run to equal integers (needless). Of those refused for a deadlock, it
+// prints how many would end if hosts did not wait (ending). If a mutant crashes
+// or takes more than a minute, the program names it and ends.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,12 +1,14 @@
-//===- hostile-orderings.cpp - Programs without a wait --------------------===//
+//===- hostile-orderings.cpp - Runs program files without one wait --------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each file with each ordering of the interpreter left out in turn, and
-// compares the reports of the simulation with a graph. The last line counts.
+// Runs each program file once without each ordering that the interpreter makes
+// (Orderings.h). Compares the reports of the simulated devices with a graph.
+// The last line of the output has the numbers of orderings and of needed
+// orderings.
 //
 //===----------------------------------------------------------------------===//
 

@@ -33,10 +33,12 @@ using namespace chimera::runtime;
 namespace {
 struct Models {
   uint64_t accepted = 0, refused = 0;
-  uint64_t ending = 0; ///< of the refused, if hosts do not wait
+  uint64_t ending = 0; ///< refused, but end if hosts do not wait
 
-  /// The error of the proof of the program under a message model, or an empty
-  /// string.
+  /// Proves a program under its message model, and runs it. If the proof
+  /// accepts the program, its runs must give the results `expected`. Otherwise
+  /// the reason must be a deadlock, and the run must stop if hosts wait.
+  /// Returns the error, or an empty string.
   std::string hold(const program::ProgramT &program, uint64_t seed,
                    const SequentialResult &expected) {
     uint64_t steps = expected.losses.size();

@@ -17,8 +17,8 @@
 namespace chimera::program {
 namespace {
 
-// Weights and optimizer state are always live. A received value is live from
-// the post of its receive on. A gradient sum is updated in place.
+// Weights and optimizer states are always live. A received value is live from
+// the post of its receive on.
 TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
   WorkerT worker;
   worker.buffers = {{ValueKind::Weights, 0, 100},
@@ -44,7 +44,8 @@ TEST(ArenaUse, FollowsValuesFromWriteToLastUse) {
             (std::vector<uint64_t>{150, 158, 158, 162, 154, 154, 154, 150}));
 }
 
-// In samples every buffer holds one value, so the program states the same peak.
+// In samples every buffer has only one value. So the maximum of the used bytes
+// is the peak that the program states.
 TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
   for (bool split : {false, true}) {
     ProgramT program =
@@ -63,8 +64,9 @@ TEST(ArenaUse, WithStashesItIsThePeakThatProgramsState) {
   }
 }
 
-// The blocks take at most the bytes of the arena. So the bytes that count
-// against a worker's cap are not fewer than the allocated ones.
+// The blocks of memory that the interpreter allocates for an arena have at most
+// the bytes of the arena. The verifier compares a worker's cap with the bytes
+// of the arena. So a worker allocates no more than its cap.
 TEST(ArenaUse, BlocksTakeNoMoreThanTheArena) {
   for (ProgramT program :
        {samplePipeline({.bidirectional = true, .tokenBytes = 200}),

@@ -21,8 +21,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// A rank without others: its messages are lost, and receives leave their
-/// memory unchanged.
+/// The channels of a rank without other ranks. Its messages are lost, and
+/// receives leave the memory unchanged.
 class Alone final : public Channels {
 public:
   Alone(uint32_t self, uint32_t size) : self(self), size(size) {}
@@ -47,7 +47,8 @@ public:
   void abort(const std::string &) override {}
   void beginComputing() override { computes = true; }
 
-  /// The last value that the interpreter set.
+  /// Whether the interpreter has called beginComputing after its last post or
+  /// wait.
   bool computes = false;
 
 private:
@@ -113,8 +114,8 @@ private:
   const std::function<void()> look;
 };
 
-// The transport must be told before a stage computes. Otherwise nothing would
-// move messages over MPI during the computation.
+// The interpreter must tell its channels before a stage computes. Otherwise
+// nothing would move messages over MPI during the computation.
 TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
   for (bool splitBackward : {false, true}) {
     program::ProgramT program = program::samplePipeline(
@@ -140,8 +141,9 @@ TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
           },
           data, *device, channels, status, {});
       interpreter.run(2, [](uint64_t, std::optional<Loss>) {});
-      // The stage computes a forward, a recompute, and a backward or its halves
-      // for each of 8 micro-batches, and one update.
+      // For each of 8 micro-batches, the stage computes a forward, a recompute,
+      // and a backward or its two halves. In each step, it also computes one
+      // update.
       EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
     }
   }
@@ -152,8 +154,8 @@ struct Growing final : MemoryMeter {
   int64_t bytes = 0;
 };
 
-// When a stage first computes, a library allocates memory and keeps it. Only
-// later growth counts as stashes.
+// When a stage computes for the first time, a library allocates memory and
+// keeps it. This memory must not count as stashes, but all later growth must.
 TEST(Interpreter, DoesNotCountLibraryMemoryAsStashes) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   std::vector<ReduceGroup> groups = communicationOf(program).groups;
@@ -173,7 +175,8 @@ TEST(Interpreter, DoesNotCountLibraryMemoryAsStashes) {
       },
       data, *device, channels, status, options);
   interpreter.warmUp();
-  EXPECT_EQ(meter.bytes, 1000 + 15 * 10); // both directions of 8 micro-batches
+  EXPECT_EQ(meter.bytes,
+            1000 + 15 * 10); // forwards and backwards of 8 micro-batches
   EXPECT_EQ(interpreter.peakStashBytes(), 0u);
   interpreter.warmUp();
   EXPECT_EQ(interpreter.peakStashBytes(), 16 * 10u);

@@ -49,8 +49,8 @@ TEST(Durations, SampleManyEvenly) {
 }
 
 TEST(Durations, AreMergedByWeight) {
-  // Only the 100,000 equal durations are sampled. There are only three others,
-  // so all of them are kept.
+  // The 100,000 equal durations are too many to keep all, so only a sample of
+  // them is kept. The three others are all kept.
   Durations many, few;
   for (int i = 0; i < 100'000; ++i)
     many.add(7);
@@ -86,8 +86,9 @@ TEST(Profile, CountsActionsAsWholeMicroBatches) {
   EXPECT_EQ(median(Opcode::OptimizerStep), 80);
 }
 
-/// A posted send or receive counts with its measured time. It is one message,
-/// so this time is not scaled to a whole micro-batch.
+/// The duration of a posted send or receive is the measured time. It is not
+/// scaled to a whole micro-batch, because the post is one message whatever part
+/// it carries.
 TEST(Profile, CountsPostsAsTheyAre) {
   Profile profile;
   profile.add(action(Opcode::PostSend, 0, 1, 2), nullptr, 200);
@@ -96,7 +97,8 @@ TEST(Profile, CountsPostsAsTheyAre) {
     EXPECT_EQ(durations.total(), key.opcode == Opcode::PostSend ? 200 : 150);
 }
 
-/// The first step warms up. It counts only for actions that no later step has.
+/// The durations of the first step, which warms up, count only for actions that
+/// no later step has.
 TEST(Profile, LeavesOutTheFirstStep) {
   Profile profile;
   auto forward = action(Opcode::Forward, 0, 1, 1);
@@ -172,8 +174,8 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
     for (auto [name, units] : {std::pair("forward", cost.forward()),
                                {"input_gradient", cost.input_gradient()},
                                {"weight_gradient", cost.weight_gradient()}}) {
-      // Both replicas together have 8 micro-batches, in each of the two later
-      // steps.
+      // Both replicas of the stage together have 8 micro-batches in each step.
+      // Two of the three steps count.
       EXPECT_EQ(entry[name]["count"], 16) << name;
       EXPECT_GE(entry[name]["min"], units * kUnit) << name;
       EXPECT_LE(entry[name]["min"], entry[name]["median"]) << name;
@@ -187,7 +189,8 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
     for (const char *group : {"waits", "posts", "other"})
       for (const auto &[name, durations] : rank[group].items())
         known += durations["total"].get<int64_t>();
-    // In each direction 4 micro-batches pass each of the two workers.
+    // In each step, 4 micro-batches of each direction pass each of the two
+    // workers.
     for (const char *name : {"send_activation", "receive_activation",
                              "send_gradient", "receive_gradient"}) {
       EXPECT_EQ(rank["waits"][name]["count"], 8) << name;
@@ -195,7 +198,7 @@ TEST(Profile, TellsWhatActionsAndWaitsTook) {
     }
     EXPECT_EQ(rank["waits"]["all_reduce_weight_gradient"]["count"], 4);
     EXPECT_EQ(rank["waits"]["all_reduce_loss"]["count"], 2);
-    // A run that sleeps spends little time outside of actions.
+    // The rest of the time of the run is in actions, which sleep.
     EXPECT_GT(known, 0);
     EXPECT_LT(known, profile["steps"]["first"].get<int64_t>() +
                          profile["steps"]["later"]["total"].get<int64_t>());
@@ -223,14 +226,14 @@ TEST(Profile, DescribesItsRun) {
   EXPECT_EQ(profile["model"]["layers"], model.layers);
   EXPECT_EQ(profile["model"]["width"], model.width);
   EXPECT_EQ(profile["model"]["vocabulary"], model.vocabulary);
-  // Each layer is in one stage.
+  // The stages have consecutive layers, and each layer is in exactly one stage.
   uint32_t next = 0;
   for (const json &stage : profile["stages"]) {
     EXPECT_EQ(stage["layers"][0], next);
     next = stage["layers"][1];
   }
   EXPECT_EQ(next, program::layerCount(model));
-  // A profile of bare stages has no layers.
+  // Without a model, the profile has no model and no layers.
   json bare = profileOf(program::samplePipeline({.workers = 2}),
                         makeSyntheticStages(/*unitNanoseconds=*/0));
   EXPECT_FALSE(bare.contains("model"));

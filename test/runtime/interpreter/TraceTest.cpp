@@ -72,7 +72,7 @@ TEST(Trace, IsUnpackedAsItWasPackedAndIsShifted) {
   EXPECT_EQ(other.kept()[1].spans[0].end, 45);
 }
 
-/// The trace of a run of three steps.
+/// Runs a program for three steps. Returns the trace of the last `steps` steps.
 json traceOf(const program::ProgramT &program, uint64_t steps,
              const StageFactory &stages = makeExactStage) {
   SyntheticData data(1);
@@ -81,7 +81,8 @@ json traceOf(const program::ProgramT &program, uint64_t steps,
   run.traceSteps = steps;
   std::string document;
   run.onResult = [&](const RunResult &result) {
-    // All ranks have the same clock.
+    // All ranks are threads and have the same clock, so there is no clock
+    // error.
     EXPECT_FALSE(result.clockError);
     document = formatTrace(program, result.traces, result.clockError,
                            {.stages = "exact",
@@ -93,8 +94,8 @@ json traceOf(const program::ProgramT &program, uint64_t steps,
   return json::parse(document);
 }
 
-/// The events that have a duration, by copy and worker, in the order of the
-/// file.
+/// The events with a duration, by data-parallel copy and worker, in the order
+/// of the file.
 std::map<std::pair<int, int>, std::vector<json>> spansOf(const json &trace) {
   std::map<std::pair<int, int>, std::vector<json>> spans;
   for (const json &event : trace["traceEvents"])
@@ -123,10 +124,11 @@ TEST(Trace, HasAnEventForEachActionOfTheLastStep) {
   EXPECT_EQ(countOf(trace, "input_gradient"), 16u);
   EXPECT_EQ(countOf(trace, "weight_gradient"), 16u);
   EXPECT_EQ(countOf(trace, "update"), 4u);
-  // Each worker waits for the all-reduce of each of its stages; the workers
-  // with a loss also wait for the all-reduce of losses.
+  // Each worker waits for the all-reduces of both its stages. The two workers
+  // with a loss also wait for the all-reduce of the losses.
   EXPECT_EQ(countOf(trace, "wait"), 6u);
-  // 8 activations and 8 gradients, with a wait at both ends.
+  // 8 activations and 8 gradients are sent, and both ends of each message have
+  // a wait.
   EXPECT_EQ(countOf(trace, "message wait"), 32u);
   EXPECT_EQ(countOf(trace, "message"), 32u);
   for (const auto &[place, spans] : spansOf(trace)) {
@@ -193,7 +195,8 @@ TEST(Trace, NumbersMicroBatchesThroughItsSteps) {
       ++forwards[event["args"]["step"]];
     }
   EXPECT_EQ(forwards, (std::map<int, int>{{0, 8}, {1, 8}}));
-  // If more steps are requested than there are, the trace has all.
+  // If more steps are requested than the run has, the trace has all steps of
+  // the run.
   EXPECT_EQ(traceOf(program, 1000)["otherData"]["steps"], 3);
 }
 
@@ -203,7 +206,7 @@ TEST(Trace, WithoutAFlushHasTheStepInWhichTheLastOneBegan) {
   json trace = traceOf(program, 1);
   EXPECT_EQ(trace["otherData"]["first_step"], 2);
   EXPECT_EQ(trace["otherData"]["steps"], 2);
-  // The last step is complete.
+  // The trace has all actions of the last step.
   std::map<std::pair<int, int>, int> count;
   for (const json &event : trace["traceEvents"])
     if (event.value("cat", "") == "forward" ||

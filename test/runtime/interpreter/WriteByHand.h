@@ -12,8 +12,8 @@
 
 namespace chimera::program {
 
-/// Adds an instruction at the end of the stream and returns its index. The
-/// whole stream is the body.
+/// Appends an instruction to the worker's stream and returns its index. Makes
+/// the whole stream the body, which each step repeats.
 inline uint32_t append(WorkerT &worker, Opcode opcode, uint32_t target,
                        const std::vector<uint32_t> &operands,
                        const std::vector<uint32_t> &results) {

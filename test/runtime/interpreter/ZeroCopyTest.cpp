@@ -1,4 +1,4 @@
-//===- ZeroCopyTest.cpp - Messages that can take their memory along -------===//
+//===- ZeroCopyTest.cpp - Messages that pass on their memory --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ namespace {
 
 using runtime::Blocks;
 
-/// A worker's stream that a test writes.
+/// A worker whose instructions the test appends one by one.
 struct Stream {
   explicit Stream(std::vector<Buffer> buffers) {
     worker.buffers = std::move(buffers);
@@ -38,7 +38,8 @@ struct Stream {
   void write(uint32_t buffer) { add(Opcode::Load, 0, {}, {buffer}); }
   void read(uint32_t buffer) { add(Opcode::Backward, 0, {buffer}, {}); }
 
-  /// Whether each of `posts` may hand its memory over.
+  /// For each of `posts`, whether its message may pass on its block of memory
+  /// instead of copying it.
   std::vector<bool> of(std::initializer_list<uint32_t> posts,
                        Updates updates = Updates::Flush) const {
     ProgramT program;
@@ -79,7 +80,8 @@ TEST(ZeroCopy, CutsTheArenaWhereNoBufferIs) {
 
 TEST(ZeroCopy, CutsTheArenaWhereAnyValueCanLie) {
   WorkerT worker;
-  // A gradient may start anywhere. The activation, which overlaps it, may not.
+  // A gradient may start at any byte, but the activation that overlaps it must
+  // stay aligned to 64 bytes.
   worker.buffers = {{ValueKind::WeightGradient, 68, 100},
                     {ValueKind::Activation, 128, 64}};
   Blocks blocks = runtime::blocksOf(ProgramT(), worker);
@@ -115,8 +117,8 @@ TEST(ZeroCopy, TheNextStepFollowsTheLastInstruction) {
   uint32_t send = stream.send(0);
   stream.wait(send);
   EXPECT_EQ(stream.of({send}), Verdicts{true});
-  // Without a flush, another section may follow, so its first use of the block
-  // is not known.
+  // Without a flush, another section may follow the body. So the next use of
+  // the block is not known.
   EXPECT_EQ(stream.of({send}, Updates::EachStep), Verdicts{false});
 }
 
@@ -158,7 +160,7 @@ TEST(ZeroCopy, OfTwoSendsOfAValueNoneMovesItsBlock) {
   crossed.wait(second);
   EXPECT_EQ(crossed.of({first, second}), (Verdicts{false, false}));
 
-  // The last one may.
+  // Only the last of the two sends may pass on the block.
   Stream after({kFirst});
   after.write(0);
   first = after.send(0);
@@ -169,7 +171,8 @@ TEST(ZeroCopy, OfTwoSendsOfAValueNoneMovesItsBlock) {
 }
 
 TEST(ZeroCopy, ABlockIsOneMessage) {
-  // Another buffer extends beyond its end, or uses a part of it.
+  // Another buffer shares bytes with the block: it extends beyond the end of
+  // the block, or covers a part of it.
   for (Buffer other : {Buffer(ValueKind::Activation, 32, 64),
                        Buffer(ValueKind::Tokens, 0, 8)}) {
     Stream stream({kFirst, other});
@@ -180,7 +183,7 @@ TEST(ZeroCopy, ABlockIsOneMessage) {
     stream.wait(receive);
     EXPECT_EQ(stream.of({send, receive}), (Verdicts{false, false}));
   }
-  // A buffer of another kind at the same place does not matter.
+  // A buffer of another kind with the same place and size does no harm.
   Stream same({kFirst, Buffer(ValueKind::Gradient, 0, 64)});
   same.write(0);
   uint32_t send = same.send(0);
@@ -209,8 +212,8 @@ TEST(ZeroCopy, StatesAndRenamedValuesAreNotMoved) {
   EXPECT_EQ(state.of({send}), Verdicts{false});
 }
 
-// In samples every buffer holds one value, so all messages may take their
-// memory along.
+// In samples every buffer has only one value. So all messages may pass on their
+// blocks.
 TEST(ZeroCopy, AllMessagesOfSamplesMoveTheirBlocks) {
   ProgramT program =
       samplePipeline({.bidirectional = true, .splitBackward = true});

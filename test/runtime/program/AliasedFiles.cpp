@@ -18,7 +18,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-/// A program that only has many entries that refer to the same object.
+/// Builds a program file with lists whose entries refer to the same object.
 class AliasedFileBuilder {
 public:
   std::vector<std::byte> build() {

@@ -13,9 +13,10 @@
 
 namespace chimera::program {
 
-/// The bytes of a program file with a right header. Either its list of files
-/// names one text of a megabyte `times` times, or its list of workers,
-/// pipelines or communicators names one empty entry so often.
+/// The bytes of a program file with a correct header, in which `times` entries
+/// of one list refer to the same object. aliasedText: the list of files refers
+/// to one text of 1 MiB. The others: the list of workers, pipelines or
+/// communicators refers to one empty entry.
 std::vector<std::byte> aliasedText(size_t times);
 std::vector<std::byte> aliasedWorker(size_t times);
 std::vector<std::byte> aliasedPipeline(size_t times);

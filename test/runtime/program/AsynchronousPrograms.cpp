@@ -23,7 +23,7 @@ using Buffers = std::vector<uint32_t>;
 /// A forward, and the values that it left for its backward.
 struct InFlight {
   uint32_t stash, weights;
-  uint16_t age; ///< updates older than the newest when its backward runs
+  uint16_t age; ///< updates of the weights between its read and its backward
 };
 
 class AsynchronousBuilder {
@@ -61,27 +61,29 @@ private:
   enum Sections { Prologue, Body, Epilogue };
   struct Action {
     bool isForward;
-    uint32_t microBatch; ///< counted from this section's step
+    uint32_t microBatch; ///< counted from the start of the section's step
   };
   struct Message {
     uint32_t buffer, receivePost, sendPost;
   };
-  /// The lifetime of a value in the present section.
+  /// The lifetime of a value in the present section (prologue, body or
+  /// epilogue), as the indices of its first and last instruction.
   struct Life {
     uint32_t buffer, first, last;
   };
   struct StageState {
     uint32_t optimizer, gradient, sum;
-    Buffers weights; ///< buffers at the start of a section, oldest first
-    Buffers stashes; ///< likewise, of the forwards in flight
-    std::optional<uint32_t> activation; ///< likewise
-    Buffers versions; ///< buffers that have them now, oldest first
+    Buffers weights; ///< at the start of a section, oldest version first
+    Buffers stashes; ///< at the start of a section, of the forwards in flight
+    std::optional<uint32_t> activation; ///< at the start of a section, received
+    Buffers versions; ///< buffers of the weights now, oldest first
     std::map<uint32_t, InFlight> inFlight;
-    std::map<uint32_t, Message> activations, gradients; ///< received
+    /// Messages to this stage, by micro-batch.
+    std::map<uint32_t, Message> activations, gradients;
     std::vector<Action> actions;
     Buffers losses;
     size_t next = 0;
-    bool hasSum = false; ///< of gradients, since the last update began
+    bool hasSum = false; ///< whether `gradient` has a sum for the next update
     std::vector<Life> lives;
   };
 
@@ -130,8 +132,9 @@ private:
                                   stage.optimizer);
   }
 
-  // Lifetimes, for the peak: a value in the sense of program.fbs lives from its
-  // definition (or the section's start) to its last use (or the section's end).
+  // Lifetimes, from which the peak is computed. A value, as defined in
+  // program.fbs, lives from its definition (or the section's start) to its last
+  // use (or the section's end).
 
   void define(uint32_t s, uint32_t buffer) {
     stages[s].lives.push_back({buffer, now(s), now(s)});
@@ -147,7 +150,8 @@ private:
     return life == lives.rend() ? nullptr : &*life;
   }
 
-  /// Of an input gradient's two stashes, only the larger counts.
+  /// An input gradient replaces the stash `stash` by the stash `kept`. During
+  /// the instruction, only the larger one counts.
   void replaceStash(uint32_t s, uint32_t stash, uint32_t kept) {
     const auto &buffers = worker(s).buffers;
     if (buffers[stash].bytes() <= buffers[kept].bytes())
@@ -239,7 +243,8 @@ private:
            {stages[s].gradient});
   }
 
-  /// Runs the actions in an order that their values allow.
+  /// Appends all actions of the section. An action follows the actions whose
+  /// values it reads.
   void walk() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -269,8 +274,8 @@ private:
                               to, {buffer}, {});
   }
 
-  /// Completes a transfer at both ends. A value that was carried over needs
-  /// nothing.
+  /// Waits for a message at both workers. Does nothing if the message was
+  /// received in the previous section. Returns the buffer of the receiver.
   uint32_t receive(const Message &message, uint32_t from, uint32_t to) {
     if (message.receivePost != UINT32_MAX) {
       wait(to, message.receivePost);
@@ -294,8 +299,9 @@ private:
       input = receive(stage.activations.at(m), s - 1, s);
       stage.activations.erase(m);
     }
-    // PipeDream reads the newest version; at first there are several of them.
-    // 2BW reads, in all of a step, the version before the newest.
+    // PipeDream reads the newest version. In the prologue, all versions are
+    // new, and forward m reads version m. PipeDream-2BW reads the version
+    // before the newest throughout a step.
     bool isNext = m >= options.microBatches;
     size_t version = stage.versions.size() - 1;
     uint16_t age = 0;
@@ -337,7 +343,7 @@ private:
       stage.hasSum = false;
     if (each && !options.beginsSums)
       zero(s);
-    Buffers before; // the gradient is added to these
+    Buffers before; // the gradient buffer, if it has a sum
     if (std::exchange(stage.hasSum, true))
       before.push_back(stage.gradient);
     Buffers outgoing;
@@ -369,8 +375,8 @@ private:
       update(s, m, 1);
   }
 
-  /// Sums over the copies and updates the weights. The new version replaces the
-  /// oldest.
+  /// Sums the gradients of all data-parallel copies and updates the weights.
+  /// The new version replaces the oldest one.
   void update(uint32_t s, uint32_t first, uint32_t count) {
     StageState &stage = stages[s];
     wait(s, append(s, Opcode::AllReduceStart, ValueKind::WeightGradient, s, 0,
@@ -381,8 +387,8 @@ private:
     std::ranges::rotate(stage.versions, stage.versions.begin() + 1);
   }
 
-  /// No message is in flight between sections, so values that have not been
-  /// used yet are received and kept.
+  /// No message may be in flight between two sections. So receive activations
+  /// that are not used yet, and keep them.
   void receiveLast(uint32_t s) {
     for (auto &[microBatch, message] : stages[s].activations) {
       receive(message, s - 1, s);
@@ -401,8 +407,8 @@ private:
                        last + 1, stage.losses,
                        {newBuffer(s, ValueKind::Loss, kLossBytes)}));
     }
-    // Values for the next section, as pairs of their new and their present
-    // buffer.
+    // The values that the next section needs: the buffer that each one must
+    // have in the next section, and its present buffer.
     std::map<uint32_t, uint32_t> sourceOf;
     if (section == Epilogue) {
       sourceOf[stage.weights[0]] = stage.versions.back();
@@ -423,8 +429,9 @@ private:
   void rename(uint32_t s, std::map<uint32_t, uint32_t> sourceOf) {
     for (const auto &[to, from] : sourceOf)
       use(s, from);
-    // Closes a chain of moves to a cycle: its first source gets the content of
-    // its last target.
+    // Complete each chain of moves to a cycle: the buffer at the start of the
+    // chain gets the content of the buffer at its end. So the renaming is a
+    // permutation.
     std::map<uint32_t, uint32_t> targetOf;
     for (const auto &[to, from] : sourceOf)
       targetOf[from] = to;
@@ -457,7 +464,8 @@ private:
     measure(s);
   }
 
-  /// Raises the peak to that of the present section.
+  /// Raises the worker's peak to the peak of the present section, if this is
+  /// higher.
   void measure(uint32_t s) {
     WorkerT &stream = worker(s);
     uint32_t size = now(s);
@@ -483,8 +491,8 @@ private:
   }
 
   SampleOptions options;
-  uint32_t last; ///< stage
-  bool each;     ///< update after each micro-batch
+  uint32_t last; ///< the last stage
+  bool each;     ///< whether to update after each micro-batch
   ProgramT program;
   std::vector<StageState> stages;
   int section = Prologue;

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // PipeDream and PipeDream-2BW programs, made without the compiler for tests of
-// the runtime. As in SamplePrograms.h, every value has a buffer of its own,
-// except weights, gradient sums and values that cross the end of a section.
+// the runtime. As in SamplePrograms.h, every value has its own buffer, with
+// three exceptions: weights, gradient sums, and values that live past the end
+// of a section (prologue, body or epilogue of the instructions).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,14 +19,15 @@
 
 namespace chimera::program {
 
-/// One down pipeline with stage s on worker s. At the start of a body, stage s
-/// has run d = D-1-s more forwards than backwards. Prologue | body | epilogue
-/// are
-///   forwards 0..d-1 | for each j below N forward j+d, backward j | the rest.
+/// One down pipeline of D workers, with stage s on worker s. A step has N
+/// micro-batches. Stage s runs d = D-1-s forwards ahead of its backwards:
+///   prologue   forwards 0 to d-1
+///   body       for each j < N: forward j+d, then backward j
+///   epilogue   for each j < N: forward j+d if j+d < N, then backward j
 /// A stage updates its weights after each backward or at the end of the step.
-/// Requires updates other than Flush and at least as many micro-batches as
-/// workers. Uses only the options workers, microBatches, splitBackward,
-/// dataParallel and bytes.
+/// Requires updates other than Flush and N >= D. Uses only the options workers,
+/// microBatches, splitBackward, beginsSums, dataParallel and the sizes in
+/// bytes.
 ProgramT sampleAsynchronous(const SampleOptions &options, Updates updates);
 
 } // namespace chimera::program

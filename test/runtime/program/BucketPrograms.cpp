@@ -16,8 +16,8 @@ namespace chimera::program {
 
 namespace {
 
-/// Cuts each gradient of the sample into two buckets. The two buckets of stage
-/// 0 are equal.
+/// Cuts the gradients of one worker of a sample into two buckets each. The two
+/// buckets of stage 0 have equal sizes.
 class BucketCutter {
 public:
   BucketCutter(ProgramT &program, uint32_t w)
@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  /// The buffers that replace `whole`.
+  /// Two new buffers, which together cover the bytes of the buffer `whole`.
   std::vector<uint32_t> piecesOf(uint32_t whole) {
     Buffer place = stream.buffers[whole];
     uint64_t first = (place.bytes() / 2 + 7) / 8 * 8;
@@ -56,7 +56,8 @@ private:
     return made;
   }
 
-  /// Returns the index of the last start.
+  /// Replaces the all-reduce that instruction `i` starts by one all-reduce for
+  /// each bucket. Returns the index of the last start.
   uint32_t cut(uint32_t i) {
     const Instruction start = stream.instructions[i];
     uint32_t whole = operand(program, w, start, 0);
@@ -92,7 +93,8 @@ private:
   WorkerT &stream;
 };
 
-/// The buffers of one worker that hold two neighbouring buckets.
+/// The buffers of one worker that contain bucket `number` or bucket `number +
+/// 1` of a communicator.
 class BucketMover {
 public:
   BucketMover(WorkerT &worker, uint32_t communicator, uint32_t number)
@@ -102,7 +104,7 @@ public:
         note(each, first);
       else if (isStart(each, communicator, number + 1))
         note(each, second);
-    // The sum of tied parameters may be copied to another replica of the
+    // The sum of tied parameters may be copied to another replica on this
     // worker.
     for (const Instruction &each : worker.instructions)
       if (each.opcode() == Opcode::Copy)
@@ -126,8 +128,8 @@ public:
     return true;
   }
 
-  /// Whether these buffers never hold anything else. The pieces of splits and
-  /// joins are all reduced, so checking starts and copies is enough.
+  /// Whether these buffers never contain another value. This function need not
+  /// check splits and joins: their pieces also occur in all-reduces or copies.
   bool areAlone(uint32_t communicator, uint32_t bucket) const {
     for (const Instruction &each : worker.instructions) {
       if (each.opcode() == Opcode::Split || each.opcode() == Opcode::Join)

@@ -17,12 +17,13 @@ namespace chimera::program {
 /// worker has at most one replica of a stage.
 ProgramT sampleInBuckets(const SampleOptions &options);
 
-/// Moves the cut between `bucket` and the next one by `bytes` (earlier, if
-/// negative), in the gradients that a communicator sums: on every worker, in
-/// every buffer that holds one of these two buckets. Stated peaks do not
-/// change. Returns false and changes nothing if the communicator has no
-/// gradients in so many buckets, if a bucket would become empty, or if one of
-/// the buffers also holds another value.
+/// Moves the boundary between buckets `bucket` and `bucket + 1` by `bytes`
+/// (towards the beginning of the gradient if negative). Does so for the
+/// gradients that `communicator` sums, on every worker, in every buffer of
+/// these two buckets. Does not change the peaks that the program states.
+/// Returns false, and changes nothing, if the communicator sums no bucket
+/// `bucket + 1`, if a bucket would become empty, or if one of the buffers also
+/// has another value.
 bool recut(ProgramT &program, uint32_t communicator, uint32_t bucket,
            int64_t bytes);
 

@@ -40,8 +40,8 @@ inline Instruction &find(ProgramT &program, uint32_t w, Opcode opcode,
   return worker(program, w).instructions[indexOf(program, w, opcode, skip)];
 }
 
-/// Operand `k` of an instruction, or a result if `k` is not less than the
-/// number of operands.
+/// Operand `k` of an instruction. Its results have the numbers after its
+/// operands.
 inline uint32_t &operand(ProgramT &program, uint32_t w,
                          const Instruction &instruction, uint32_t k) {
   return worker(program, w).operands[instruction.first_operand() + k];
@@ -52,7 +52,8 @@ inline Buffer &bufferOf(ProgramT &program, uint32_t w,
   return worker(program, w).buffers[operand(program, w, instruction, k)];
 }
 
-/// The first buffer of `kind` on worker `w` after `skip` others.
+/// A buffer of `kind` on worker `w`: the first one if `skip` is 0, the second
+/// one if `skip` is 1, and so on.
 inline uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
                            uint32_t skip = 0) {
   std::vector<Buffer> &buffers = worker(program, w).buffers;
@@ -63,7 +64,7 @@ inline uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
   return 0;
 }
 
-/// A copy of `instruction` with entries of its own in the operand pool.
+/// A copy of `instruction` that shares no entry of `worker.operands` with it.
 inline Instruction withOwnOperands(WorkerT &worker, Instruction instruction) {
   auto first = static_cast<uint32_t>(worker.operands.size());
   for (uint32_t k = 0; k < instruction.operands() + instruction.results(); ++k)
@@ -72,7 +73,7 @@ inline Instruction withOwnOperands(WorkerT &worker, Instruction instruction) {
   return instruction;
 }
 
-/// Inserts an instruction before `index`, with operands of its own.
+/// Inserts a copy of `instruction` at position `index` (withOwnOperands).
 inline void insert(ProgramT &program, uint32_t w, uint32_t index,
                    Instruction instruction) {
   WorkerT &stream = worker(program, w);
@@ -84,7 +85,8 @@ inline void insert(ProgramT &program, uint32_t w, uint32_t index,
   ++stream.body_end;
 }
 
-/// Moves an instruction before the one that was at `to`.
+/// Moves the instruction at `from`, so that it comes directly before the
+/// instruction at `to`.
 inline void move(ProgramT &program, uint32_t w, uint32_t from, uint32_t to) {
   std::vector<Instruction> &stream = worker(program, w).instructions;
   std::vector<uint32_t> order(stream.size());
@@ -103,8 +105,9 @@ inline void move(ProgramT &program, uint32_t w, uint32_t from, uint32_t to) {
   stream = std::move(moved);
 }
 
-/// Gives all stages the weights and states of stage 0, the smallest, so that
-/// sizes no longer distinguish their values. Stated peaks do not change.
+/// Gives the weights and optimizer states of all stages the sizes of stage 0,
+/// which are the smallest. Then sizes no longer show to which stage a value
+/// belongs. Does not change the peaks that the program states.
 inline void makeStagesAlike(ProgramT &program) {
   const Stage first = program.stages[0];
   for (Stage &stage : program.stages) {

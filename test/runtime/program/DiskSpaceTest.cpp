@@ -34,7 +34,7 @@ TEST(DiskSpace, IsMissingForMoreThanTheDiskHas) {
   EXPECT_NE(checkDiskSpace({{path, UINT64_MAX}}), "");
 }
 
-// There is room for each of the two files alone, but not for both.
+// The disk has room for each of the two files, but not for both together.
 TEST(DiskSpace, IsThatForAllFilesOfADisk) {
   struct statvfs has;
   ASSERT_EQ(::statvfs(folder.c_str(), &has), 0);

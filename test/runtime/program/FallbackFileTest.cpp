@@ -75,7 +75,7 @@ TEST_F(FallbackFileTest, UsesNoExistingName) {
   std::vector<std::string> asked;
   std::string written = writeFallback("w", [&](const std::string &path) {
     asked.push_back(path);
-    // Another run writes the same file.
+    // Another run writes a file of the same name meanwhile.
     std::ofstream(path) << "text";
     return asked.size() == 2;
   });

@@ -26,8 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kHeader = 32;
 
-/// A program in which no field has its default value (as far as bytes are
-/// concerned).
+/// A program whose fields differ from their default values. FlatBuffers stores
+/// only such fields.
 ProgramT fullProgram() {
   ProgramT program = samplePipeline({.workers = 4,
                                      .microBatches = 4,
@@ -48,7 +48,7 @@ std::string refusalOf(std::span<const std::byte> bytes) {
   return error;
 }
 
-/// A folder that is removed after the test.
+/// A test with a folder, which is removed after the test.
 class File : public testing::Test {
 protected:
   void SetUp() override {
@@ -86,8 +86,8 @@ TEST_F(File, RoundTripKeepsEveryField) {
     std::vector<std::byte> bytes = serialize(program);
     std::optional<ProgramT> again = deserialize(bytes, error);
     ASSERT_TRUE(again) << error;
-    // The dump names every field explicitly, so it shows a field that the
-    // serializer loses.
+    // Compare the JSON dumps, because a dump contains every field. So it shows
+    // a field that serialize has lost.
     EXPECT_EQ(dumpJson(*again), dumpJson(program));
     EXPECT_EQ(serialize(*again), bytes);
   }
@@ -221,7 +221,8 @@ TEST_F(File, PipesAreWrittenAndReadDirectly) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   ProgramT program = fullProgram();
   std::string writeError, readFault;
-  // If the program cannot be written, the reader would wait for ever.
+  // Check first that the program can be written. Otherwise the reader of the
+  // pipe would wait for ever.
   ASSERT_TRUE(serializeFile(program, folder / "file", writeError))
       << writeError;
   bool written = false;
@@ -235,14 +236,15 @@ TEST_F(File, PipesAreWrittenAndReadDirectly) {
   EXPECT_TRUE(fs::is_fifo(path));
 }
 
-/// The error of reading a pipe that contains `bytes` and is not closed.
+/// The error of deserializeFile for a pipe that contains `bytes` and stays
+/// open.
 std::string errorOfOpenPipe(std::span<const std::byte> bytes) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   EXPECT_EQ(::write(ends[1], bytes.data(), bytes.size()),
             static_cast<ssize_t>(bytes.size()));
   std::string path = "/dev/fd/" + std::to_string(ends[0]), error;
-  // The reader must not wait for more: the test would hang.
+  // If the reader waited for more bytes, the test would hang.
   EXPECT_FALSE(deserializeFile(path, error).has_value());
   ::close(ends[0]);
   ::close(ends[1]);
@@ -267,15 +269,16 @@ TEST_F(File, EndlessFileIsRefused) {
             "\"CHIMERA\\n\"): chimera-compile writes one");
 }
 
-/// A list of 64-bit structs that starts at 4 mod 8.
+/// A list of structs with 64-bit members starts at an address that is 4 modulo
+/// 8.
 TEST_F(File, MisalignedListIsRefused) {
   ProgramT program = samplePipeline({.workers = 1, .microBatches = 1});
   std::vector<std::byte> bytes = serialize(program);
   std::vector<std::byte> payload(bytes.begin() + kHeader, bytes.end());
   const auto *content = flatbuffers::GetRoot<Program>(payload.data());
   const auto *begin = reinterpret_cast<const uint8_t *>(payload.data());
-  // Makes a worker's list of buffers start 4 bytes later. The first 32 bits of
-  // the list become its length.
+  // Makes the list of buffers of a worker start 4 bytes later. The list then
+  // takes the first 32 bits of its data for its length.
   const Worker *worker = content->workers()->Get(0);
   auto at = static_cast<size_t>(
       reinterpret_cast<const uint8_t *>(worker->buffers()) - begin);

@@ -1,4 +1,4 @@
-//===- Framed.h - Content with a right header -------------------*- C++ -*-===//
+//===- Framed.h - Adds the header of a program file -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@
 
 namespace chimera::program {
 
-/// The bytes of a program file (File.h) whose content is `payload`, even if
-/// that is not a program.
+/// The bytes of a program file (File.h) with a correct header. The content is
+/// `payload`, which need not be a program.
 inline std::vector<std::byte> framed(std::span<const std::byte> payload) {
   uint32_t versions[] = {kMajorVersion, kMinorVersion};
   uint64_t sizes[] = {payload.size(), checksum(payload)};

@@ -1,4 +1,4 @@
-//===- LargePrograms.cpp - Programs with large numbers --------------------===//
+//===- LargePrograms.cpp - Programs with two large counts -----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ namespace chimera::program {
 
 namespace {
 
-/// A buffer of a loss, added if there is none.
+/// A buffer of the worker for a loss. Adds it if there is none.
 uint32_t lossOf(WorkerT &worker) {
   auto loss = std::ranges::find(worker.buffers, ValueKind::Loss, &Buffer::kind);
   if (loss == worker.buffers.end()) {
@@ -26,14 +26,14 @@ uint32_t lossOf(WorkerT &worker) {
   return static_cast<uint32_t>(loss - worker.buffers.begin());
 }
 
-/// A worker without stages that has a loss.
+/// Adds a worker without stages but with a buffer for a loss.
 WorkerT &addWorker(ProgramT &program) {
   WorkerT &worker = *program.workers.emplace_back(std::make_unique<WorkerT>());
   worker.peak_bytes = worker.buffers[lossOf(worker)].bytes();
   return worker;
 }
 
-/// Appends a post of the loss of micro-batch 0.
+/// Appends a post of a message with the loss of micro-batch 0.
 void post(WorkerT &worker, Opcode opcode, uint32_t peer) {
   bool sends = opcode == Opcode::PostSend;
   auto first = static_cast<uint32_t>(worker.operands.size());
@@ -43,7 +43,7 @@ void post(WorkerT &worker, Opcode opcode, uint32_t peer) {
   worker.body_end = static_cast<uint32_t>(worker.instructions.size());
 }
 
-/// Appends a group or a wait.
+/// Appends an instruction without operands: a group of posts, or a wait.
 void append(WorkerT &worker, Opcode opcode, uint32_t target) {
   worker.instructions.emplace_back(opcode, ValueKind::Loss, 0, 1, 0, 0, 0, 1,
                                    target, 0, 0, 0, 0, 0);

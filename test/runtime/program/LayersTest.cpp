@@ -43,7 +43,8 @@ TEST(LayersTest, countsTheParametersOfGpt2) {
   model.width = 768;
   model.context = 1024;
   model.vocabulary = 50257;
-  // GPT-2's published number of parameters, with a tied head.
+  // The published number of parameters of GPT-2, whose head is tied to its
+  // embedding.
   constexpr int64_t kTied = 124439808;
   EXPECT_EQ(parameterCount(model, 0, layerCount(model)), kTied + 50257 * 768);
   model.tied = true;
@@ -67,8 +68,9 @@ TEST(LayersTest, namesAreUniqueInALayer) {
   }
 }
 
-// The layout of stages for any sizes of the model: each layer's parameters in
-// order, and a tied matrix once if one stage has both of its uses.
+// stageParameters lists the parameters of each layer in order, for stages of
+// any layers and models of any sizes. If one stage has both uses of a tied
+// matrix, it lists the matrix once.
 TEST(LayersTest, laysStagesOut) {
   for (bool tied : {false, true})
     for (uint32_t vocabulary : {1, 7, 256}) {
@@ -118,8 +120,8 @@ TEST(LayersTest, findsTiedParameters) {
         ASSERT_TRUE(tied);
         const uint64_t e = bytesOf(types.weights);
         EXPECT_EQ(tied->bytes(), vocabulary * 3 * e);
-        // The first parameter of the first stage, and the last of the last
-        // stage.
+        // The tied matrix is the first parameter of the first stage and the
+        // last parameter of the last stage.
         EXPECT_EQ(tied->first_offset(), 0u);
         std::vector<StageParameter> last =
             stageParameters(model, 6 - lastCount, lastCount);
@@ -127,11 +129,12 @@ TEST(LayersTest, findsTiedParameters) {
         EXPECT_EQ(tied->last_offset() + tied->bytes(),
                   parameterCount(model, 6 - lastCount, lastCount) * e);
       }
-  // A stage with the head only: the two parameters of its norm come first.
+  // If the last stage has only the head, the two parameters of the head's norm
+  // come before the tied matrix.
   ModelT model = small();
   model.tied = true;
   EXPECT_EQ(tiedParameters(model, kFloat64, 1)->last_offset(), 2u * 128 * 8);
-  // A single stage has it only once.
+  // A single stage has the matrix only once, so nothing is tied.
   EXPECT_FALSE(tiedParameters(model, kFloat64, layerCount(model)));
 }
 
@@ -179,7 +182,8 @@ TEST(LayersTest, costsFollowTheModel) {
   EXPECT_LT(embedding.forwardFlops, head.forwardFlops);
   EXPECT_EQ(block.inputGradientFlops, block.forwardFlops);
   EXPECT_EQ(block.weightGradientFlops, block.forwardFlops);
-  // All blocks are equal, and twice the rows cost twice as much.
+  // All blocks cost the same. Twice as many samples, or elements of twice the
+  // size, need twice as many bytes.
   EXPECT_EQ(layerCost(model, kFloat32, 8, 4).stashBytes, block.stashBytes);
   EXPECT_EQ(layerCost(model, kFloat32, 16, 1).stashBytes, 2 * block.stashBytes);
   EXPECT_EQ(layerCost(model, kFloat64, 8, 1).stashBytes, 2 * block.stashBytes);
@@ -198,8 +202,8 @@ TEST(LayersTest, halvesActivationsOfBFloat16) {
   const ModelT model = small();
   EXPECT_EQ(2 * boundaryBytes(model, kMixed, 3, 1),
             boundaryBytes(model, kFloat32, 3, 1));
-  // Everything is half as large, except statistics, tokens and the values
-  // between logits and loss.
+  // With bfloat16 activations, all stashes are half as large, except the
+  // statistics of norms, the tokens, and the values between logits and loss.
   const LayerCost half = layerCost(model, kMixed, 8, 1),
                   whole = layerCost(model, kFloat32, 8, 1);
   EXPECT_EQ(half.forwardFlops, whole.forwardFlops);

@@ -27,7 +27,7 @@ TEST(ModelKey, AreThoseOfAnArchitecture) {
             R"("context":8,"vocabulary":32,"dropout":0.0,"tied":false})");
 }
 
-/// A sample has 2 tokens.
+/// A sample of exportedModel() has 2 tokens, so 16 bytes.
 TEST(ModelKey, OfAPackageAreItsParametersAndASample) {
   EXPECT_EQ(modelKey(exportedModel()),
             R"({"architecture":"exported","layers":3,"parameters":[15,3,3],)"

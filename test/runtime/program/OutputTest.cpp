@@ -45,7 +45,8 @@ protected:
     return std::distance(fs::directory_iterator(folder), {});
   }
 
-  /// The names that files in the folder get while `action` runs.
+  /// The names of files that are created in the folder, or moved to these
+  /// names, while `action` runs.
   template <typename Action>
   std::vector<std::string> namesGivenBy(Action action) {
     int watch = ::inotify_init1(IN_NONBLOCK);
@@ -79,8 +80,8 @@ TEST_F(OutputTest, replacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(files(), 1u);
 }
 
-// The file has no name until it is complete. So a killed process leaves no file
-// under another name.
+// A new file has no name until it is complete. So a killed process leaves no
+// incomplete file.
 TEST_F(OutputTest, writesANewFileDirectly) {
   std::vector<std::string> names =
       namesGivenBy([&] { ASSERT_TRUE(write(folder / "f", "new")) << error; });
@@ -98,8 +99,9 @@ TEST_F(OutputTest, writesAReplacementUnderATemporaryName) {
 }
 
 TEST_F(OutputTest, removesWhatKilledProcessesHaveLeft) {
-  // Files with other names belong to others, and the file of a live process is
-  // locked.
+  // Only temporary files of killed processes are removed. Files with other
+  // names belong to other programs. A process that still runs has locked its
+  // file.
   std::vector<std::string> kept = {"f.1.2.tmp.1", "f.1.tmp",  "f..2.tmp",
                                    "f.1..tmp",    "f.tmp",    "f.1.2.3.tmp",
                                    "f.a.2.tmp",   "g.1.2.tmp"};
@@ -158,7 +160,7 @@ TEST_F(OutputTest, removesDiscardedFiles) {
   ASSERT_TRUE(write(path, "good"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   std::string text = "bad";
-  // Nobody reads the pipe, so opening it would wait for ever.
+  // No process reads the pipe, so opening it would block for ever.
   for (const char *name : {"f", "new", "pipe"})
     EXPECT_FALSE(writeAtomically(folder / name,
                                  {std::as_bytes(std::span(text))}, error,

@@ -33,7 +33,7 @@ TEST(PackageTest, acceptsTheSamples) {
 
 struct Fault {
   const char *name;
-  const char *message; ///< a part of it
+  const char *message; ///< a part of the expected message
   std::function<void(PackageT &)> make;
 };
 
@@ -191,8 +191,8 @@ const Fault kFaults[] = {
      }},
     {"weightBefore", "layer 1: expected a weight only in the last layer",
      [](PackageT &p) {
-       // The loss weight of the last layer, put into layer 1. It loses its
-       // inputs, because only the last layer has labels.
+       // Give layer 1 the graph of the last layer that computes the weight of
+       // the loss. Remove its inputs, because only the last layer has labels.
        for (size_t i : {0, 1}) {
          auto &weight = p.kinds[1]->graphs[i]->weight;
          weight = std::move(weighedPackage()->kinds[2]->graphs[i]->weight);

@@ -27,7 +27,8 @@ TEST(Printable, WritesControlCharactersAsTheirBytes) {
       {"\x1b[2J", "\\x1b[2J"},
       {"a\nb\t\x7f", "a\\x0ab\\x09\\x7f"},
       {std::string_view("\0", 1), "\\x00"},
-      // C1 controls, a line separator, changes of direction: also in UTF-8.
+      // C1 control characters, a line separator, and characters that change the
+      // direction of text, all in UTF-8.
       {"\u009b1m", "\\xc2\\x9b1m"},
       {"\u2028", "\\xe2\\x80\\xa8"},
       {"\u202e", "\\xe2\\x80\\xae"},
@@ -46,9 +47,9 @@ TEST(Printable, WritesWhatIsNoUtf8AsBytes) {
       {"\xff", "\\xff"},
       {"\xc3(", "\\xc3("},
       {"a\xe2\x82", "a\\xe2\\x82"},
-      {"\xc0\xaf", "\\xc0\\xaf"},                   // too long for '/'
-      {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},          // likewise
-      {"\xf0\x80\x80\xaf", "\\xf0\\x80\\x80\\xaf"}, // likewise
+      {"\xc0\xaf", "\\xc0\\xaf"},                   // overlong '/'
+      {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},          // overlong '/'
+      {"\xf0\x80\x80\xaf", "\\xf0\\x80\\x80\\xaf"}, // overlong '/'
       {"\xed\xa0\x80", "\\xed\\xa0\\x80"},          // half of a surrogate pair
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, // after the last code point
   };

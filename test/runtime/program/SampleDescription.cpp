@@ -52,7 +52,7 @@ private:
           s, 1, 1, 2, 1, 1, 1, 0, options.weightsBytes + 8 * s,
           options.optimizerBytes + 16 * s, options.stashBytes,
           options.weightStashBytes, options.boundaryBytes, 0);
-      // Instructions of stage s come from line s+1.
+      // The source location of the instructions of stage s is in line s+1.
       program.locations.emplace_back(0, s + 1, 3);
     }
     for (uint32_t w = 0; w < options.workers; ++w)

@@ -18,7 +18,8 @@ inline uint32_t stagesOf(const SampleOptions &options) {
 }
 
 /// A sample without instructions: its stages, pipelines, model and workers. If
-/// it has a model, the sizes in the options are set to the model's.
+/// `options.ofModel`, sets tokenBytes and boundaryBytes in `options` to the
+/// sizes for this model.
 ProgramT describeSample(SampleOptions &options);
 
 } // namespace chimera::program

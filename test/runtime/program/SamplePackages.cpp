@@ -114,8 +114,9 @@ std::unique_ptr<LayerGraphsT> embedding(uint32_t samples) {
   return made;
 }
 
-/// The gradients of a product with a parameter. Values: 0 parameter, 1 input, 2
-/// output gradient, 3 input gradient, 5 weight gradient.
+/// The backward graph of a product with a parameter. Its values: 0 parameter, 1
+/// input, 2 output gradient, 3 input gradient, 4 output gradient * input, 5
+/// weight gradient.
 std::unique_ptr<GraphT> backwardOfProduct() {
   return graph(6,
                {{0, 0, Role::Parameter},
@@ -151,7 +152,8 @@ std::unique_ptr<LayerGraphsT> loss(uint32_t samples) {
                         {{3, 0, Role::Output}},
                         call("aten::mul", "Tensor", 2, value(1), value(0)),
                         call("aten::sum", "", 3, value(2), none()));
-  // The gradient of a sum is a single number.
+  // The gradient of a sum is a single number, so expand it to the shape of the
+  // input.
   made->backward = backwardOfProduct();
   made->backward->values = 7;
   made->backward->outputs[0].mutate_value(6);
@@ -205,7 +207,7 @@ std::unique_ptr<PackageT> packageOfTwoTerms() {
   package->labels.push_back(kLossScales);
   for (auto &graphs : package->kinds[2]->graphs) {
     graphs->labels.push_back(shape(TensorType::Float64, {graphs->samples, 2}));
-    // The first weight is the number of labels, the second their sum.
+    // The first weight is the number of labels. The second weight is their sum.
     graphs->weight->values = 4;
     graphs->weight->calls.push_back(
         call("aten::eq", "Tensor", 2, value(0), value(0)));

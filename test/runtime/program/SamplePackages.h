@@ -13,25 +13,27 @@
 
 namespace chimera::program {
 
-/// Three layers for 4 samples of 2 tokens, and for 2 samples, in float64:
+/// A package of three layers in float64. It has graphs for micro-batches of 4
+/// and of 2 samples. A sample has 2 tokens.
 ///
 ///   layer 0   x = embedding of the tokens        weight [5, 3]
 ///   layer 1   y = x * scale                      scale [3]
 ///   layer 2   loss = the sum of y * factors      factors [3], labels unused
 ///
-/// Layers 1 and 2 save their inputs. Both input gradients are products with the
-/// parameters.
+/// Layers 1 and 2 save their inputs. Their input gradients are products with
+/// their parameters.
 std::unique_ptr<PackageT> samplePackage();
 
-/// The same package, in which the weight of a micro-batch is the sum of its
-/// labels.
+/// samplePackage() with a weight of the loss: the weight of a micro-batch is
+/// the sum of its labels.
 std::unique_ptr<PackageT> weighedPackage();
 
-/// The same package with a second loss term. The first term's weight is the
-/// number of labels, the second's their sum. The loss does not use its scales.
+/// samplePackage() with the weights of two loss terms: the number of labels,
+/// and the sum of the labels. The last layer gets a scale for each term
+/// (loss_scales) but does not use it.
 std::unique_ptr<PackageT> packageOfTwoTerms();
 
-/// A model that is the first package.
+/// A model whose package is samplePackage().
 ModelT exportedModel();
 
 } // namespace chimera::program

@@ -19,8 +19,8 @@ namespace chimera::program {
 
 namespace {
 
-/// The extent of an action on a stage of a pipeline: its micro-batches (if it
-/// has any), or a part of one.
+/// The stage of a pipeline on which an action runs, and the micro-batches that
+/// it covers, or the part of one micro-batch. An update has no micro-batches.
 struct Place {
   uint32_t pipeline;
   uint32_t stage;
@@ -61,7 +61,8 @@ public:
   }
 
 private:
-  /// Runs the k-th forward of each pipeline after the (k-1)-th.
+  /// Appends the forwards: the k-th forward of each pipeline on all its stages,
+  /// for k = 0, 1, ....
   void walkForwards() {
     uint32_t step = options.doubledForwards ? 2 : 1;
     for (uint32_t k = 0; k < options.microBatches; k += step)
@@ -75,8 +76,8 @@ private:
       }
   }
 
-  /// Runs the backwards of the k-th micro-batch of each pipeline after those of
-  /// the (k-1)-th.
+  /// Appends the backwards: those of the k-th micro-batch of each pipeline on
+  /// all its stages, for k = 0, 1, ....
   void walkBackwards() {
     uint32_t parts = options.backwardParts;
     for (uint32_t k = 0; k < options.microBatches; ++k)
@@ -163,14 +164,15 @@ private:
   }
 
   /// A message in flight. The send is posted directly after the action that
-  /// makes the value, and the receive next to the send.
+  /// makes the value. The receive is posted at the same time.
   struct Message {
     uint32_t source, sendPost;
     uint32_t destination, receivePost;
     uint32_t buffer; ///< of the receiver
   };
 
-  /// Sends `buffer`, made by `from`, to `to`.
+  /// Sends the value in `buffer` from the action `from` to the action `to`.
+  /// Sends no message if both are on the same worker.
   void produce(ValueKind kind, Place from, Place to, uint32_t buffer) {
     Message &message = messages[{kind, to}];
     message.source = workerOf(from);
@@ -185,7 +187,8 @@ private:
                               message.destination, {buffer}, {});
   }
 
-  /// The buffer of a value that `place` is about to read.
+  /// The buffer of a value that the action `place` reads. If the value comes
+  /// from another worker, first appends the wait for its receive.
   uint32_t consume(ValueKind kind, Place place) {
     const Message &message = messages.at({kind, place});
     if (message.source != message.destination)
@@ -194,7 +197,8 @@ private:
     return message.buffer;
   }
 
-  /// Completes the send of the value that `place` has read.
+  /// If the action `place` has read a value from another worker, appends the
+  /// wait for its send.
   void release(ValueKind kind, Place place) {
     const Message &message = messages.at({kind, place});
     if (message.source != message.destination)
@@ -246,7 +250,8 @@ private:
       release(ValueKind::Activation, place);
   }
 
-  /// The boundary bytes of what `place` covers.
+  /// The size in bytes of the activation between two stages, for the
+  /// micro-batches or the part that `place` covers.
   uint64_t boundaryBytes(Place place) const {
     return options.boundaryBytes * place.count / place.parts;
   }
@@ -262,7 +267,7 @@ private:
                                       : consume(ValueKind::Gradient, place);
     uint32_t weights = weightsOf[replica];
     uint32_t sum = gradientOf[replica];
-    Buffers before; // the gradient is added to these
+    Buffers before; // the gradient buffer, if it has a sum
     if (notBegun.erase(replica) == 0)
       before.push_back(sum);
     if (auto inputs = inputsOf.find(place); inputs != inputsOf.end()) {
@@ -305,8 +310,8 @@ private:
     uint32_t index, sum;
   };
 
-  /// Adds a communicator and its start on every member. `given` has the buffer
-  /// of each contribution.
+  /// Adds a communicator, and starts its all-reduce on every member. `given`
+  /// has the buffer of each contribution.
   std::map<uint32_t, Start> reduce(ValueKind kind, uint32_t stage,
                                    uint64_t bytes,
                                    const std::vector<Contribution> &summands,
@@ -368,9 +373,10 @@ private:
              start.index, {}, {});
   }
 
-  /// Sets sections and memory. Every buffer has one value, so it is live from
-  /// the first instruction that names it to the last, including waits. Of an
-  /// input gradient's two stashes, only the larger counts.
+  /// Sets the sections and the stated memory of a worker. Every buffer has one
+  /// value. So a buffer is live from the first to the last instruction that
+  /// names it; a wait also names the buffers of its post. Of the two stashes of
+  /// an input gradient, only the larger one counts.
   static void finish(WorkerT &worker) {
     worker.body_begin = 0;
     worker.body_end = static_cast<uint32_t>(worker.instructions.size());
@@ -419,8 +425,9 @@ private:
   uint32_t stages; ///< of each pipeline
   ProgramT program;
   std::map<Place, uint32_t> weightsOf, optimizerOf, gradientOf, stashOf;
-  std::set<Place> notBegun;          ///< replicas without a gradient sum so far
-  std::map<Place, Buffers> inputsOf; ///< of a forward, for its recomputes
+  std::set<Place> notBegun; ///< replicas whose gradient sum has no value yet
+  /// Inputs of a forward, for its recomputes.
+  std::map<Place, Buffers> inputsOf;
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> lossOf;
   std::map<std::pair<ValueKind, Place>, Message> messages;
 };

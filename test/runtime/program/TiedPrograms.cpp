@@ -14,8 +14,8 @@ namespace {
 
 using Buffers = std::vector<uint32_t>;
 
-/// Rewrites how one worker reduces the gradients of the first and the last
-/// stage.
+/// Changes how one worker reduces the gradients of the first and the last
+/// stage, so that their tied pieces are summed together.
 class TiedParameterAdder {
 public:
   TiedParameterAdder(ProgramT &program, uint32_t w)
@@ -26,7 +26,7 @@ public:
     if (ends.empty())
       return;
     startTied();
-    // Stage 0 is awaited first.
+    // The worker waits for the all-reduces of stage 0 first.
     for (uint32_t stage : {0u, lastStage()})
       for (const End &end : ends)
         if (end.label.stage() == stage)
@@ -34,14 +34,14 @@ public:
   }
 
 private:
-  /// A replica of the first or the last stage: the gradient, the sum, and which
-  /// of their pieces are tied.
+  /// A replica of the first or the last stage: its gradient and its sum, both
+  /// divided into a tied piece and the rest.
   struct End {
     Instruction label;
-    uint32_t start; ///< index of the all-reduce of the rest
+    uint32_t start; ///< index of the start of the rest's all-reduce
     uint32_t sum;
     Buffers ofGradient, ofSum;
-    size_t tied; ///< which of the two pieces
+    size_t tied; ///< index of the tied piece, 0 or 1
   };
 
   uint32_t lastStage() const {
@@ -71,7 +71,8 @@ private:
     return made;
   }
 
-  /// The two buffers that replace `whole`.
+  /// Two new buffers, which together cover the bytes of the buffer `whole`. The
+  /// first one has `cut` bytes.
   Buffers piecesOf(uint32_t whole, uint64_t cut) {
     Buffer place = stream.buffers[whole];
     auto next = static_cast<uint32_t>(stream.buffers.size());
@@ -112,8 +113,8 @@ private:
     });
   }
 
-  /// The pipeline whose gradient a buffer has, found by the instruction that
-  /// zeroes it.
+  /// The pipeline whose gradient is in the buffer `gradient`. It is the
+  /// pipeline of the zero_gradient that writes this buffer.
   uint16_t pipelineOf(uint32_t gradient) const {
     for (const Instruction &each : stream.instructions)
       if (each.opcode() == Opcode::ZeroGradient &&

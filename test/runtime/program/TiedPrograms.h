@@ -17,15 +17,19 @@
 
 namespace chimera::program {
 
-/// The first `bytes` of the first stage's weights are the last ones of the last
-/// stage's weights or, if `swapped`, the other way round. On each worker with
-/// such a stage:
+/// Ties the first `bytes` bytes of the first stage's weights to the last
+/// `bytes` bytes of the last stage's weights. If `swapped`, ties the last bytes
+/// of the first stage to the first bytes of the last stage. A worker may have
+/// replicas of these two stages. It runs, for their gradients:
 ///
-///   1. for each of these stages, a split of the gradient;
-///   2. for each, an all-reduce of the rest, at the place of the whole sum;
-///   3. one all-reduce of the tied pieces, into that of the first such stage;
-///   4. if there is a second such stage, a copy to it;
-///   5. for each, a join;
+///   1. for each such replica, a split of its gradient into the tied piece
+///      and the rest;
+///   2. for each, an all-reduce of the rest, in place of the all-reduce of the
+///      whole gradient;
+///   3. one all-reduce of all tied pieces; its result is a piece of the first
+///      replica's sum;
+///   4. copies of this result to the sums of its other replicas;
+///   5. for each replica, a join of the two pieces of its sum;
 ///   6. the updates.
 ///
 /// Requires at least two workers, and fewer bytes than a stage has.

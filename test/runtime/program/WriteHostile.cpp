@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Program files with a right header that no tool of chimera writes, for tests
-// of the tools that read them.
+// Writes program files with a correct header that no tool of chimera would
+// write. They are for tests of the tools that read program files.
 //
 //===----------------------------------------------------------------------===//
 

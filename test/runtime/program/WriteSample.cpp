@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Program files for tests of chimera-run that need no compiler.
+// Writes the program files for tests of chimera-run that do not need the
+// compiler.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PipeDream and PipeDream-2BW are accepted for a range of sizes. Then one
-// program is refused for each constraint.
+// Tests that PipeDream and PipeDream-2BW programs of several sizes are
+// accepted. Then each case breaks one constraint of a program, which must be
+// refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,13 +46,13 @@ TEST(VerifyAsynchronous, AcceptsPipeDreamAnd2BW) {
           }
 }
 
-// Four workers and five micro-batches: under PipeDream, worker 0 has four
-// versions of its weights and three forwards in flight.
+// The programs have four workers and five micro-batches. Under PipeDream,
+// worker 0 has four versions of its weights, and three forwards in flight.
 constexpr auto kPipeDream = Updates::EachMicroBatch;
 constexpr auto k2BW = Updates::EachStep;
 
-/// Inserts an instruction before `index`, into the section of the instruction
-/// there.
+/// Inserts an instruction before the instruction at `index`, into the section
+/// (prologue, body or epilogue) of that instruction.
 void put(ProgramT &program, uint32_t w, uint32_t index,
          Instruction instruction) {
   worker(program, w).body_begin += index < worker(program, w).body_begin;
@@ -87,8 +88,9 @@ Instruction &at(ProgramT &program, uint32_t w, uint32_t index) {
   return worker(program, w).instructions[index];
 }
 
-/// The number of the operand of the rename at `index` whose buffer is of
-/// `kind`.
+/// The number of an operand of the rename at `index` whose buffer has this
+/// kind: the first such operand if `skip` is 0, the second one if it is 1, and
+/// so on.
 uint32_t operandOfKind(ProgramT &program, uint32_t w, uint32_t index,
                        ValueKind kind, uint32_t skip = 0) {
   const Instruction &rename = at(program, w, index);
@@ -99,7 +101,8 @@ uint32_t operandOfKind(ProgramT &program, uint32_t w, uint32_t index,
   return 0;
 }
 
-/// Extends the rename at `index`: `to` also gets the values in `from`.
+/// Extends the rename at `index`: the buffers `to` also get the values in the
+/// buffers `from`.
 void extend(ProgramT &program, uint32_t w, uint32_t index,
             std::vector<uint32_t> from, std::vector<uint32_t> to) {
   WorkerT &stream = worker(program, w);
@@ -124,7 +127,8 @@ uint32_t addBuffer(ProgramT &program, uint32_t w, ValueKind kind,
   return static_cast<uint32_t>(stream.buffers.size() - 1);
 }
 
-/// A copy of the instruction at `index`, with operands of its own.
+/// A copy of the instruction at `index`, with the operands and results
+/// `buffers`.
 Instruction likeAt(ProgramT &program, uint32_t w, uint32_t index,
                    std::vector<uint32_t> buffers) {
   WorkerT &stream = worker(program, w);
@@ -148,7 +152,7 @@ void PrintTo(const AsynchronousCase &each, std::ostream *stream) {
 }
 
 const AsynchronousCase kAsynchronousCases[] = {
-    // Tables.
+    // Faults in the tables of the program.
     {"NoEpilogue", k2BW, Rule::Structure,
      "worker 3: expected a body and an epilogue in a program without a flush, "
      "got 81 and 0 instructions",
@@ -167,7 +171,7 @@ const AsynchronousCase kAsynchronousCases[] = {
        p.pipelines[1]->micro_batches.clear();
      }},
 
-    // Instructions.
+    // Faults in single instructions.
     {"LabelBehindTheNextStep", k2BW, Rule::Structure,
      "expected micro-batches inside [0, 10), got [10, 11)",
      [](ProgramT &p) {
@@ -265,12 +269,12 @@ const AsynchronousCase kAsynchronousCases[] = {
            addBuffer(p, 0, ValueKind::Stash, 512);
      }},
 
-    // Actions.
+    // Faults in the set of actions.
     {"EndsWithoutActions", k2BW, Rule::Structure,
      "expected a forward of pipeline 0 stage 1 micro-batch 3, got none",
      [](ProgramT &p) {
-       // The actions of prologue and epilogue become harmless. Those of the
-       // body remain.
+       // Replace the forwards and backwards of prologue and epilogue by
+       // zero_gradients. The actions of the body remain.
        for (uint32_t w = 0; w < p.workers.size(); ++w)
          for (uint32_t i = 0; i < worker(p, w).instructions.size(); ++i) {
            Opcode opcode = at(p, w, i).opcode();
@@ -282,7 +286,7 @@ const AsynchronousCase kAsynchronousCases[] = {
          }
      }},
 
-    // Messages.
+    // Faults in waits and messages.
     {"WaitInAnotherSection", k2BW, Rule::Waits,
      "expected a post or start before it in its section",
      [](ProgramT &p) {
@@ -296,7 +300,7 @@ const AsynchronousCase kAsynchronousCases[] = {
      "channel from worker 0 to worker 1: expected send 2 and receive 2 to "
      "agree, got no send and worker 1",
      [](ProgramT &p) {
-       // The last message of worker 0's prologue moves to its body.
+       // Move the last message of worker 0 from the prologue to the body.
        uint32_t post = indexOf(p, 0, Opcode::PostSend, 2);
        uint32_t wait = indexOf(p, 0, Opcode::Wait, 2);
        Instruction sent = at(p, 0, post), waited = at(p, 0, wait);
@@ -309,7 +313,7 @@ const AsynchronousCase kAsynchronousCases[] = {
        put(p, 0, begin + 1, waited);
      }},
 
-    // Buffers.
+    // Faults in the use of buffers.
     {"RenameOfSharedBytes", k2BW, Rule::Buffers,
      "worker 0: expected the bytes of a rename's buffer to be its own, got "
      "buffer 1 (weights, bytes 128 to 255) and buffer",
@@ -342,12 +346,13 @@ const AsynchronousCase kAsynchronousCases[] = {
               {ring[1], ring[2], ring[0]});
      }},
 
-    // Weights.
+    // Faults in the values and weights that instructions read.
     {"ActivationNotLoopCarried", k2BW, Rule::Values,
      "expected the activation of stage 2 micro-batch 0, got an unknown value "
      "(of another kind or step)",
      [](ProgramT &p) {
-       // The values in use and the received values exchange their buffers.
+       // The rename exchanges the buffers of the activation in use and the
+       // received one.
        uint32_t rename = inBody(p, 3, Opcode::Rename);
        uint32_t k = operandOfKind(p, 3, rename, ValueKind::Activation);
        uint32_t l = operandOfKind(p, 3, rename, ValueKind::Activation, 1);
@@ -436,7 +441,8 @@ const AsynchronousCase kAsynchronousCases[] = {
      "worker 0 state of pipeline 0 stage 0: expected the newest weights at the "
      "end, after 3 updates, got those of pipeline 0 stage 0 after 2",
      [](ProgramT &p) {
-       // A last rename exchanges the two versions.
+       // A rename at the end of the epilogue exchanges the two versions of the
+       // weights.
        uint32_t last = static_cast<uint32_t>(worker(p, 0).instructions.size());
        Instruction rename = find(p, 0, Opcode::Rename);
        rename.mutate_operands(0);
@@ -452,7 +458,7 @@ const AsynchronousCase kAsynchronousCases[] = {
        put(p, 0, copy, likeAt(p, 0, copy, {0, buffer}));
      }},
 
-    // Memory.
+    // A fault in the stated memory.
     {"PeakNotAsStated", k2BW, Rule::Memory, "bytes as stated, got",
      [](ProgramT &p) { worker(p, 1).peak_bytes -= 8; }},
 };

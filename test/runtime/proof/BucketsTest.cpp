@@ -30,7 +30,8 @@ TEST(Buckets, AreAccepted) {
       "all_reduce_start weight gradient stage 0 bucket 1 of 2 communicator 0");
 }
 
-/// No byte moves, so none is counted twice.
+/// The pieces of a buffer cover its bytes. So cutting a gradient into buckets
+/// does not raise the peak.
 TEST(Buckets, HoldAsManyBytesAsTheWhole) {
   ProgramT whole = sampleBothWays(), cut = sampleBothWaysInBuckets();
   for (uint32_t w = 0; w < whole.workers.size(); ++w)
@@ -55,8 +56,8 @@ TEST(Buckets, HaveSomethingLeftWhenCutElsewhere) {
   EXPECT_TRUE(verifyProgram(program).empty());
 }
 
-/// Sums may be cut and reduced several times. Then equal bytes in each bucket
-/// are not enough.
+/// A bucket must begin at the same byte of the gradient on all workers. Equal
+/// sizes of the buckets are not enough if a sum is cut several times.
 TEST(Buckets, BeginWhereThoseOfOthersDo) {
   ProgramT program = sampleBothWaysInBuckets();
   verify::Facts facts;

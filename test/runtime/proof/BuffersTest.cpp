@@ -11,7 +11,7 @@
 namespace chimera::program {
 namespace {
 
-/// The second backward of worker 0 uses the stash of the first.
+/// Makes the second backward of worker 0 use the stash of the first backward.
 void takeStashOfTheFirst(ProgramT &program) {
   operand(program, 0, find(program, 0, Opcode::Backward, 1), 0) =
       operand(program, 0, find(program, 0, Opcode::Backward, 0), 0);
@@ -22,8 +22,8 @@ const Refusal kBufferCases[] = {
      "expected the stash in buffer 7 to be used, as it was written by worker 0 "
      "instruction 10 (input_gradient",
      [](ProgramT &p) {
-       // The input gradient comes last, and its weight stash is the smaller of
-       // the two.
+       // Move the input gradient to the end. Its weight stash is smaller than
+       // the stash that it frees.
        p = samplePipeline({.workers = 1,
                            .microBatches = 1,
                            .splitBackward = true,
@@ -44,7 +44,8 @@ const Refusal kBufferCases[] = {
     {"ReadOfWhatIsReceived", Rule::Buffers,
      "reads a buffer that is still being received or summed",
      [](ProgramT &p) {
-       // The wait before the first forward of worker 1 moves after it.
+       // Move the wait before the first forward of worker 1 to after this
+       // forward.
        uint32_t wait = indexOf(p, 1, Opcode::Wait);
        uint32_t forward = indexOf(p, 1, Opcode::Forward);
        std::vector<Instruction> &stream = worker(p, 1).instructions;
@@ -108,7 +109,7 @@ const Refusal kBufferCases[] = {
            w.buffers[w.states[0].weights()].offset() + 64);
      }},
 
-    // Memory.
+    // Faults in the stated memory.
     {"PeakHigherThanStated", Rule::Memory, "bytes as stated, got",
      [](ProgramT &p) { worker(p, 2).peak_bytes -= 8; }},
     {"PeakLowerThanStated", Rule::Memory, "bytes as stated, got",
@@ -119,7 +120,7 @@ const Refusal kBufferCases[] = {
      [](ProgramT &p) {
        worker(p, 2).memory_cap = worker(p, 2).arena_bytes - 1;
      }},
-    // The values that are live at any one time would fit.
+    // The bytes that are live at the same time would fit into the cap.
     {"CapExceededWithStashes", Rule::Cap, " and stashes of ",
      [](ProgramT &p) { worker(p, 2).memory_cap = worker(p, 2).arena_bytes; }},
     {"CapExceededByAsMuchAsThereCanBe", Rule::Cap,
@@ -139,8 +140,8 @@ TEST_P(VerifyBuffers, IsRefused) {
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyBuffers,
                          testing::ValuesIn(kBufferCases), nameOfCase<Refusal>);
 
-/// The cap is compared with exactly the bytes in the message: the whole arena,
-/// and the stashes that are live at one time.
+/// The verifier compares the cap with the bytes that the message states: the
+/// whole arena, and the maximum of the stashes that are live at the same time.
 TEST(VerifyBuffers, AcceptsACapOfArenaAndStashes) {
   for (ProgramT program :
        {sampleBothWays(), sampleAsynchronous({}, Updates::EachMicroBatch)}) {

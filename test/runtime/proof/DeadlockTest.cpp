@@ -1,13 +1,14 @@
-//===- DeadlockTest.cpp - The deadlock verdict against the event graph ----===//
+//===- DeadlockTest.cpp - Compares found deadlocks with a graph -----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The verifier decides deadlock by running the streams. This test builds the
-// graph of Verify.h as it is defined there, and searches it for a cycle. The
-// programs have randomly moved and grouped posts, waits and starts.
+// The verifier finds deadlocks by simulating the instruction streams. This test
+// builds the event graph that Verify.h defines, and searches it for a cycle.
+// Both must agree. In the programs of the test, posts, waits and starts have
+// been moved and grouped at random.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +34,9 @@ bool isCommunication(const Instruction &instruction) {
          opcode == Opcode::Wait || opcode == Opcode::AllReduceStart;
 }
 
-/// Exchanges two neighbours if that keeps the matching: every wait stays after
-/// its post, and the order inside channels and communicators stays.
+/// Exchanges two random neighbouring instructions, unless this would change
+/// which posts match: every wait stays after its post, and the posts of each
+/// channel and communicator keep their order.
 void exchangeSome(ProgramT &program, std::mt19937 &random) {
   WorkerT &worker = *program.workers[random() % program.workers.size()];
   std::vector<Instruction> &stream = worker.instructions;
@@ -54,7 +56,8 @@ void exchangeSome(ProgramT &program, std::mt19937 &random) {
       each.mutate_target(2 * i - 1 - each.target());
 }
 
-/// Waits for some of a worker's sends directly after their posts.
+/// Moves the waits for some sends of a random worker to directly after their
+/// posts.
 void inlineSome(ProgramT &program, std::mt19937 &random) {
   WorkerT &worker = *program.workers[random() % program.workers.size()];
   std::vector<Instruction> &stream = worker.instructions;
@@ -72,7 +75,8 @@ void inlineSome(ProgramT &program, std::mt19937 &random) {
   }
 }
 
-/// Makes a group of consecutive posts, if there are any at a random position.
+/// Groups the consecutive posts at a random position of a random worker, if
+/// there are any.
 void groupSome(ProgramT &program, std::mt19937 &random) {
   WorkerT &worker = *program.workers[random() % program.workers.size()];
   std::vector<Instruction> &stream = worker.instructions;
@@ -106,7 +110,8 @@ constexpr MessageModel kModels[] = {
     MessageModel::StreamPerDirection, MessageModel::StreamPerPair,
     MessageModel::StreamPerDevice};
 
-/// The event graph, as defined in Verify.h.
+/// The event graph that Verify.h defines: events of the instructions, with an
+/// edge from each event to the events that must wait for it.
 class Graph {
 public:
   explicit Graph(const ProgramT &program) : program(program) {
@@ -120,12 +125,14 @@ public:
     return std::ranges::find(happened, false) != happened.end();
   }
 
-  /// The fewest steps between workers in a cycle of events that do not happen
-  /// although everything before them on their worker has happened; and the
-  /// smallest worker in all such cycles. An operation needs its partners when
-  /// it takes effect. Requires a cycle.
+  /// Of all cycles of events that never happen: the fewest steps from one
+  /// worker to another in a cycle, and the smallest worker in all cycles with
+  /// so few steps. Only events are considered before which everything on their
+  /// worker has happened. An operation needs its partners when it takes effect.
+  /// Requires a cycle.
   std::pair<uint32_t, uint32_t> shortestCycle() const {
-    // The reasons of an event, each with 1 if it is on another worker.
+    // For each event, the events for which it waits. Each has the cost 1 if it
+    // is on another worker, otherwise 0.
     std::vector<std::vector<std::pair<uint32_t, uint32_t>>> reasons(
         events.size());
     for (uint32_t from = 0; from < events.size(); ++from)
@@ -170,8 +177,8 @@ private:
     Kind kind;
     uint32_t worker;
   };
-  /// Of a post or start: the event for which partners wait, and the event that
-  /// waits for partners.
+  /// Two events of a post or start: the event for which its partners wait, and
+  /// the event that waits for its partners.
   struct Ends {
     uint32_t from, to;
   };
@@ -209,7 +216,8 @@ private:
     }
   }
 
-  /// The name of the stream of a post or start on its worker.
+  /// The name of the communication stream on which a worker runs a post or
+  /// start.
   std::string streamOf(const Instruction &instruction) const {
     std::string name;
     if (program.message_model == MessageModel::StreamPerDevice)
@@ -229,11 +237,13 @@ private:
     return name;
   }
 
-  /// Posts and starts of a stream take effect one after another.
+  /// The posts and starts on a communication stream take effect one after
+  /// another.
   void addOperations() {
     for (uint32_t w = 0; isStreamed() && w < program.workers.size(); ++w) {
       const auto &stream = program.workers[w]->instructions;
-      std::map<std::string, uint32_t> last; // the end of the operation
+      // By stream, the end of its last operation.
+      std::map<std::string, uint32_t> last;
       for (uint32_t i = 0; i < stream.size(); ++i) {
         uint32_t begin = i, end = i + 1;
         if (stream[i].opcode() == Opcode::Group) {
@@ -266,8 +276,8 @@ private:
   }
 
   void addPartners() {
-    // By channel and kind of post, or by communicator and the number of the
-    // start.
+    // Sends and receives by channel (sender and receiver). Starts by
+    // communicator and the number of the start on its worker.
     std::map<std::pair<uint32_t, uint32_t>, std::vector<Ends>> sends, receives;
     std::map<std::pair<uint32_t, size_t>, std::vector<Ends>> reduces;
     for (uint32_t w = 0; w < program.workers.size(); ++w) {
@@ -299,7 +309,7 @@ private:
     }
   }
 
-  /// Executes all events that can happen.
+  /// Marks all events that can happen.
   void run() {
     happened.assign(events.size(), false);
     std::vector<uint32_t> incoming(events.size()), ready;
@@ -319,7 +329,7 @@ private:
     }
   }
 
-  /// The first event of a worker's stream that does not happen.
+  /// The first event of a worker's instruction stream that does not happen.
   uint32_t frontier(uint32_t w) const {
     uint32_t event = base[w];
     while (happened[event])
@@ -330,12 +340,13 @@ private:
   const ProgramT &program;
   std::vector<Event> events;
   std::vector<std::vector<uint32_t>> edges;
-  std::vector<uint32_t> base;          ///< by worker
+  std::vector<uint32_t> base;          ///< the first event of each worker
   std::vector<std::vector<Ends>> ends; ///< by worker, then instruction
   std::vector<bool> happened;
 };
 
-/// The number of programs. More of them test more and take longer.
+/// The number of random programs. The environment variable
+/// CHIMERA_RANDOM_PROGRAMS changes it.
 uint32_t programCount() {
   const char *count = std::getenv("CHIMERA_RANDOM_PROGRAMS");
   return count ? static_cast<uint32_t>(std::strtoul(count, nullptr, 10))
@@ -369,15 +380,17 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
       std::vector<Violation> violations = verifyProgram(program);
       bool found = !violations.empty() &&
                    violations[0].rule == Violation::Rule::Deadlock;
-      // The program may misuse buffers now. Its messages still match.
+      // The moved instructions may misuse buffers now, but the messages must
+      // still match. So there is no violation of a rule before the deadlock
+      // rule.
       for (const Violation &violation : violations)
         ASSERT_GE(violation.rule, Violation::Rule::Deadlock)
             << violation.message;
       Graph graph(program);
       ASSERT_EQ(found, graph.hasCycle())
           << "program " << round << " under " << nameOf(model);
-      // Each model is stricter than the one before, so a deadlock under that
-      // one remains.
+      // Each message model is stricter than the previous one. So a program with
+      // a deadlock under the previous model also has one under this model.
       ASSERT_LE(before, found) << "program " << round;
       before = found;
       deadlocks[model] += found;
@@ -401,7 +414,8 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
   for (auto [length, count] : lengths)
     std::cout << " " << length << ": " << count;
   std::cout << std::endl;
-  // Both answers occur often enough for the test to mean something.
+  // Programs with and without deadlocks must both be frequent, or the test
+  // would show little.
   EXPECT_GT(deadlocks[MessageModel::Buffered], 0u);
   EXPECT_GT(deadlocks[MessageModel::Rendezvous],
             deadlocks[MessageModel::Buffered] + programs / 100);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Anyone may have written the programs that verifyProgram and the dump read.
-// Under the sanitizers, these tests show that no change of a field makes them
-// misbehave.
+// verifyProgram and dumpJson may get programs from untrusted files. With
+// sanitizers, these tests show that no change of a field makes the two
+// functions misbehave.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@
 namespace chimera::program {
 namespace {
 
-/// A value that is probably a boundary value.
+/// A random value, which is often a boundary value.
 uint32_t edge(std::mt19937 &random) {
   switch (random() % 4) {
   case 0:
@@ -39,7 +39,7 @@ template <typename T> T &any(std::vector<T> &list, std::mt19937 &random) {
   return list[random() % list.size()];
 }
 
-/// Overwrites one byte of a struct.
+/// Overwrites a random byte of a struct.
 template <typename T> void scratch(T &value, std::mt19937 &random) {
   auto byte = static_cast<unsigned char>(edge(random));
   std::memcpy(reinterpret_cast<unsigned char *>(&value) + random() % sizeof(T),
@@ -105,7 +105,8 @@ TEST(VerifyFuzz, DamagedFieldsNeverCrash) {
       EXPECT_FALSE(dumpJson(program).empty());
     }
   }
-  // Unused label fields and costs may change without harm, but nothing else.
+  // Only changes of unused label fields and of costs are harmless. So most
+  // changed programs must be refused.
   EXPECT_GT(refused, kRounds / 2);
 }
 

@@ -238,8 +238,9 @@ INSTANTIATE_TEST_SUITE_P(Constraints, VerifyInstructions,
                          testing::ValuesIn(kInstructionCases),
                          nameOfCase<Refusal>);
 
-/// Checks that every buffer of a stash, whichever instruction makes it, must
-/// have the bytes that its stage states for its purpose.
+/// Checks that every buffer of a stash must have the size that the stage states
+/// for a stash of this kind. This holds for each instruction that makes
+/// stashes.
 void expectStashes(const SampleOptions &options) {
   ProgramT program = samplePipeline(options);
   EXPECT_TRUE(verifyProgram(program).empty());

@@ -11,7 +11,7 @@ namespace chimera::program {
 namespace {
 
 const Refusal kMessageCases[] = {
-    // Waits.
+    // Faults in waits.
     {"PostWithoutWait", Rule::Waits, "no wait after it in its section",
      [](ProgramT &p) {
        find(p, 0, Opcode::Wait) =
@@ -32,7 +32,7 @@ const Refusal kMessageCases[] = {
        find(p, 0, Opcode::Wait).mutate_target(indexOf(p, 0, Opcode::Wait));
      }},
 
-    // Matching.
+    // Sends and receives, or starts of all-reduces, that do not match.
     {"LabelsOfDifferentKind", Rule::Matching,
      "channel from worker 0 to worker 1: expected send 0 and receive 0 to "
      "agree",
@@ -55,7 +55,8 @@ const Refusal kMessageCases[] = {
     {"MessageOfDifferentBytes", Rule::Matching, "with 144 bytes and worker",
      [](ProgramT &p) {
        sendGradientInstead(p);
-       // The gradient of stage 2, which worker 1 has too.
+       // Send the gradient of stage 2 instead, of which worker 1 also has a
+       // replica.
        operand(p, 1, find(p, 1, Opcode::PostSend), 0) =
            operand(p, 1, worker(p, 1).instructions[1], 0);
      }},
@@ -79,7 +80,7 @@ const Refusal kMessageCases[] = {
     {"StartMissingAtAMember", Rule::Matching,
      "communicator 0: expected 1 starts at worker 3 as at worker 0, got 0",
      [](ProgramT &p) {
-       // Both the start and its wait become harmless instructions.
+       // Replace the start and its wait by zero_gradients, which do no harm.
        Instruction zero = worker(p, 3).instructions[0];
        uint32_t start = indexOf(p, 3, Opcode::AllReduceStart);
        for (Instruction &each : worker(p, 3).instructions)
@@ -112,7 +113,8 @@ const Refusal kMessageCases[] = {
        list.pop_back();
        for (Instruction &each : worker(p, w).instructions)
          if (each.opcode() == Opcode::AllReduceStart && each.target() == 4) {
-           // One operand less. The result comes after the operands.
+           // Remove the last operand. The result follows the operands, so move
+           // it forward by one.
            uint32_t k = each.operands() - 1u;
            operand(p, w, each, k) = operand(p, w, each, k + 1);
            each.mutate_operands(static_cast<uint16_t>(k));

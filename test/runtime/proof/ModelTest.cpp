@@ -11,8 +11,9 @@
 namespace chimera::program {
 namespace {
 
-// Width 8, context 4 and vocabulary 16, with 8 bytes each: the embedding of
-// stage 0 has 20 rows of 64 bytes, and boundaries have 4 rows.
+// A model with width 8, context 4 and vocabulary 16. A number has 8 bytes, so a
+// row has 64 bytes. The embedding of stage 0 has 20 rows (16 tokens and 4
+// positions). The boundary between two stages has 4 rows.
 ProgramT sampleOfModel() {
   return samplePipeline({.workers = 4, .microBatches = 2, .ofModel = true});
 }
@@ -33,7 +34,7 @@ TEST(Model, MayHaveAnySizes) {
       }
 }
 
-/// Changes the bytes of every buffer of a kind.
+/// Changes the size of every buffer of this kind to `bytes`.
 void resize(ProgramT &program, ValueKind kind, uint64_t bytes) {
   for (auto &worker : program.workers)
     for (Buffer &buffer : worker->buffers)
@@ -115,14 +116,14 @@ TEST_P(VerifyModel, IsRefused) { expectRefused(sampleOfModel(), GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Constraints, VerifyModel,
                          testing::ValuesIn(kModelCases), nameOfCase<Refusal>);
 
-// The last stage sends nothing.
+// The last stage sends no activation, so its boundary may have any size.
 TEST(Model, SaysNothingOfTheLastBoundary) {
   ProgramT program = sampleOfModel();
   program.stages.back().mutate_boundary_bytes(1);
   EXPECT_TRUE(verifyProgram(program).empty());
 }
 
-// Without a model, the data may have any size.
+// Without a model, tokens and labels may have any size.
 TEST(Model, WithoutOneSizesAreFree) {
   ProgramT program = samplePipeline({.workers = 2, .tokenBytes = 8});
   EXPECT_TRUE(verifyProgram(program).empty());

@@ -24,7 +24,7 @@ bool contains(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A folder that is removed after the test.
+/// A test with a folder, which is removed after the test.
 class ProvenFile : public testing::Test {
 protected:
   void SetUp() override {
@@ -92,7 +92,8 @@ TEST_F(ProvenFile, IncompleteProgramIsNotWritten) {
 
 TEST(ProvenForRendezvous, NeedsNoProofUnlessItWasProvenForBufferedMessages) {
   ProgramT program = samplePipeline();
-  // A proof would find this fault.
+  // A proof would find this fault. So proveForRendezvous does not prove
+  // programs with these message models again.
   program.workers[1]->peak_bytes += 1;
   for (MessageModel model :
        {MessageModel::Rendezvous, MessageModel::StreamPerPair}) {

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Refused programs with forwards over two micro-batches and backwards over half
-// of one. All but the first backward of each forward have a recompute.
+// Each case breaks a program in which a forward covers two micro-batches and a
+// backward covers half of a micro-batch. All backwards except the first one
+// after each forward have a recompute.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,8 @@ namespace chimera::program {
 namespace {
 
 // Micro-batches 0 to 3 belong to pipeline 0. Worker 0 has stage 0 of pipeline 0
-// and stage 3 of pipeline 1; worker 3 has the opposite.
+// and stage 3 of pipeline 1. Worker 3 has stage 3 of pipeline 0 and stage 0 of
+// pipeline 1.
 ProgramT sample(bool splitBackward) {
   return samplePipeline({.workers = 4,
                          .microBatches = 8,
@@ -31,13 +33,14 @@ ProgramT sample(bool splitBackward) {
                          .recompute = SampleOptions::Recompute::AllButFirst});
 }
 
-/// The first forward of a last stage on worker 0. It covers micro-batches 4 and
-/// 5.
+/// The first forward of the last stage, on worker 0. It covers micro-batches 4
+/// and 5.
 Instruction &lastForward(ProgramT &program) {
   return find(program, 0, Opcode::Forward, 1);
 }
 
-/// The first action of this kind on worker `w` for a pipeline's micro-batch.
+/// The first action with this opcode for a micro-batch of a pipeline on worker
+/// `w`.
 Instruction &action(ProgramT &program, uint32_t w, Opcode opcode,
                     uint32_t pipeline, uint32_t microBatch) {
   for (Instruction &each : worker(program, w).instructions)
@@ -48,7 +51,8 @@ Instruction &action(ProgramT &program, uint32_t w, Opcode opcode,
   return worker(program, w).instructions.front();
 }
 
-/// The first post of a gradient on worker `w` after `skip` others.
+/// A send of an activation's gradient on worker `w`: the first one if `skip` is
+/// 0, the second one if it is 1, and so on.
 Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
   for (Instruction &each : worker(program, w).instructions)
     if (each.opcode() == Opcode::PostSend &&
@@ -58,7 +62,8 @@ Instruction &gradientPost(ProgramT &program, uint32_t w, uint32_t skip = 0) {
   return worker(program, w).instructions.front();
 }
 
-/// Replaces an instruction by one without effect: another zero_gradient.
+/// Replaces an instruction by a copy of the worker's first instruction, a
+/// zero_gradient, which has no effect.
 void erase(ProgramT &program, uint32_t w, Instruction &instruction) {
   instruction = worker(program, w).instructions.front();
 }
@@ -73,7 +78,7 @@ struct RangeCase : Refusal {
 };
 
 const RangeCase kRangeCases[] = {
-    // Tables.
+    // Faults in the tables of the program.
     {"TooFewInForwards", Rule::Structure,
      "pipeline 0: expected forwards that cover its 4 micro-batches, got 3",
      [](ProgramT &p) {
@@ -115,7 +120,7 @@ const RangeCase kRangeCases[] = {
                  s.stash_bytes(), s.weight_stash_bytes(), 63, s.copy_bytes());
      }},
 
-    // Labels.
+    // Faults in the labels of instructions: their micro-batches and parts.
     {"ForwardOfHalfItsRange", Rule::Structure,
      "expected the micro-batches of one forward of its pipeline, 2 from "
      "micro-batch 0, got 1 from 0",
@@ -158,7 +163,7 @@ const RangeCase kRangeCases[] = {
      "part 1 of 2 to worker 0) at sample.mlir:2:3 with 32 bytes",
      [](ProgramT &p) { gradientPost(p, 1).mutate_part(1); }},
 
-    // Sizes.
+    // Faults in the sizes of buffers.
     {"TokensThatPartsDoNotDivide", Rule::Structure,
      "expected bytes of tokens that its 2 micro-batches divide, and the 2 "
      "parts of one, got 34",
@@ -194,7 +199,7 @@ const RangeCase kRangeCases[] = {
        operand(p, 0, lastForward(p), 4) = operand(p, 0, lastForward(p), 3);
      }},
 
-    // Actions.
+    // Faults in the set of actions.
     {"ForwardMissing", Rule::Structure,
      "expected a forward of pipeline 0 stage 0 micro-batch 0, got none",
      [](ProgramT &p) { erase(p, 0, find(p, 0, Opcode::Forward)); }},
@@ -227,7 +232,7 @@ const RangeCase kRangeCases[] = {
      "stashes, one for each backward without a recompute, got 0",
      [](ProgramT &p) { find(p, 0, Opcode::Forward).mutate_results(1); }},
 
-    // Values.
+    // Faults in the values that instructions read.
     {"StashOfAnotherPart", Rule::Values,
      "expected the stash of stage 0 micro-batch 0 part 0, got the stash of "
      "stage 0 micro-batch 0 part 1",
@@ -307,7 +312,7 @@ const RangeCase kRangeCases[] = {
            operand(p, 0, find(p, 0, Opcode::Backward), 1);
      }},
 
-    // Weights.
+    // Faults in the weights that instructions read.
     {"RecomputeOfOtherWeights", Rule::Weights,
      "expected the weights of pipeline 0 stage 0, got those of pipeline 1 "
      "stage 3",

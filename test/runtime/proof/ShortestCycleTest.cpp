@@ -16,7 +16,8 @@
 namespace chimera::program::verify {
 namespace {
 
-/// A graph in which each node has a list of its own.
+/// A graph in which each node has its own list of successors. (In general,
+/// nodes may share a list.)
 Graph graphOf(std::vector<std::vector<uint32_t>> lists) {
   Graph graph;
   graph.listOf.resize(lists.size());
@@ -33,7 +34,8 @@ TEST(ShortestCycle, IsTheOnlyOne) {
 }
 
 TEST(ShortestCycle, IsTheShortestOfSeveral) {
-  // 0 → 1 → 2 → 0, and 3 ⇄ 4, which all nodes reach.
+  // There are two cycles: 0 → 1 → 2 → 0, and 3 ⇄ 4. All nodes lead to the
+  // second one.
   EXPECT_EQ(shortestCycle(graphOf({{1, 3}, {2, 3}, {0, 3}, {4}, {3}})),
             (Path{3, 4}));
 }
@@ -44,14 +46,15 @@ TEST(ShortestCycle, IsTheSmallestOfEquallyShort) {
 }
 
 TEST(ShortestCycle, LeadsThroughListsThatAreShared) {
-  // 0, 1 and 2 wait for 3 and 4. 3 waits for 1, and 4 for itself through 5.
+  // Nodes 0, 1 and 2 share the list {3, 4}. Node 3 leads to 1, node 4 to 5, and
+  // node 5 to 4.
   Graph graph;
   graph.lists = {{3, 4}, {1}, {5}, {4}};
   graph.listOf = {0, 0, 0, 1, 2, 3};
   EXPECT_EQ(shortestCycle(graph), (Path{1, 3}));
 }
 
-/// Tries all cycles through each node.
+/// Finds the shortest cycle by trying all cycles through each node.
 Path shortestByTrying(const Graph &graph) {
   auto nodes = static_cast<uint32_t>(graph.listOf.size());
   for (uint32_t length = 1; length <= nodes; ++length)
@@ -105,13 +108,13 @@ TEST(ShortestCycle, EndsSoonInLargeGraphs) {
   for (uint32_t node = 0; node < kNodes; ++node)
     ring[node] = {(node + 1) % kNodes};
   EXPECT_EQ(shortestCycle(graphOf(ring)).size(), kNodes);
-  // A second ring through the same nodes, with another step.
+  // Add edges from each node to the node 7 further in the ring.
   for (uint32_t node = 0; node < kNodes; ++node) {
     ring[node].push_back((node + 7) % kNodes);
     std::ranges::sort(ring[node]);
   }
   EXPECT_GE(shortestCycle(graphOf(ring)).size(), kNodes / 7);
-  // All nodes wait for all nodes.
+  // All nodes have edges to all nodes.
   Graph everybody;
   everybody.listOf.assign(kNodes, 0);
   everybody.lists.emplace_back(kNodes);

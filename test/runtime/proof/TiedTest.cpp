@@ -12,9 +12,9 @@
 namespace chimera::program {
 namespace {
 
-/// Worker 0 has stage 0 of pipeline 0, of 128 bytes, and stage 3 of pipeline 1,
-/// of 152. The first half of stage 0 is tied, so its two pieces have the same
-/// size.
+/// Worker 0 has stage 0 of pipeline 0 (128 bytes of weights) and stage 3 of
+/// pipeline 1 (152 bytes). The first half of stage 0 is tied, so its two pieces
+/// have equal sizes.
 ProgramT sampleHalfTied() {
   return sampleTied({.workers = 4, .microBatches = 4, .bidirectional = true},
                     64);
@@ -59,7 +59,8 @@ TEST(Tied, IsReducedApart) {
 }
 
 TEST(Tied, IsWhatTheModelSays) {
-  // A matrix with the sample's vocabulary and width.
+  // The tied matrix has the shape [16, 8] (vocabulary and width) and 8 bytes
+  // per element.
   ProgramT program = sampleTied(
       {.workers = 3, .microBatches = 2, .ofModel = true}, 16 * 8 * 8);
   program.model->tied = true;

@@ -99,7 +99,8 @@ TEST(Verify, ReportsAtMostTwentyViolations) {
   EXPECT_EQ(verifyProgram(program).size(), 20u);
 }
 
-// The list ends although more values of a worker overlap in the arena.
+// More than twenty values of a worker overlap in the arena, but the list ends
+// after twenty.
 TEST(Verify, ReportsAtMostTwentyOverlaps) {
   ProgramT program = samplePipeline();
   for (Buffer &buffer : program.workers[0]->buffers)
@@ -110,8 +111,9 @@ TEST(Verify, ReportsAtMostTwentyOverlaps) {
     EXPECT_EQ(violation.rule, Violation::Rule::Buffers) << violation.message;
 }
 
-// Programs of two workers that exchange tokens in both directions before they
-// train. Each test gives the exchange as a sequence of posts and waits.
+// The next tests use programs of two workers that exchange tokens in both
+// directions before they train. Each test gives the exchange as a sequence of
+// posts and waits.
 
 constexpr auto kSend = Opcode::PostSend;
 constexpr auto kReceive = Opcode::PostRecv;
@@ -119,11 +121,13 @@ constexpr auto kWait = Opcode::Wait;
 
 struct Step {
   Opcode opcode;
-  uint32_t target; ///< of a wait
+  uint32_t target; ///< of a wait: the index of its post
 };
 
-/// Each worker has one buffer to send (which `load` writes first) and one to
-/// receive. Worker 0 sends tokens of pipeline 0, worker 1 of pipeline 1.
+/// A program of two workers. They begin with a load and then the instructions
+/// `first` and `second`. Each worker has one buffer to send, which the load
+/// writes, and one to receive. Worker 0 sends tokens of pipeline 0, and worker
+/// 1 tokens of pipeline 1.
 ProgramT exchange(const std::vector<Step> &first,
                   const std::vector<Step> &second, MessageModel model) {
   SampleOptions options{.workers = 2, .microBatches = 2, .bidirectional = true};
@@ -263,14 +267,14 @@ TEST(VerifyDeadlock, OneCommunicatorForBothDirectionsNeedsOneOrder) {
 }
 
 TEST(VerifyDeadlock, OneStreamForADeviceNeedsOneOrderOfAll) {
-  // All-reduce s has members s and s+1 (mod 3). All-reduces start in this
-  // order.
+  // All-reduce s has the members s and s+1 (modulo 3). Each worker starts its
+  // all-reduces in ascending order.
   ProgramT program =
       samplePipeline({.workers = 3, .microBatches = 1, .idlePipelines = 1});
   program.message_model = MessageModel::StreamPerDevice;
   EXPECT_TRUE(rulesOf(program).empty()) << firstMessage(program);
-  // Worker 0 starts 2 before 0, worker 1 starts 0 before 1, and worker 2 starts
-  // 1 before 2.
+  // Now worker 0 starts all-reduce 2 before 0, worker 1 starts 0 before 1, and
+  // worker 2 starts 1 before 2.
   move(program, 0, indexOf(program, 0, Opcode::AllReduceStart, 1),
        indexOf(program, 0, Opcode::AllReduceStart));
   program.message_model = MessageModel::StreamPerPair;
@@ -287,9 +291,10 @@ TEST(VerifyDeadlock, OneStreamForADeviceNeedsOneOrderOfAll) {
 TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {
   ProgramT program =
       samplePipeline({.workers = 2, .microBatches = 2, .bidirectional = true});
-  // The end of both streams: start 0, start 1, start of losses, wait 0,
-  // updates. Now worker 1 waits for its first all-reduce before it starts its
-  // second; worker 0 does so in the opposite order.
+  // Both workers end with: start of all-reduce 0, start of all-reduce 1, start
+  // of the losses, waits and updates. Change this so that worker 1 waits for
+  // its first all-reduce before it starts its second one. Worker 0 does the
+  // same in the opposite order.
   for (uint32_t w = 0; w < 2; ++w) {
     std::vector<Instruction> &stream = program.workers[w]->instructions;
     std::vector<size_t> starts, waits;
@@ -309,8 +314,8 @@ TEST(VerifyDeadlock, AllReducesAwaitedInDifferentOrders) {
     stream[starts[0] + 1] = wait;
     stream[starts[0] + 2] = second;
     stream[starts[0] + 3] = loss;
-    // The wait for the second all-reduce is left. The wait for the losses has
-    // moved.
+    // Correct the targets of the other two waits: the starts of the second
+    // all-reduce and of the losses have moved.
     stream[waits[1]].mutate_target(static_cast<uint32_t>(starts[0] + 2));
     stream[waits[2]].mutate_target(static_cast<uint32_t>(starts[0] + 3));
   }

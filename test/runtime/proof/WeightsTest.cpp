@@ -37,7 +37,7 @@ const Refusal kWeightCases[] = {
      "backward "
      "between micro-batch 1 and 1 of stage 1",
      [](ProgramT &p) {
-       // Zero the sum once more between the two backwards of pipeline 0.
+       // Insert a second zero_gradient between the two backwards of pipeline 0.
        insert(p, 1, indexOf(p, 1, Opcode::Backward) + 1,
               worker(p, 1).instructions[0]);
      }},
@@ -46,7 +46,8 @@ const Refusal kWeightCases[] = {
      "backward "
      "between micro-batch 1 and 1 of stage 1",
      [](ProgramT &p) {
-       // Let the second backward of pipeline 0 start the sum again.
+       // Let the second backward of pipeline 0 overwrite the gradient sum
+       // instead of adding to it.
        Instruction &second = find(p, 1, Opcode::Backward, 2);
        ASSERT_EQ(second.pipeline(), 0);
        for (uint32_t k = 3; k < 3u + second.results(); ++k)
@@ -90,7 +91,8 @@ const Refusal kWeightCases[] = {
     {"GradientsReducedTwice", Rule::Weights,
      "expected the gradient sum of this worker alone, got one that is reduced",
      [](ProgramT &p) {
-       // Let each member reduce the sum once more, into its contribution.
+       // Let each member start the all-reduce once more, with the sum as its
+       // contribution and the contribution's buffer as the result.
        uint32_t c = find(p, 0, Opcode::AllReduceStart).target();
        for (uint32_t w = 0; w < p.workers.size(); ++w)
          for (uint32_t i = 0; i < worker(p, w).instructions.size(); ++i) {
@@ -117,8 +119,8 @@ const Refusal kWeightCases[] = {
      "expected the newest optimizer state of pipeline 0 stage 0, after 0 "
      "updates, got that of pipeline 1 stage 3 after 0",
      [](ProgramT &p) {
-       // Exchange two states at all their uses. Their stages have the same
-       // size.
+       // Exchange two optimizer states at all their uses, after giving both the
+       // same size.
        for (uint32_t w : {0u, 3u})
          for (State &state : worker(p, w).states)
            worker(p, w).buffers[state.optimizer_state()].mutate_bytes(256);

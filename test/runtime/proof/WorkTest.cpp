@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The proof takes time and memory that are linear in the size of a program, so
-// that a small file cannot keep a reader busy. These programs have two large
-// numbers, whose product would take minutes or tens of gigabytes.
+// The time and memory of a proof must be linear in the size of the program, so
+// that a small file cannot keep a reader busy. Each of these programs has two
+// large counts. If the cost were their product, the proof would take minutes or
+// tens of gigabytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +27,8 @@
 namespace chimera::program {
 namespace {
 
-/// The peak megabytes of a copy of this process that calls `function`, or -1 if
-/// it does not end normally.
+/// Forks this process and calls `function` in the child. Returns the child's
+/// peak memory in megabytes, or -1 if the child does not end normally.
 int64_t megabytesOf(const std::function<void()> &function) {
   pid_t child = fork();
   if (child == 0) {
@@ -42,7 +43,8 @@ int64_t megabytesOf(const std::function<void()> &function) {
 }
 
 TEST(VerifyWork, OfPipelinesTimesMicroBatches) {
-  // Their product would take 16 bytes per entry: 1600 MB.
+  // A table with an entry of 16 bytes for each pipeline and micro-batch would
+  // need 1600 MB.
   const ProgramT program = manyPipelines(10000, 10000);
   int64_t megabytes = megabytesOf([&] {
     if (!verifyProgram(program).empty())
@@ -91,14 +93,14 @@ std::string deadlockOf(const ProgramT &program) {
 TEST(VerifyWork, OfALongCycle) {
   std::string message = deadlockOf(longCycle(50000));
   EXPECT_NE(message.find("got a cycle of 50000:"), std::string::npos);
-  // Nobody would read the whole list.
+  // The message lists only the first 20 workers of the cycle.
   EXPECT_NE(message.find("and 49980 more"), std::string::npos) << message;
   EXPECT_LT(message.size(), 20000u);
 }
 
 TEST(VerifyWork, OfCyclesThatShareWorkers) {
-  // The shortest cycles have all even or all odd workers. If there are many
-  // workers, a longer cycle may be reported.
+  // The shortest cycles contain either all even or all odd workers. For many
+  // workers, the verifier may report a longer cycle.
   EXPECT_NE(deadlockOf(crossedCycles(10)).find("got a cycle of 5:"),
             std::string::npos);
   std::string message = deadlockOf(crossedCycles(20000));

@@ -21,7 +21,7 @@ using namespace chimera::runtime;
 namespace {
 constexpr std::chrono::seconds kTimeout(30);
 
-/// Values on a GPU.
+/// Values in the memory of a GPU.
 template <typename T> class OnGpu {
 public:
   OnGpu(Device &device, Queue &queue, const std::vector<T> &values)

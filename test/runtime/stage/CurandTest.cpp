@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// cuRAND's own generator, compiled for the host. It is used as in LibTorch's
-// memory-efficient attention: initialised once for a matrix of probabilities,
-// then skipped ahead to the first element of a thread, and drawn from four
-// numbers at a time.
+// Compares dropout with cuRAND's own generator, compiled for the host. The
+// tests use the generator as LibTorch's memory-efficient attention does:
+// initialise it once for a matrix of probabilities, skip ahead to the first
+// element of a thread, and draw four numbers at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ TEST(Curand, DropsWhatWeDrop) {
   constexpr uint64_t kCount = 8000;
   for (uint64_t first : {uint64_t(0), uint64_t(4), (uint64_t(1) << 34) + 8})
     for (double dropped : {0., 0.1, 0.25, 0.9})
-      // Lengths of rows. With some of them, not every row starts at a new
-      // counter.
+      // The lengths of rows. 50 and 201 are not multiples of 4, so some rows
+      // start in the middle of the four numbers of a counter.
       for (uint64_t row : {36, 50, 201}) {
         std::unique_ptr<bool[]> kept(new bool[kCount]);
         keepElements(dropped, kKey, first, kCount, kept.get());

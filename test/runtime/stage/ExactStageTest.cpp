@@ -214,8 +214,9 @@ TEST(ExactStage, BuffersMayEndInAnIncompleteWord) {
             std::vector<std::byte>(5));
 }
 
-/// Four stages with 13 tied bytes. They are at one end of the first stage's 24
-/// bytes and at one end of the last stage's 31 bytes.
+/// Four stages with 13 tied bytes. The tied bytes are at the beginning or the
+/// end of the first stage's 24 bytes, and at the beginning or the end of the
+/// last stage's 31 bytes.
 struct TiedEnds {
   explicit TiedEnds(bool firstAtEnd = false, bool lastAtEnd = true)
       : program(program::samplePipeline()) {
@@ -256,8 +257,8 @@ TEST(ExactStage, TiedParametersStartEqual) {
       ends.start();
       EXPECT_EQ(ends.copyOf(ends.first), ends.copyOf(ends.last));
       EXPECT_NE(ends.copyOf(ends.first), std::vector<std::byte>(13));
-      // The other bytes are the stage's own. A stage that is not at an end has
-      // no tied bytes.
+      // All other bytes differ between the two stages. A middle stage has no
+      // tied bytes.
       EXPECT_NE(ends.first[firstAtEnd ? 0 : 13], ends.last[lastAtEnd ? 0 : 13]);
       Words middle(2), untied(2), state(1);
       ends.stage(1)->initialize(out(middle), out(state));
@@ -271,8 +272,9 @@ TEST(ExactStage, TiedParametersStayEqualWithEqualSums) {
   for (bool firstAtEnd : {false, true})
     for (bool lastAtEnd : {false, true}) {
       TiedEnds ends(firstAtEnd, lastAtEnd);
-      // The tied bytes that both stages have after a step, with `sum` as the
-      // tied gradient and `rest` in all other bytes of gradients and state.
+      // Makes a step, with `sum` as the gradient of the tied bytes, and `rest`
+      // in all other bytes of the gradients and in the states. Returns the tied
+      // bytes after it, which must be equal in both stages.
       auto step = [&](std::byte sum, std::byte rest, uint64_t number = 4,
                       double scale = 0.5) {
         ends.start();
@@ -313,8 +315,9 @@ TEST(ExactStage, ALostTiedContributionIsSeen) {
   }
 }
 
-// Gradients of two micro-batches in one buffer are summed piece by piece. The
-// words of each piece start where the piece starts.
+// A gradient buffer has a tied piece and the rest. Gradients of several
+// micro-batches are added as 64-bit integers in each piece separately. The
+// first integer of a piece begins where the piece begins.
 TEST(ExactStage, TiedGradientsAddUpApartFromTheRest) {
   for (bool atEnd : {false, true}) {
     TiedEnds ends(atEnd);
@@ -326,7 +329,7 @@ TEST(ExactStage, TiedGradientsAddUpApartFromTheRest) {
       ends.stage(0)->backward({0, index}, std::move(stash), output, ends.first,
                               gradient, {});
     };
-    // There are enough micro-batches for every carry to occur.
+    // With so many micro-batches, every integer has carries.
     std::vector<std::byte> all(24), sum(24);
     for (uint64_t index = 0; index < 40; ++index) {
       std::vector<std::byte> one(24);

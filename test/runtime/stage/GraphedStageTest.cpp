@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Here a queue is a list of functions, and a graph is a copy of such a list on
-// the same memory. So a graph that is used for the wrong values gives wrong
-// numbers.
+// Tests GraphedStage, which captures actions as CUDA graphs, without CUDA. Here
+// a queue executes functions, and a graph is a list of functions that work on
+// the memory of the capture. So a graph that runs on the wrong values gives
+// wrong numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,8 @@ using namespace chimera::runtime;
 namespace {
 using Operations = std::vector<std::function<void()>>;
 
-/// Executes an operation immediately, or records it in a graph.
+/// Executes operations immediately. During a capture, records them in `graph`
+/// instead.
 struct Tape {
   Operations *graph = nullptr;
   void put(std::function<void()> operation) {
@@ -107,8 +109,8 @@ uint64_t at(ConstBytes bytes) {
   return *reinterpret_cast<const uint64_t *>(bytes.data());
 }
 
-/// A stage whose values are one number each. The operations on the tape refer
-/// to the memory of its stashes.
+/// A stage whose activations, weights and gradients are one number each. Its
+/// operations refer to the memory of its stashes.
 class TapeStage final : public Stage {
 public:
   TapeStage(Tape &tape, uint64_t &calls) : tape(tape), calls(calls) {}
@@ -176,7 +178,7 @@ Bytes bytesOf(uint64_t &value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-/// A stage with its memory. Several stashes may be alive at a time.
+/// A stage, its memory, and the stashes that are alive. There may be several.
 struct Replica {
   Replica(std::unique_ptr<Stage> made) : stage(std::move(made)) {
     stage->initialize(bytesOf(weights), {});
@@ -222,7 +224,8 @@ struct Pair {
       wrapWithGraphs(std::make_unique<TapeStage>(tape, calls), graphs)};
 };
 
-// Steps whose stashes end in any order. Each step starts new sums.
+// Runs steps with up to 4 stashes alive at a time, which are used in a random
+// order. The first backward of a step overwrites the gradient sum.
 TEST(GraphedStage, EqualsTheStage) {
   for (bool split : {false, true}) {
     Pair both;
@@ -250,7 +253,8 @@ TEST(GraphedStage, EqualsTheStage) {
                                       bytesOf(replica->weights), {});
       ASSERT_EQ(both.graphed.weights, both.plain.weights);
     }
-    // There is one graph of each action for each stash that can be alive.
+    // At most 4 stashes were alive at a time. For each of the 4, each action
+    // has one graph.
     EXPECT_EQ(both.graphs->sets, 4u);
     EXPECT_EQ(both.graphs->captures, 4u * (split ? 3 : 2));
   }
@@ -279,7 +283,8 @@ TEST(GraphedStage, CapturesInTwoStepsAndThenLaunchesAlone) {
   EXPECT_EQ(both.graphs->launches, 6u + 5 * 6);
 }
 
-// The first forward keeps no stash; a later forward makes only the stash.
+// The first forward computes only the output. A later forward, the recompute,
+// computes only the stash.
 TEST(GraphedStage, Recomputes) {
   Pair both;
   for (uint64_t step = 0; step < 5; ++step)
@@ -295,7 +300,8 @@ TEST(GraphedStage, Recomputes) {
   EXPECT_EQ(both.graphs->captures, 3u);
 }
 
-// A run that ends in the middle of a step drops its stashes.
+// A run that ends in the middle of a step destroys its stashes without a
+// backward.
 TEST(GraphedStage, StashesMayBeDropped) {
   Pair both;
   for (int i = 0; i < 4; ++i) {

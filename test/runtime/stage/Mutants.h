@@ -50,7 +50,7 @@ template <typename List> auto &oneOf(List &list, Random &random) {
   return list[below(random, std::size(list))];
 }
 
-/// A value somewhere in `root`, usually deep down.
+/// A random value in `root`, usually deeply nested.
 inline Json &pick(Json &root, Random &random) {
   Json *at = &root;
   while (at->is_structured() && !at->empty() && below(random, 40) != 0)
@@ -129,7 +129,7 @@ inline void change(std::string &bytes, Random &random) {
   }
 }
 
-/// A folder for the files of mutants. It is kept after a fault, for inspection.
+/// A folder for the files of mutants. After a fault, it is kept for inspection.
 class Folder {
 public:
   Folder() {
@@ -148,8 +148,8 @@ public:
   std::string write(const std::string &name, const std::string &bytes,
                     uint64_t size) const {
     const std::string file = (path / name).string();
-    // Overwrite the file, because a file system may write a truncated one to
-    // disk.
+    // Overwrite the file instead of truncating it first: a file system may
+    // write a truncated file to disk at once, which takes long.
     std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
     if (!stream)
       stream.open(file, std::ios::out | std::ios::binary);
@@ -201,7 +201,7 @@ private:
   std::vector<T> all;
 };
 
-/// The command-line options of such a program.
+/// The command-line options of a program that opens mutants.
 struct MutantOptions {
   uint64_t count = 1000, first = 0;
   unsigned seconds = 20;
@@ -214,10 +214,12 @@ struct MutantOptions {
   }
 };
 
-/// Opens each mutant by `open(number, random)` and passes the result to `use`.
-/// Both throw if they refuse the mutant. The process may allocate at most
-/// `bytes` more bytes of address space than it has. Prints how often each
-/// outcome occurred. The exit status is 0 if all outcomes occurred.
+/// Opens each mutant by `open(number, random)`, and passes the result to `use`.
+/// Both functions throw if they refuse the mutant. The process may allocate at
+/// most `bytes` more bytes of address space than it has. Prints how many
+/// mutants were refused when opened, how many were refused when used, and how
+/// many were used. Returns the exit status of the program: 0 if none of these
+/// numbers is 0, otherwise 1.
 template <typename Open, typename Use>
 int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
                Use use) {
@@ -228,7 +230,8 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
   const rlimit memory{bytes, bytes};
   setrlimit(RLIMIT_AS, &memory);
 #endif
-  // With a stack of its own, because a mutant may exhaust the other one.
+  // Give the signal handler its own stack, because a mutant may exhaust the
+  // normal stack.
   static char stack[1 << 16];
   const stack_t own{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
   sigaltstack(&own, nullptr);
@@ -266,8 +269,9 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
         fault("it is refused without a reason");
       ++*refusals;
     }
-    // Compare with the first mutant, because a process opens some files only
-    // once and keeps them open.
+    // Compare the next free file number with the one after the previous mutant.
+    // Do not compare with the start: the process opens some files at their
+    // first use and keeps them open.
     if (file >= 0 && nextFile() != file)
       fault("it left a file open");
     file = nextFile();

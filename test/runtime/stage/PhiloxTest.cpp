@@ -21,7 +21,7 @@ using namespace chimera::runtime;
 namespace {
 using Numbers = std::array<uint32_t, 4>;
 
-// Known answers that the authors published.
+// The test vectors that the authors of Philox published.
 TEST(Philox, IsThePublishedOne) {
   EXPECT_EQ(philox({0, 0, 0, 0}, 0),
             (Numbers{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -43,7 +43,7 @@ void inSevenths(int64_t count, int64_t, const RangeFunction &work) {
     work(count * k / 7, count * (k + 1) / 7);
 }
 
-// The sizes are multiples neither of the numbers of a counter nor of the
+// The count is a multiple neither of the 4 numbers of a counter nor of the
 // numbers that are computed together.
 TEST(Philox, KeepsByTheNumberOfAnElement) {
   const int64_t count = 120009;
@@ -64,7 +64,8 @@ TEST(Philox, KeepsByTheNumberOfAnElement) {
   }
 }
 
-// A part of a tensor has the same elements dropped as in the whole.
+// Dropout of a part of a tensor drops the same elements as dropout of the whole
+// tensor.
 TEST(Philox, KeepsTheSameInParts) {
   std::vector<bool> all = kept(0.5, 5, 1000);
   for (int64_t from : {1, 6, 259, 999}) {
@@ -74,8 +75,8 @@ TEST(Philox, KeepsTheSameInParts) {
   }
 }
 
-// Fused kernels compare cuRAND's curand_uniform with the probability as a
-// float.
+// Fused kernels keep an element if curand_uniform, of cuRAND, exceeds the
+// probability of dropping as a float. The same draws must be kept here.
 TEST(Philox, KeepsWhereCurandsUniformIsMore) {
   auto isKept = [](uint64_t number, double dropped) {
     volatile float product = static_cast<float>(static_cast<uint32_t>(number));

@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A model that has the same logits everywhere and records its inputs.
+/// A model that returns the same logits for all tokens, and records the tokens
+/// that it gets.
 class Constant : public Predictor {
 public:
   explicit Constant(std::vector<double> logits) : logits(std::move(logits)) {}
@@ -61,7 +62,8 @@ TEST(PredictorTest, drawsTokensByTheirProbabilities) {
   EXPECT_EQ(shares[2], 0);
   EXPECT_EQ(tokens, generated(model, 8000, {}));
   EXPECT_NE(tokens, generated(model, 8000, {.seed = 1}));
-  // At half the temperature, the probabilities are squared: 1, 4 and 25 of 30.
+  // At temperature 0.5, the probabilities are proportional to the squares of 1,
+  // 2 and 5: 1/30, 4/30 and 25/30.
   const auto cold = generated(model, 8000, {.temperature = 0.5});
   EXPECT_NEAR(static_cast<double>(std::ranges::count(cold, 3)) / 8000, 25 / 30.,
               0.015);

@@ -18,8 +18,9 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The seconds that `action` takes. On a busy machine a sleep may end late, so
-/// it tries again until one is at most 0.01 s late, and returns the minimum.
+/// The seconds that `action` takes. On a busy machine a sleep may end late. So
+/// this function repeats the action, up to 50 times, until one call is at most
+/// 0.01 s late. Returns the minimum.
 template <typename Action>
 double leastSeconds(const Action &action, double expected) {
   double least = std::numeric_limits<double>::infinity();
@@ -33,8 +34,8 @@ double leastSeconds(const Action &action, double expected) {
   return least;
 }
 
-// In samples a forward costs 1, a backward 2, and each half of a backward and a
-// recompute 1.
+// In samples a forward costs 1 unit, a backward 2 units, and an input gradient,
+// a weight gradient and a recompute 1 unit each. A unit takes 20 ms here.
 TEST(SyntheticStage, TakesItsCostsInTime) {
   auto stage = makeSyntheticStages(20e6)(program::samplePipeline(), 1);
   auto expectTime = [](auto action, double seconds) {
@@ -50,7 +51,9 @@ TEST(SyntheticStage, TakesItsCostsInTime) {
              0.02);
 }
 
-// Three units in two parts are one and two units. An update takes its own time.
+// A forward of three units is divided into two parts: one part takes one unit
+// and the other takes two. An update takes the time that the stage states for
+// it.
 TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
   program::ProgramT program = program::samplePipeline();
   program.stages[1] = program::Stage(1, 1, 3, 2, 1, 1, 5, 2, 0, 0, 0, 0, 0, 0);

@@ -16,7 +16,7 @@ using namespace chimera::runtime;
 namespace fs = std::filesystem;
 
 namespace {
-/// A folder with the files that a kernel shows to processes.
+/// A test with a folder that imitates the kernel's files in /proc and /sys.
 class CoresTest : public testing::Test {
 protected:
   ~CoresTest() override { fs::remove_all(root); }
@@ -55,8 +55,8 @@ TEST_F(CoresTest, HaveNoQuotaWhereNothingSaysSo) {
   EXPECT_FALSE(findQuota(root));
 }
 
-// A container has such a quota after `docker run --cpus=2`, if control groups
-// have namespaces.
+// A container that was started by `docker run --cpus=2.5` has the first quota
+// below, if control groups have namespaces.
 TEST_F(CoresTest, AreThoseOfAContainer) {
   mountVersionTwo("/", "/");
   write("sys/fs/cgroup/cpu.max", "250000 100000");
@@ -80,8 +80,8 @@ TEST_F(CoresTest, AreTheLeastQuotaOfAllEnclosingGroups) {
   EXPECT_EQ(findQuota(root), 2) << "another's";
 }
 
-// Without a namespace, a container sees the whole path of its group, but only
-// its own part of the hierarchy is mounted.
+// Without a namespace of control groups, a container sees the whole path of its
+// group. But only its own part of the hierarchy is mounted.
 TEST_F(CoresTest, AreThoseOfAMountedPart) {
   mountVersionTwo("/docker/abc/inner", "/docker/abc");
   write("sys/fs/cgroup/inner/cpu.max", "600000 100000");

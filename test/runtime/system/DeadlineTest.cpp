@@ -26,7 +26,7 @@ TEST(Deadline, PassesAfterTheTimeout) {
 TEST(Deadline, DoesNotCountTheTimeInWhichTheProcessIsStopped) {
   Deadline deadline(3s, kBegin);
   EXPECT_FALSE(deadline.passed(kBegin + 1s));
-  // The deadline was not checked for an hour, but only one second of that
+  // The deadline was not checked for an hour, but only one second of this hour
   // counts.
   EXPECT_FALSE(deadline.passed(kBegin + 1h));
   EXPECT_FALSE(deadline.passed(kBegin + 1h + 900ms));

@@ -15,7 +15,8 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Expects that bytes arrive from one end at the other.
+/// Accepts a connection at `listening`. Expects that bytes that are sent from
+/// `from` arrive there.
 void expectToCarry(const Socket &from, const Socket &listening) {
   ASSERT_TRUE(from);
   Socket to(accept4(listening.fd(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -31,7 +31,8 @@ protected:
   static std::unique_ptr<Accelerator> accelerator() {
     return makeCudaAccelerator({.stagesOnHost = true}, {});
   }
-  /// A sample that is proven for GPUs.
+  /// A sample that is proven for the message model StreamPerDevice, which GPUs
+  /// need.
   static program::ProgramT sample(const program::SampleOptions &options) {
     program::ProgramT program = program::samplePipeline(options);
     std::string error;
@@ -53,7 +54,7 @@ void expectContains(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
 }
 
-/// The results of a run.
+/// The results of a run, and how its ranks used their devices.
 struct Outcome {
   std::vector<std::byte> weights, gradients;
   std::vector<std::optional<Loss>> losses;
@@ -106,7 +107,8 @@ TEST_F(OnGpus, EveryStepIsThatOfTheHost) {
   }
 }
 
-// The host only puts work on queues, so its own times would mean nothing.
+// The trace must have the times at which the GPUs executed the actions. The
+// host only enqueues the actions, so its own times would mean nothing.
 TEST_F(OnGpus, ATraceHasTheTimesOfTheGpu) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
@@ -131,7 +133,7 @@ TEST_F(OnGpus, ATraceHasTheTimesOfTheGpu) {
     EXPECT_EQ(step.number, 3u);
     const program::WorkerT &worker = *program.workers[rank];
     ASSERT_EQ(step.spans.size(), worker.instructions.size());
-    // The times are by the host's clock, which the two ranks share.
+    // The times are on the host's clock, which both ranks share.
     int64_t last = begin;
     for (const Trace::Span &span : step.spans) {
       EXPECT_LE(last, span.begin);
@@ -148,7 +150,8 @@ TEST_F(OnGpus, ATraceHasTheTimesOfTheGpu) {
   }
 }
 
-// Work on the software GPU's streams sleeps. The host's calls do not.
+// The actions on the software GPU's streams sleep, but the calls of the host do
+// not. So the profile must have the times of the GPU.
 TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
@@ -173,7 +176,7 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   for (uint32_t stage = 0; stage < 2; ++stage) {
     const nlohmann::json &entry = profile["stages"][stage];
     const program::Stage &cost = program.stages[stage];
-    // Of the two later steps.
+    // The first step does not count, but the two later steps do.
     const uint64_t count = uint64_t{2} * program.micro_batches;
     for (auto [name, units] : {std::pair("forward", cost.forward()),
                                {"backward", cost.backward()}}) {
@@ -182,8 +185,8 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
     }
     actions += program.micro_batches * (cost.forward() + cost.backward());
   }
-  // A worker's own actions, and the values for which it waits, are parts of a
-  // step.
+  // A step includes the worker's own actions, and the waits for values of other
+  // workers.
   EXPECT_GE(profile["steps"]["later"]["min"], actions / 2 * kUnit);
   EXPECT_GE(profile["ranks"][1]["waits"]["receive_activation"]["max"],
             program.stages[0].forward() * kUnit / 2);
@@ -197,7 +200,7 @@ TEST_F(OnGpus, StepsTakeNoMemory) {
   run.steps = 6;
   run.gatherGradients = true;
   run.accelerator = gpus.get();
-  // Only the root has the losses. It reports a step when the step has ended.
+  // onStep is called only at the root rank, when a step has ended.
   run.onStep = [&](const StepEvent &event) {
     test::recordCalls(event.step < 4);
   };
@@ -212,7 +215,7 @@ TEST_F(OnGpus, StepsTakeNoMemory) {
   EXPECT_GT(launches, 50u);
 }
 
-/// Data whose `load` calls a function first.
+/// Synthetic data. `load` first calls a function of the test.
 class Data final : public DataSource {
 public:
   explicit Data(std::function<void(MicroBatch)> before)
@@ -269,7 +272,8 @@ TEST_F(OnGpus, TooLittleMemoryIsReported) {
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.accelerator = gpus.get();
-  // Stages on the host would use host memory.
+  // Use stages that compute on the GPU: stages on the host would use host
+  // memory.
   const std::unique_ptr<Accelerator> own = makeCudaAccelerator({}, {});
   run.accelerator = own.get();
   std::string report = failureOf(run);
@@ -277,8 +281,8 @@ TEST_F(OnGpus, TooLittleMemoryIsReported) {
                          "left: cudaMalloc: ");
 }
 
-/// Stages that work in device memory, after the earlier operations of their
-/// stream.
+/// An accelerator whose stages work in device memory. An action waits for the
+/// earlier operations of its stream.
 std::unique_ptr<Accelerator> workingOnDevice() {
   return makeCudaAccelerator({}, {.streamGuard = [](cudaStream_t stream) {
                                (void)cudaStreamSynchronize(stream);
@@ -290,7 +294,7 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   program::ProgramT program = sample({.workers = 1});
   const std::unique_ptr<Accelerator> gpus = workingOnDevice();
   SyntheticData data(program.seed);
-  // A library allocates memory when it is first used.
+  // Imitate a library that allocates device memory when it is first used.
   constexpr size_t kLibrary = 5000;
   void *ofLibrary = nullptr;
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -311,8 +315,8 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
     return report;
   };
   EXPECT_EQ(attempt(0), "no failure");
-  // The bytes are those of the arena, of the scratch memory of channels and
-  // interpreter, and of the library.
+  // `deviceBytes` includes the arena, the scratch memory of the channels and of
+  // the interpreter, and the memory of the library.
   const uint64_t scratch = NcclOptions().scratchBytes;
   EXPECT_GE(use.deviceBytes, use.arenaBytes + kLibrary + scratch);
   EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);
@@ -322,7 +326,7 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   expectContains(report, std::to_string(use.arenaBytes) + " of the arena");
 }
 
-// Nobody can tell which rank uses the memory.
+// If ranks share a GPU, it is not known which rank uses the memory.
 TEST_F(OnGpus, MemoryOfASharedGpuIsNotCounted) {
   program::ProgramT program = sample({.workers = 2});
   SyntheticData data(program.seed);
@@ -378,7 +382,7 @@ TEST_F(OnGpus, ThreadsShareGpusWhereThereAreFewer) {
     EXPECT_EQ(got.gradients, expected.gradients) << gpus;
     for (const RankUse &rank : got.ranks)
       EXPECT_EQ(rank.hostBlocks, 0u) << gpus;
-    // NCCL serves ranks only if each has a GPU of its own.
+    // NCCL is used only if each rank has its own GPU.
     EXPECT_EQ(callsOf("ncclCommInit"), gpus == 4 ? 4u : 0u) << gpus;
   }
 }
@@ -421,7 +425,8 @@ TEST_F(OnGpus, AHangingRankOnASharedGpuIsNamed) {
   test::setDevices(1, 1 << 20);
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
-  // Delay the data of the first stage: the second stage's rank waits for it.
+  // Delay the data of the first stage. The rank of the second stage waits for
+  // its activation.
   Data data([](MicroBatch microBatch) {
     if (microBatch.step == 1 && microBatch.index == 3)
       std::this_thread::sleep_for(1s);
@@ -433,8 +438,8 @@ TEST_F(OnGpus, AHangingRankOnASharedGpuIsNamed) {
   expectContains(failureOf(run), "failed: timed out after 0.3 s waiting for ");
 }
 
-/// A control that forwards to another. Messages from ranks at or above `others`
-/// seem to come from other processes.
+/// A Control that forwards to another Control. Messages from rank `others` and
+/// higher ranks seem to come from another host, and so from other processes.
 class OfOtherProcesses final : public Control {
 public:
   OfOtherProcesses(Control &inner, uint32_t others)
@@ -450,7 +455,7 @@ public:
                std::chrono::milliseconds timeout) override {
     inner.receive(from, bytes, timeout);
     if (from >= others)
-      // The name of the host is first.
+      // The message begins with the name of the host. Change the name.
       bytes.front() = std::byte('#');
   }
   void abort(const std::string &reason) override { inner.abort(reason); }
@@ -463,7 +468,8 @@ private:
   const uint32_t others;
 };
 
-// Two ranks of this process share a GPU, and a third one is elsewhere.
+// Two ranks of this process would share a GPU. The third rank is in another
+// process, so sharing is refused.
 TEST_F(OnGpus, ThreadsShareNoGpuWhereThereAreOtherProcesses) {
   test::setDevices(1, 1 << 20);
   const std::unique_ptr<Accelerator> gpus = accelerator();

@@ -16,7 +16,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// The error at rank 0 if each of `ranks` ranks calls `check`.
+/// Lets each of `ranks` ranks call `check`. Returns the error at rank 0.
 std::string
 faultOfRanks(uint32_t ranks,
              const std::function<void(Control &, uint32_t)> &check) {
@@ -28,8 +28,8 @@ faultOfRanks(uint32_t ranks,
       try {
         check(*controls[rank], rank);
       } catch (const WaitError &) {
-        // This error is expected: rank 0 stops receiving after the first rank
-        // that differs.
+        // Ignore this error: rank 0 aborts the run after the first rank that
+        // differs.
       } catch (const std::exception &error) {
         faults[rank] = error.what();
         controls[rank]->abort("done");
@@ -42,7 +42,7 @@ faultOfRanks(uint32_t ranks,
   return faults[0];
 }
 
-/// The error at rank 0 if rank r passes `agreedValues[r]`.
+/// The error of checkAgreement at rank 0, if rank r passes `agreedValues[r]`.
 std::string faultOf(const std::vector<std::vector<AgreedValue>> &agreedValues) {
   return faultOfRanks(static_cast<uint32_t>(agreedValues.size()),
                       [&](Control &control, uint32_t rank) {

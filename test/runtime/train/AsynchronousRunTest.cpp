@@ -21,8 +21,8 @@ using program::Updates;
 using test::sequential;
 
 namespace {
-/// Checks that losses, weights and last gradients of a run equal those of the
-/// sequential run.
+/// Checks that the losses, the weights and the last gradients of a pipelined
+/// run equal those of training on one device.
 void expectSequentialResult(const program::ProgramT &program, uint64_t steps) {
   SequentialResult expected = sequential(program, steps);
   SyntheticData data(program.seed);
@@ -79,7 +79,8 @@ TEST(AsynchronousRun, EqualsTheSequentialRunWithItsStaleWeights) {
         }
 }
 
-// Shows that the comparison above can fail.
+// Shows that the comparison of results can fail: the three update rules give
+// different weights.
 TEST(AsynchronousRun, EachRuleOfUpdatesTrainsItsOwnWay) {
   program::ProgramT program = program::sampleAsynchronous(
       {.workers = 3, .microBatches = 4}, Updates::EachMicroBatch);
@@ -91,7 +92,9 @@ TEST(AsynchronousRun, EachRuleOfUpdatesTrainsItsOwnWay) {
   EXPECT_NE(each.weights, once.weights);
   EXPECT_NE(each.weights, flush.weights);
   EXPECT_NE(once.weights, flush.weights);
-  // The first two steps of 2BW read only the first version.
+  // The first two steps of PipeDream-2BW read only the initial weights. So the
+  // loss of the first step is the same as with a flush, and the loss of the
+  // second step is not.
   EXPECT_EQ(once.losses[0].sum, flush.losses[0].sum);
   EXPECT_NE(once.losses[1].sum, flush.losses[1].sum);
 }
@@ -110,7 +113,9 @@ TEST(AsynchronousRun, ZeroStepsLeaveTheInitialWeights) {
   runInProcess(run);
 }
 
-// In each section, a failure names what a rank waits for.
+// In the last step, which is in the epilogue, loading labels fails. The report
+// must name the instruction that failed, and the rank for which another rank
+// waits.
 TEST(AsynchronousRun, AFailureInTheEpilogueIsReported) {
   program::ProgramT program = program::sampleAsynchronous(
       {.workers = 3, .microBatches = 4}, Updates::EachStep);

@@ -24,8 +24,8 @@ std::vector<uint32_t> ranksBelow(uint32_t count) {
   return ranks;
 }
 
-/// A program whose workers each have one more buffer of `bytes` bytes, far from
-/// the others.
+/// A program in which each worker has one more buffer, of `bytes` bytes, at an
+/// offset far from the other buffers.
 program::ProgramT programOf(uint32_t workers, uint32_t copies, uint64_t bytes) {
   program::ProgramT program = program::samplePipeline(
       {.workers = workers, .microBatches = 1, .dataParallel = copies});
@@ -66,8 +66,8 @@ TEST(Capacity, OfTheWholeModelIsChecked) {
             "expected weights, gradients and optimizer state that fit into the "
             "300.0 GiB of memory and swap space of this host, got 400.0 GiB "
             "for the whole model: leave out --sequential");
-  // There are so many copies that the losses need much memory: each micro-batch
-  // of a step has one.
+  // With so many data-parallel copies, a step has so many micro-batches that
+  // their losses need much memory.
   program.data_parallel = 1 << 20;
   EXPECT_NE(faultOfSequentialCapacity(program, 1, 400 * kGiB), "");
   EXPECT_EQ(faultOfSequentialCapacity(program, 1, 401 * kGiB), "");
@@ -77,7 +77,8 @@ TEST(Capacity, OfTheWholeModelIsChecked) {
   EXPECT_NE(faultOfSequentialCapacity(program, 2, 500 * kGiB), "");
 }
 
-/// A folder that imitates the system's files.
+/// A folder that imitates files of the system: control groups, and files of
+/// /proc.
 struct System {
   ~System() { std::filesystem::remove_all(root); }
   void write(const std::string &path, const std::string &text) const {

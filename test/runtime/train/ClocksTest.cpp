@@ -17,7 +17,8 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// The offsets that rank 1 finds. Each rank has one of `clocks`.
+/// The offsets between clocks that rank 1 (the root) finds. Rank r has
+/// `clocks[r]`.
 std::vector<ClockOffset> offsetsOf(const std::vector<Clock> &clocks) {
   const auto ranks = static_cast<uint32_t>(clocks.size());
   std::vector<std::unique_ptr<Control>> controls = makeInProcessControls(ranks);
@@ -37,7 +38,8 @@ std::vector<ClockOffset> offsetsOf(const std::vector<Clock> &clocks) {
   return offsets;
 }
 
-/// A clock that is `nanoseconds` ahead of this host's.
+/// A clock that is `nanoseconds` ahead of this host's clock. `number` is its
+/// identity.
 Clock ahead(uint64_t number, int64_t nanoseconds) {
   return {number, [nanoseconds] { return steadyNanoseconds() + nanoseconds; }};
 }

@@ -20,7 +20,8 @@ using test::sequential;
 
 namespace {
 
-/// Data in which micro-batches have weight 0 if they are `empty`, otherwise 2.
+/// Synthetic data. A micro-batch has the weight 0 if `empty` returns true for
+/// it, otherwise 2.
 class WeighedData final : public DataSource {
 public:
   explicit WeighedData(std::function<bool(MicroBatch)> empty)
@@ -93,8 +94,8 @@ TEST(EmptyStep, HasLoss0AndUpdatesNothing) {
                                               .dataParallel = copies}));
 }
 
-// Without a flush, steps overlap. Old weights that are still read are in other
-// memory than the new ones.
+// Without a flush, steps overlap, and an update writes the new weights to other
+// memory than the old weights. An empty step must still keep the values.
 TEST(EmptyStep, UpdatesNothingWithoutAFlushEither) {
   for (program::Updates updates :
        {program::Updates::EachMicroBatch, program::Updates::EachStep})

@@ -13,7 +13,8 @@
 
 namespace chimera::runtime::test {
 
-/// Trains a program's exact stages for `steps` steps on one device.
+/// Trains a program for `steps` steps on one device, with exact stages
+/// (ExactStage.h).
 inline SequentialResult sequential(const program::ProgramT &program,
                                    uint64_t steps, DataSource &data) {
   std::vector<std::unique_ptr<Stage>> stages;
@@ -21,7 +22,7 @@ inline SequentialResult sequential(const program::ProgramT &program,
     stages.push_back(makeExactStage(program, s));
   return trainSequentially(program, stages, data, steps);
 }
-/// The same, with the synthetic data of the program's seed.
+/// Trains with the synthetic data of the program's seed.
 inline SequentialResult sequential(const program::ProgramT &program,
                                    uint64_t steps) {
   SyntheticData data(program.seed);

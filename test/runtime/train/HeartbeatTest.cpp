@@ -29,7 +29,8 @@ void compute(std::chrono::milliseconds time) {
     ;
 }
 
-/// The error of a rank that waits for rank 0, or "".
+/// The error of a rank that waits for heartbeats of rank 0 until the last one,
+/// or "".
 std::string awaitRoot(Control &control,
                       std::chrono::milliseconds timeout = kTimeout) {
   try {
@@ -54,7 +55,7 @@ TEST(Heartbeats, KeepTheOthersWaitingForLongerThanTheTimeout) {
       heartbeat.during([&] { compute(3 * timeout); }, expectNoHang);
       heartbeat.sendLast();
     } catch (const WaitError &error) {
-      wrong = error.what(); // a rank had given up
+      wrong = error.what(); // another rank has given up
     }
     for (std::thread &thread : threads)
       thread.join();
@@ -67,7 +68,8 @@ TEST(Heartbeats, AreMissedWhereTheRootIsStopped) {
   std::string told;
   auto begin = std::chrono::steady_clock::now();
   std::thread other([&] { told = awaitRoot(*controls[1]); });
-  // Some heartbeats, then none, as if the process got a SIGSTOP.
+  // Send some heartbeats and then none, as if the process had been stopped by
+  // SIGSTOP.
   Heartbeat heartbeat(*controls[0], kTimeout);
   while (std::chrono::steady_clock::now() - begin < kTimeout) {
     heartbeat.sendIfDue();
@@ -83,7 +85,8 @@ TEST(Heartbeats, TheFirstHasALongerTimeoutThanTheRoot) {
     auto controls = makeInProcessControls(3);
     std::string told, ofRoot;
     std::thread other([&] { told = awaitRoot(*controls[1], timeout); });
-    // Let the root wait for a message of rank 2, which sends nothing.
+    // Let the root wait for a message of rank 2, which sends nothing. Meanwhile
+    // it must send heartbeats.
     std::byte value{};
     try {
       receiveAll(*controls[0], 2, {&value, 1}, timeout);
@@ -129,7 +132,7 @@ TEST(Heartbeats, ReportHangingWorkOnce) {
   auto controls = makeInProcessControls(1);
   Heartbeat heartbeat(*controls[0], 100ms);
   std::vector<std::string> told;
-  // The work sleeps, as if it wrote to a pipe that nobody reads.
+  // The work sleeps, as if it wrote to a pipe that no process reads.
   heartbeat.during([] { std::this_thread::sleep_for(400ms); },
                    [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
@@ -142,7 +145,8 @@ TEST(Heartbeats, ASlowDeviceIsNoHang) {
   Heartbeat heartbeat(*controls[0], 100ms);
   heartbeat.during(
       [] {
-        // Wait in vfork, which the kernel counts like a wait for a disk.
+        // Wait in vfork. For the kernel, this is an uninterruptible wait like a
+        // wait for a disk.
         if (pid_t child = vfork(); child == 0) {
           usleep(400000);
           _exit(0);

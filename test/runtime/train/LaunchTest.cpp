@@ -29,7 +29,8 @@ protected:
 
 TEST_F(Launch, ASingleProcessIsNotAJob) { EXPECT_FALSE(findJob()); }
 
-// One rank reports what all ranks have in common, also on a busy machine.
+// If all ranks have the same error, only one rank should report it. The others
+// wait for the back-off time first. It must be long enough on a busy machine.
 TEST_F(Launch, PatienceIsFourTimesTheStartTimeWithinBounds) {
   using namespace std::chrono_literals;
   EXPECT_EQ(backOffTime(0ms), 2s);
@@ -55,8 +56,8 @@ TEST_F(Launch, FindsTorchrun) {
   EXPECT_EQ(job->ranksOnHost, 4u);
 }
 
-// A rank that took itself for a whole run would overwrite the files of other
-// ranks.
+// If a process ignored invalid variables, it would run alone and overwrite the
+// files of the other ranks.
 TEST_F(Launch, ARankMustBeBelowTheNumberOfRanks) {
   struct {
     const char *rank, *ranks;
@@ -82,7 +83,7 @@ TEST_F(Launch, ARankMustBeBelowTheNumberOfRanks) {
     }
     backOff(); // throws nothing
   }
-  // The variables of a launcher count before RANK, because RANK may mean
+  // The variables of Open MPI take precedence over RANK, because RANK may mean
   // something else under another launcher.
   setenv("OMPI_COMM_WORLD_RANK", "1", 1);
   setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
@@ -105,7 +106,8 @@ TEST_F(Launch, FindsWhereRanksMeet) {
   EXPECT_FALSE(master->isServed);
   setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   EXPECT_TRUE(findJob()->master->isServed);
-  // torchrun keeps its store from one attempt to the next.
+  // torchrun keeps its store when it restarts the ranks. So each attempt needs
+  // another name in the store.
   std::string first = findJob()->master->run;
   setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
   EXPECT_NE(findJob()->master->run, first);
@@ -115,7 +117,9 @@ TEST_F(Launch, FindsWhereRanksMeet) {
   }
 }
 
-// srun starts one torchrun on each host.
+// Here srun starts a torchrun on each host, and each torchrun starts the ranks.
+// The variables of torchrun must count, not the variables of the other
+// launchers.
 TEST_F(Launch, ATorchrunInsideAnotherLauncherMakesTheRanks) {
   setenv("SLURM_PROCID", "1", 1);
   setenv("SLURM_STEP_NUM_TASKS", "3", 1);
@@ -138,7 +142,8 @@ TEST_F(Launch, FindsASlurmStepButNotABatchScript) {
   EXPECT_EQ(findJob()->ranksOnHost, 2u);
 }
 
-/// The threads of a rank if `ranks` ranks share a host, as text: "7+1".
+/// The threads of each of `ranks` ranks that share a host, as text: "7+1" for 7
+/// computing threads and a progress thread.
 std::string threadsOf(const Cores &cores, uint32_t ranks, uint32_t asked,
                       ProgressMode mode) {
   RankThreads threads = shareCores(cores, ranks, asked, mode);

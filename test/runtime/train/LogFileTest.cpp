@@ -41,7 +41,7 @@ protected:
   static void write(const fs::path &path, const std::string &text) {
     std::ofstream(path) << text;
   }
-  /// The error that `action` throws, or an empty string.
+  /// The text of the exception that `action` throws, or an empty string.
   template <typename Action> static std::string errorOf(Action action) {
     try {
       action();
@@ -76,10 +76,10 @@ TEST_F(LogFileTest, keepsTheLogsOfAllRuns) {
   for (int run = 1; run <= 12; ++run) {
     LogFile log(path);
     log.append(std::to_string(run));
-    if (run % 3 != 0) // the others are killed
+    if (run % 3 != 0) // every third run is killed
       log.complete();
   }
-  // The expected logs, in the order in which they took their names.
+  // The expected contents of the numbered logs, sorted by run.
   const char *const expected[] = {"1", "2", "3", "4", "5",
                                   "6", "7", "8", "9", "10"};
   std::vector<std::string> kept;
@@ -103,7 +103,7 @@ TEST_F(LogFileTest, keepsNumberedFiles) {
 }
 
 TEST_F(LogFileTest, namesNoEmptyLog) {
-  { LogFile log(path); } // of a run that died before its first step
+  { LogFile log(path); } // the log of a run that died before its first step
   LogFile log(path);
   EXPECT_FALSE(fs::exists(folder / "log.1"));
 }
@@ -128,8 +128,9 @@ TEST_F(LogFileTest, isWrittenByOneRunAtATime) {
   EXPECT_EQ(read(path), "one\n");
 }
 
-// Some runs end while others start. Each one either gets a log of its own or is
-// refused, and complete logs stay complete.
+// Processes start and end runs at the same time, with the same log file. Each
+// run must either get its own log or be refused. Complete logs must stay
+// complete.
 TEST_F(LogFileTest, isCompleteIfRunsOverlap) {
   constexpr int kProcesses = 4, kRuns = 25;
   for (int child = 0; child < kProcesses; ++child) {
@@ -166,7 +167,7 @@ TEST_F(LogFileTest, isCompleteIfRunsOverlap) {
     }
   }
   EXPECT_FALSE(fs::exists(part));
-  // No log is lost, either.
+  // No log may be lost: each numbered log has one run's lines.
   for (int number = 1; number < kProcesses * kRuns; ++number)
     EXPECT_EQ(read(folder / ("log." + std::to_string(number))).size(), 4u);
 }
@@ -174,7 +175,7 @@ TEST_F(LogFileTest, isCompleteIfRunsOverlap) {
 TEST_F(LogFileTest, keepsLinks) {
   fs::create_directory(folder / "below");
   fs::create_symlink("below/target", path);
-  for (int run = 0; run < 2; ++run) { // before the target exists, and after
+  for (int run = 0; run < 2; ++run) { // first without the target, then with it
     LogFile log(path);
     log.append(std::to_string(run));
     EXPECT_TRUE(fs::exists(folder / "below" / "target.part"));

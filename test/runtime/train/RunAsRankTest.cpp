@@ -21,7 +21,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Rank `rank` of two, over TCP.
+/// The options of a process that is rank `rank` of two ranks, over TCP.
 JobOptions rankOfTwo(uint32_t rank, uint16_t port) {
   JobOptions use;
   use.job = Job{"torchrun", rank, 2, 2,
@@ -75,8 +75,9 @@ TEST(TransportOf, FitsTheLauncher) {
 }
 
 /// Trains three steps as one of two ranks. Each step takes `pause` longer. The
-/// root ends the process with status 3 if its weights equal those of ranks that
-/// are threads and if it got all reports.
+/// process of the root ends with status 3 if its weights equal the weights of a
+/// run in threads, and if onReady and onStep were called as expected. Otherwise
+/// it ends with status 1.
 void trainAsRank(uint32_t rank, uint16_t port,
                  std::chrono::milliseconds pause = 0ms) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
@@ -103,7 +104,7 @@ void trainAsRank(uint32_t rank, uint16_t port,
   _exit(ready == 2 && steps == 3 && weights == ofProcesses ? 3 : 1);
 }
 
-/// The status with which `child` ends, or -1 if it does not exit.
+/// The exit status of `child`, or -1 if it ends in another way.
 int statusOf(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
@@ -126,7 +127,7 @@ TEST(RunAsRankDeathTest, TrainsWithTheOtherRanks) {
       testing::ExitedWithCode(3), "");
 }
 
-/// Rank 0 of two waits for the other rank, which never starts.
+/// Becomes rank 0 of two, and waits for rank 1, which never starts.
 void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
   setEndProcess([](int status) { _exit(status); });
   program::ProgramT program = program::samplePipeline({.workers = 2});
@@ -150,8 +151,8 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
               ": these ranks did not connect to .*: 1");
 }
 
-/// One of two ranks, whose root does not get ready. Prints the messages that it
-/// gets.
+/// Becomes one of two ranks. The root throws an exception before it is ready.
+/// Prints the messages that the rank gets.
 [[noreturn]] void doNotGetReady(uint32_t rank, uint16_t port) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
@@ -185,12 +186,12 @@ TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
               "rank 0: aborted: rank 1 failed: " + reason);
 }
 
-/// Rank 2 of four, while the other ranks believe that there are two.
+/// Becomes rank 2 of four, while the other ranks were started as two ranks.
 void meetTwo(uint16_t port) {
   setEndProcess([](int status) { _exit(status); });
   for (uint32_t rank : {0, 1})
     if (fork() == 0)
-      trainAsRank(rank, port, 1s); // long enough to be there
+      trainAsRank(rank, port, 1s); // so that they still run
   program::ProgramT program = program::samplePipeline({.workers = 4});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};

@@ -36,14 +36,15 @@ std::span<const float> floats(ConstBytes bytes) {
           bytes.size() / sizeof(float)};
 }
 
-/// Values that are not finite, from a step on.
+/// Describes values that are not finite from step `step` on.
 struct Fault {
   uint64_t step = UINT64_MAX;
   std::optional<double> loss;     ///< the loss of every micro-batch
   std::set<uint32_t> stages = {}; ///< stages whose gradients are NaN
 };
 
-/// A stage that adds 1 to each of its weights in each update.
+/// A stage that adds 1 to each of its weights in each update. `fault` makes its
+/// losses or gradients not finite.
 class Counting final : public Stage {
 public:
   Counting(const program::ProgramT &program, uint32_t stage, const Fault &fault)
@@ -73,7 +74,7 @@ public:
     std::ranges::fill(inputGradient, std::byte());
     for (float &each : floats(weightGradient))
       each = (mode == WgradMode::Overwrite ? 0 : each) + 1;
-    // Only one element of the gradient of one micro-batch is wrong.
+    // Make only one element of the gradient of one micro-batch not finite.
     if (isBad && microBatch.step >= fault.step && microBatch.index == 1)
       floats(weightGradient).back() = kNaN;
   }
@@ -131,7 +132,7 @@ RunResult resultWithFault(const program::ProgramT &program, const Fault &fault,
   return found;
 }
 
-/// The number of updates in each stage's weights.
+/// The number of updates that each stage's weights contain.
 std::vector<uint64_t> updatesIn(const program::ProgramT &program,
                                 const RunResult &result) {
   std::vector<uint64_t> updates;
@@ -163,7 +164,7 @@ TEST_P(RunEnd, ALossThatIsNotFiniteStopsTheRun) {
     ASSERT_TRUE(result.divergence->loss);
     EXPECT_FALSE(std::isfinite(*result.divergence->loss));
     EXPECT_TRUE(result.divergence->stages.empty());
-    // All ranks have stopped after the same step, soon after the fault; no rank
+    // All ranks have stopped after the same step, soon after the fault. No rank
     // was aborted.
     EXPECT_GE(result.steps, 6u);
     EXPECT_LE(result.steps, 8u);
@@ -216,7 +217,8 @@ TEST_P(RunEnd, AFiniteRunIsWhole) {
   EXPECT_EQ(updatesIn(program, result), result.weightsAfter);
 }
 
-// Without a flush a step starts before the last step's updates.
+// Without a flush, a step starts before the updates of the previous step. The
+// weights must nevertheless stay finite.
 TEST_P(RunEnd, WithoutAFlushWeightsStayFinite) {
   const program::ProgramT program =
       program::sampleAsynchronous({}, program::Updates::EachStep);

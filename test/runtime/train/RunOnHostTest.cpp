@@ -22,9 +22,10 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// The messages of a run of two ranks about its host.
+/// Makes a run of two ranks, and keeps what it reports about its use of the
+/// host.
 struct ReportedSteps {
-  /// Runs one step, on simulated devices if `seed` is given.
+  /// Runs one step. Uses simulated devices if `seed` is given.
   ReportedSteps(uint32_t threads, std::optional<uint64_t> seed) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
@@ -60,7 +61,8 @@ TEST(RunOnHost, SharesTheCoresAmongItsRanks) {
     EXPECT_EQ(told.shares[0].ranks, 2u);
     EXPECT_EQ(told.shares[0].threads.computing, share.computing);
     EXPECT_FALSE(told.shares[0].threads.progress);
-    // Two ranks, and the thread that receives the result.
+    // The threads of the two ranks, and the thread that receives the result,
+    // have set their number of computing threads.
     EXPECT_EQ(told.computing, std::vector<uint32_t>(3, share.computing));
   }
 }
@@ -70,7 +72,8 @@ TEST(RunOnHost, WithASeedTakesSimulatedDevices) {
   EXPECT_EQ(threads.weights, simulated.weights);
   ASSERT_EQ(simulated.shares.size(), 1u);
   EXPECT_EQ(simulated.shares[0].ranks, 2u);
-  // One thread for both ranks, and the thread that receives the result.
+  // The one thread for both ranks, and the thread that receives the result,
+  // have set their number of computing threads.
   EXPECT_EQ(simulated.computing, std::vector<uint32_t>(2, 1));
 }
 
@@ -133,7 +136,8 @@ TEST(RunOnHostDeathTest, SavingThatNeverEndsEndsTheProcess) {
     program::ProgramT program = program::samplePipeline({.workers = 2});
     SyntheticData data(1);
     TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-    // This timeout is long enough for all earlier waits, on any machine.
+    // On any machine, this timeout is long enough for all waits before the
+    // saving.
     run.timeout = 5s;
     run.onResult = [](const RunResult &) { std::this_thread::sleep_for(1h); };
     runOnHost(run, {}, 7);

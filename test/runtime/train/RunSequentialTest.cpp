@@ -20,7 +20,8 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// A run of `steps` steps that calls `onStep` and keeps its result.
+/// Makes a run of `steps` steps, which calls `onStep` after each step, and
+/// keeps the result.
 struct Trained {
   explicit Trained(
       uint64_t steps,
@@ -109,7 +110,7 @@ TEST(RunSequential, StopsWithTheResultOfTheStepsItHad) {
   EXPECT_EQ(stopped.result.weights, whole.result.weights);
 }
 
-/// Runs three steps in a process that ends with the run.
+/// Makes a sequential run, which ends this process at its end.
 void runToItsEnd(Trained &trained) {
   setEndProcess([](int status) { _exit(status); });
   Signals signals;

@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Data whose `load` calls a function first.
+/// Synthetic data. `load` first calls a function of the test.
 class Data final : public DataSource {
 public:
   explicit Data(std::function<void(program::ValueKind, MicroBatch)> before)
@@ -53,7 +53,8 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   Data data([](program::ValueKind kind, MicroBatch microBatch) {
     if (kind == program::ValueKind::Labels && microBatch.step == 1 &&
         microBatch.index == 2) {
-      std::this_thread::sleep_for(1s); // meanwhile the others reach their waits
+      // Meanwhile the other ranks reach their waits.
+      std::this_thread::sleep_for(1s);
       throw std::runtime_error("the disk is gone");
     }
   });
@@ -111,7 +112,7 @@ TEST(Run, MeetingsTimeOut) {
       "rank 0 (worker 0) failed: timed out after {} waiting for "
       "all ranks to end their last step",
       200ms, [&](std::chrono::milliseconds timeout) {
-        // Only the root calls this.
+        // Only the root rank calls onStep.
         run.onStep = [=](const StepEvent &) {
           std::this_thread::sleep_for(5 * timeout);
         };
@@ -121,7 +122,8 @@ TEST(Run, MeetingsTimeOut) {
 }
 
 TEST(Run, ARankThatComputesForEverTimesOut) {
-  // With a single rank, no other rank waits for it.
+  // There is only one rank, so no other rank can notice that it does not
+  // advance.
   program::ProgramT program = program::samplePipeline({.workers = 1});
   std::string report = test::retryUntilMessage(
       "rank 0 (worker 0) failed: timed out after {} waiting for rank 0 to "
@@ -163,7 +165,8 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
       "for progress of its saving",
       200ms, [&](std::chrono::milliseconds timeout) {
         run.timeout = timeout;
-        // Let the root wait for something that is not a device.
+        // Let the root sleep: unlike a wait for a slow device, this must time
+        // out.
         run.onResult = [=](const RunResult &) {
           std::this_thread::sleep_for(4 * timeout);
         };

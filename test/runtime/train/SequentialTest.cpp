@@ -109,8 +109,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{4, 7, true, false, 1, true, 2, Recompute::All},
                     Case{4, 8, true, false, 2, false, 1, Recompute::All}));
 
-// The results do not depend on the forwards' ranges or on recomputation. They
-// depend on the parts, whose numbers differ from those of a whole micro-batch.
+// The results do not depend on the number of micro-batches in a forward, or on
+// recomputes. They depend on the number of parts: an exact stage computes
+// different numbers for a part and for a whole micro-batch.
 TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
   SequentialResult right = sequential(program::samplePipeline(), kSteps);
   auto with = [](bool doubled, uint32_t parts, Recompute recompute) {
@@ -126,11 +127,11 @@ TEST(ExactRun, RangesAndRecomputesComputeTheSame) {
   EXPECT_NE(with(false, 4, Recompute::None), with(false, 2, Recompute::None));
 }
 
-// Shows that the comparison above can fail.
+// Shows that a missing contribution changes the results.
 TEST(ExactRun, ALostContributionIsSeen) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SequentialResult right = sequential(program, kSteps);
-  // Leave out one micro-batch in the mean and in the sums.
+  // Remove one micro-batch from the program.
   program.micro_batches -= 1;
   program.pipelines[0]->micro_batches.pop_back();
   SequentialResult other = sequential(program, kSteps);
@@ -149,7 +150,7 @@ TEST(Sequential, RefusesAnotherNumberOfStages) {
 }
 
 TEST(CheckReplicas, NamesTheOneThatDiffers) {
-  // Replicas of a stage that starts with other weights differ.
+  // Give each replica another seed, and so other initial weights.
   program::ProgramT program = program::samplePipeline({.dataParallel = 2});
   SyntheticData data(1);
   std::atomic<uint64_t> made{0};

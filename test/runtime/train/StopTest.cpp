@@ -26,9 +26,9 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// The number of steps that each of `ranks` threads starts. The threads pause
-/// at random and call `mayBeginStep(rank, step)`. In step `when`, rank `asking`
-/// calls `ask`.
+/// Starts `ranks` threads, which take steps as long as mayBeginStep(rank, step)
+/// returns true. The threads pause at random. In step `when`, the thread
+/// `asking` calls `ask`. Returns the number of steps of each thread.
 template <typename MayBeginStep>
 std::vector<uint64_t> stepsOf(uint32_t ranks, unsigned seed,
                               MayBeginStep mayBeginStep, uint32_t asking,
@@ -85,7 +85,7 @@ TEST(StopVote, StopsAllRanksTwoStepsLater) {
     for (uint32_t rank = 0; rank < 4; ++rank)
       votes.push_back(std::make_unique<StopVote>(
           *controls[rank],
-          // Only the host of one rank got the request.
+          // Only rank 2 got the request to stop.
           [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
@@ -107,7 +107,7 @@ TEST(StopVote, EndsTheVoteUnderWay) {
   EXPECT_THROW(first.mayBeginStep(), WaitError) << "the other has not voted";
 }
 
-/// Waits until `signals` has reported everything that was sent so far.
+/// Waits until `heard` is `expected`, but not for ever. Returns whether it is.
 bool comesTrue(const std::atomic<int> &heard, int expected) {
   for (int i = 0; i < 10000 && heard.load() != expected; ++i)
     std::this_thread::sleep_for(10ms);
@@ -157,7 +157,7 @@ TEST(Signals, EndTheProcessWhereTheListenerFails) {
       ": failed while handling a signal: std::bad_alloc");
 }
 
-/// The signals that are reported during a grace time.
+/// Keeps the signals that a listener reports.
 class ReceivedSignals {
 public:
   void add(int signal) {
@@ -189,8 +189,8 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
     EXPECT_TRUE(told.becomes({SIGUSR1}));
     EXPECT_TRUE(begun.becomes({signal}));
     EXPECT_EQ(signals.asked(), signal);
-    // A signal that a launcher sends to both the process and its group counts
-    // once.
+    // A launcher may send a signal to both the process and its process group.
+    // The second signal, soon after the first, does not count.
     kill(getpid(), signal);
     kill(getpid(), SIGUSR1);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1}));
@@ -235,8 +235,8 @@ TEST(Signals, AreStoppedByTheDestructor) {
     Signals signals;
 }
 
-/// The weights, gradients and number of steps of a run of `steps` steps that
-/// gets a signal in step `when`.
+/// The result of a run of `steps` steps that gets a signal in step `when`: the
+/// weights, the gradients and the number of steps.
 RunResult resultWithSignal(const program::ProgramT &program, uint64_t steps,
                            Signals *signals, uint64_t when,
                            int signal = SIGUSR1) {
@@ -295,7 +295,7 @@ TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
   EXPECT_EQ(
       stopped.weights,
       resultWithSignal(program, stopped.steps, nullptr, UINT64_MAX).weights);
-  // The signal came too late to stop the next run.
+  // The earlier signal must not stop the next run.
   EXPECT_TRUE(
       resultWithSignal(program, 3, &signals, UINT64_MAX).endedRegularly());
 }

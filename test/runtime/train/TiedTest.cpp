@@ -25,8 +25,10 @@ using Memory = std::vector<std::byte>;
 
 constexpr uint64_t kTiedBytes = 29; // not a whole number of words
 
-/// A sample whose first stage starts with the parameters with which the last
-/// stage ends, or the other way round. Its streams do not reduce them together.
+/// A sample in which the first bytes of the first stage's weights are tied to
+/// the last bytes of the last stage's weights, or (if `swapped`) the last bytes
+/// of the first stage to the first bytes of the last stage. The instructions do
+/// not add up their gradients.
 program::ProgramT tiedProgram(program::SampleOptions options = {},
                               bool swapped = false) {
   program::ProgramT program = program::samplePipeline(options);
@@ -68,7 +70,8 @@ TEST(Tied, IsDroppedFromTheLastStage) {
   }
 }
 
-/// Two stages that the test itself trains on one micro-batch per step.
+/// Trains two stages without instructions, on one micro-batch per step. If
+/// `reduces`, adds up the gradients of the tied parameters.
 struct ByHand {
   ByHand(const program::ProgramT &program, bool reduces = true)
       : program(program) {
@@ -108,8 +111,8 @@ struct ByHand {
       stages[s]->optimizerStep(step, 1, gradient[s], weights[s], state[s]);
   }
 
-  /// The model's weights or gradients: those of both stages, with the tied ones
-  /// once.
+  /// The model's weights or gradients: the bytes of both stages, with the tied
+  /// parameters only once.
   Memory once(const Memory (&parts)[2]) const {
     Memory whole = parts[0];
     whole.insert(whole.end(), parts[1].begin(), parts[1].end());
@@ -134,15 +137,14 @@ TEST(TiedSequential, EqualsStagesThatAreCalledDirectly) {
     EXPECT_EQ(result.weights, right.once(right.weights));
     EXPECT_EQ(result.gradients, right.once(right.gradient));
     EXPECT_NE(result.weights, unreduced.once(unreduced.weights));
-    // Without the tie, not only the sum of the gradients changes: losses differ
-    // too.
+    // Without the tie, the losses also change.
     program.tied.reset();
     EXPECT_NE(sequential(program, 3).losses.back().sum,
               result.losses.back().sum);
   }
 }
 
-/// A single stage that is the whole model and knows its size.
+/// A single stage that is the whole model. It keeps the sizes of its memory.
 struct WholeModel final : Stage {
   explicit WholeModel(Memory gradient) : gradient(std::move(gradient)) {}
   ElementType weightType() const override { return ElementType::UInt64; }
@@ -186,11 +188,13 @@ TEST(TiedSequential, OneStageHoldsThemOnce) {
   EXPECT_EQ(whole.weightsBytes, bytes);
   EXPECT_EQ(whole.stateBytes, 2 * bytes);
   EXPECT_EQ(result.weights.size(), bytes);
-  // The gradients are those of the stage: there are no two copies to add.
+  // The gradients are the stage's own gradients: a single stage has no second
+  // copy to add.
   EXPECT_EQ(result.gradients, whole.gradient);
 }
 
-/// The gathered results of a run of the program's streams after `steps` steps.
+/// The results of a pipelined run of `steps` steps: weights, gradients and a
+/// digest.
 RunResult gather(const program::ProgramT &program, uint64_t steps) {
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
@@ -226,7 +230,7 @@ TEST(TiedRun, EqualsTheSequentialRun) {
         RunResult result = gather(program, 3);
         EXPECT_EQ(result.weights, expected.weights);
         EXPECT_EQ(result.gradients, expected.gradients);
-        // The digest is of each rank's weights, with the tied ones once.
+        // The digest is of the model's weights, with the tied parameters once.
         EXPECT_EQ(result.digest, digestOfWeights(program, expected.weights));
         expected.weights[kTiedBytes + 1] ^= std::byte(1);
         EXPECT_NE(result.digest, digestOfWeights(program, expected.weights));

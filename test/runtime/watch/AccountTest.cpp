@@ -1,4 +1,4 @@
-//===- AccountTest.cpp - What a host reports of its ranks -----------------===//
+//===- AccountTest.cpp - A host's report on its ranks ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 using namespace chimera::runtime;
 
 namespace {
-/// The account of ranks 1 and 3 of four: rank 3 has failed, and rank 1 has
-/// died.
+/// The account of a host with ranks 1 and 3 of four. Rank 3 has failed, and
+/// rank 1 has died. (An account is a host's report on its ranks.)
 Account someAccount() {
   StatusPage page(4);
   page.of(1).enter(Status::Running);
@@ -45,7 +45,8 @@ TEST(Account, RoundTripsThroughBytes) {
   EXPECT_EQ(account.find(2), nullptr);
 }
 
-// Accounts come from another process, over a network.
+// Accounts come from another process over a network, so their bytes may be
+// invalid.
 TEST(Account, RefusesInvalidBytes) {
   std::vector<std::byte> bytes = someAccount().bytes();
   size_t headline = std::string("ended").size();

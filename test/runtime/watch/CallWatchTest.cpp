@@ -17,7 +17,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// A library whose `block` returns only when it is released.
+/// A library whose function `block` returns only after `letGo` has been set.
 struct Library {
   void block(CallMark &mark) {
     mark.enter("block");
@@ -45,8 +45,8 @@ TEST(CallWatch, TellsOfACallThatDoesNotReturn) {
   caller.join();
 }
 
-/// Each call of a long wait returns, so nothing is reported. The thread is
-/// inside some call almost whenever the watch looks.
+/// Each of many calls returns soon, so nothing may be reported, although the
+/// thread is in some call almost whenever the watch looks.
 TEST(CallWatch, IsSilentWhileCallsReturn) {
   CallMark mark;
   std::atomic<bool> told{false}, isDone{false};

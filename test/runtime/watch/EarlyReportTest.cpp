@@ -17,7 +17,8 @@
 using namespace chimera::runtime;
 
 namespace {
-/// Starts a process that stops itself and ends when it is continued.
+/// Starts a process that stops itself, and that ends when it is continued.
+/// Returns its process id after it has stopped.
 pid_t stopOne() {
   const pid_t child = fork();
   if (child == 0) {
@@ -39,7 +40,7 @@ TEST(EarlyReport, NamesTheStoppedAndLetsThemGoOn) {
                                  "timed out", [&](const std::string &text) {
                                    told = text;
                                    // If another rank of the host fails now, it
-                                   // leaves the report to this one.
+                                   // must leave the report to this rank.
                                    EXPECT_TRUE(reportStoppedRanks(
                                        nameOfTest(), {{2, stopped}},
                                        "timed out",

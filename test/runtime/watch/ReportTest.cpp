@@ -21,7 +21,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The index of the first wait on `worker` for an instruction of this kind.
+/// The index of the first wait on `worker` for a post or start with this opcode
+/// and kind.
 uint32_t findWait(const program::ProgramT &program, uint32_t worker,
                   program::Opcode opcode, program::ValueKind kind) {
   const auto &instructions = program.workers[worker]->instructions;
@@ -59,12 +60,12 @@ TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
   for (uint32_t rank = 0; rank < 6; ++rank)
     page.of(rank).enter(Status::Running);
   page.of(1).at(4, waitOf(1));
-  page.of(3).at(4, 0);         // has not reached it
+  page.of(3).at(4, 0);         // has not reached the all-reduce
   page.of(5).at(5, waitOf(1)); // one step further
   EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
             std::vector<uint32_t>{3});
-  // Without an account of a rank, for example on another host, its position is
-  // not known. So it is not named.
+  // If there is no account of a rank, for example of a rank on another host,
+  // its position is not known. So the rank is not named.
   EXPECT_TRUE(
       awaitedBy(program, accountOf(page, {0, 1, 5}, {}, ""), 1).empty());
 }
@@ -144,7 +145,7 @@ TEST(Report, ReportsEntriesThatDoNotFitTheProgram) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/// Leaves only a little memory for the rest of this process's life.
+/// Limits the memory of this process to 16 MiB more than it uses now.
 void leaveNoMemory() {
   std::ifstream file("/proc/self/statm");
   rlim_t pages = 0;
@@ -161,7 +162,7 @@ TEST(ReportDeathTest, NamesWhoFailedWithoutMemory) {
         program::ProgramT program = program::samplePipeline({.workers = 2});
         StatusPage page(2);
         page.of(1).fail("it is tired");
-        // There are so many ranks that the report has 50 MB.
+        // With so many ranks, the report needs 50 MB.
         std::vector<uint32_t> ranks(1 << 20, 0);
         ranks.push_back(1);
         leaveNoMemory();

@@ -19,7 +19,8 @@ namespace {
 constexpr uint64_t kBytes = 8192;
 using Location = SharedFile::Location;
 
-/// A file like the status page's, but owned by another program.
+/// A file of another program, of the same size as the shared files of these
+/// tests. The destructor checks that nothing has changed the file.
 class Victim {
 public:
   explicit Victim(unsigned flags)
@@ -84,7 +85,8 @@ TEST(SharedFile, IsNotAPipeOrNothing) {
   EXPECT_FALSE(SharedFile::open(location));
 }
 
-/// This is not reported as if the file were in another container.
+/// If this process has too many open files, it cannot open the file. This must
+/// be reported as it is, and not as a file in another container.
 TEST(SharedFile, CannotBeOpenedWithTooManyOpenFiles) {
   SharedFile made = SharedFile::make(kBytes);
   rlimit before{}, none{};

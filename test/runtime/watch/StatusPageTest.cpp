@@ -22,8 +22,8 @@ namespace {
 constexpr auto kTimeout = 10s;
 using Ranks = std::vector<uint32_t>;
 
-/// Makes the pages of ranks 0, 1 and 2 of one host. Rank `alone` cannot open
-/// the page of rank 0. A fourth rank is on another host.
+/// Makes the status pages of ranks 0, 1 and 2 on one host. Rank `alone` cannot
+/// open the page of rank 0. Rank 3 is on another host.
 std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
   auto controls = makeInProcessControls(4);
   std::vector<std::unique_ptr<StatusPage>> pages(3);

@@ -36,8 +36,8 @@ TEST(Watchdog, CallsItsListener) {
             "timed out after 0.05 s waiting for the others to start");
 }
 
-/// The watchdog's thread ends with it, so it cannot end the process later.
-/// Otherwise this test would take at least an hour.
+/// When a watchdog is destroyed, its thread ends at once, and cannot end the
+/// process later. Otherwise this test would take at least an hour.
 TEST(Watchdog, EndsAtOnceWhenItIsDropped) {
   for (std::chrono::milliseconds timeout :
        {std::chrono::milliseconds(1h),

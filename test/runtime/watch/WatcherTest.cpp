@@ -25,7 +25,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// Processes that stop themselves, and end when they are continued.
+/// Starts processes that stop themselves, and that end when they are continued.
 class StoppedProcesses {
 public:
   explicit StoppedProcesses(unsigned count) {
@@ -51,9 +51,11 @@ public:
   std::vector<pid_t> pids;
 };
 
-/// Fails rank 0 of a host in a process of its own. The processes of all other
-/// ranks are `stopped`. `hasReporter` says that another process has begun to
-/// report, and has ended before it was ready. Returns the status of rank 0.
+/// Starts a process as rank 0 of a host, and lets this rank fail. `stopped` are
+/// the processes of all other ranks. If `hasReporter`, another process has
+/// begun to report but has ended before the report was complete. Returns the
+/// exit status of rank 0: 3 if a process is still stopped after the report,
+/// otherwise 1.
 int failBeside(const StoppedProcesses &stopped, bool hasReporter) {
   const auto ranks = static_cast<uint32_t>(stopped.pids.size()) + 1;
   const pid_t rank0 = fork();
@@ -73,7 +75,9 @@ int failBeside(const StoppedProcesses &stopped, bool hasReporter) {
     }
     if (hasReporter)
       page.claimReport(1);
-    // After `reported`, every thread may end the process, as the watcher does.
+    // When `reported` returns true, any thread may end the process, as the
+    // watcher's thread does. This thread checks that the processes have been
+    // continued before.
     std::thread([&] {
       while (!page.reported())
         std::this_thread::yield();
@@ -88,9 +92,10 @@ int failBeside(const StoppedProcesses &stopped, bool hasReporter) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// A stopped process that nobody continues stays for ever. The thread that has
-// failed reports, and must continue the others before another thread of its
-// process ends. There are many, so that continuing them takes some time.
+// A stopped process that no process continues stays for ever. The thread of the
+// failed rank writes the report. It must continue the stopped processes before
+// another thread ends its process. There are many stopped processes, so
+// continuing them takes some time.
 TEST(Watcher, ContinuesStoppedProcessesBeforeItEnds) {
   StoppedProcesses stopped(399);
   EXPECT_EQ(stopped.countStopped(), 399);

@@ -21,14 +21,16 @@ namespace chimera::runtime::test {
 
 struct Member;
 
-/// A call of ncclCommSplit by all ranks of a communicator.
+/// The calls of ncclCommSplit by all ranks of a communicator that make one
+/// split.
 struct Split {
   struct RequestedCommunicator {
     int color, key, rank, device;
     bool blocks;
   };
   std::vector<RequestedCommunicator> requests;
-  std::vector<std::shared_ptr<Member>> made; ///< by old rank, when all came
+  /// The new communicators, by old rank. Empty until all ranks have called.
+  std::vector<std::shared_ptr<Member>> made;
 };
 
 /// The state that all ranks of a communicator share.
@@ -42,10 +44,10 @@ struct Clique {
   std::mutex mutex; ///< guards the members below
   std::condition_variable changed;
   std::vector<int> devices;
-  int missing; ///< ranks that have not called yet
+  int missing; ///< number of ranks that have not joined
   std::string refusal = {};
   int finalized = 0;
-  /// Messages that have been launched only at one end, by sender and receiver.
+  /// Messages of which only one end has been launched, by sender and receiver.
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<PendingOperation>>>
       halves;
   /// Collectives, each with the number of ranks that have launched it.
@@ -62,7 +64,7 @@ struct Request {
   cudaStream_t stream;
 };
 
-/// One rank's communicator.
+/// The communicator of one rank, to which an ncclComm_t refers.
 struct Member {
   std::shared_ptr<Clique> clique;
   int rank, device;
@@ -72,42 +74,47 @@ struct Member {
 
   std::mutex mutex = {}; ///< guards the members below
   uint64_t collectives = 0, splits = 0, launches = 0;
-  std::shared_ptr<Signal> ended = nullptr; ///< of the last operation
+  /// Raised when the last operation ends.
+  std::shared_ptr<Signal> ended = nullptr;
   std::vector<Request> pending = {};
-  int looks = 0; ///< after so many the pending ones are launched
+  int looks = 0; ///< queries left until `pending` is launched
   std::shared_ptr<Split> split = nullptr;
   ncclComm_t *splitTo = nullptr;
   bool isFinal = false;
 };
 
-/// All communicators.
+/// All communicators of this process.
 struct Registry {
   std::mutex mutex; ///< guards the members below
   std::map<ncclComm_t, std::shared_ptr<Member>> members;
   std::deque<Health> healths;
-  std::map<std::string, std::shared_ptr<Clique>> beginnings; ///< by unique id
+  /// Communicators that some ranks have not joined yet, by unique id.
+  std::map<std::string, std::shared_ptr<Clique>> beginnings;
   uint64_t ids = 0;
   std::string lastError;
 };
 Registry &registry();
 
-/// Records why a call returns `result`. Returns `result`.
+/// Records why a call returns `result`, for ncclGetLastError. Returns `result`.
 ncclResult_t refuse(ncclResult_t result, const std::string &why);
 
-/// Null if the handle is not a communicator.
+/// The communicator of a handle. Null if there is none.
 std::shared_ptr<Member> find(ncclComm_t handle);
-/// The name in records: "comm 2".
+/// The name of a communicator in records, for example "comm 2".
 std::string nameOf(ncclComm_t handle);
 std::shared_ptr<Member> makeMember(std::shared_ptr<Clique> clique, int rank,
                                    int device, bool blocks);
-/// Makes it a communicator that calls can name. Null gives null.
+/// Registers a communicator. Returns the handle by which calls refer to it.
+/// Returns null for null.
 ncclComm_t adopt(const std::shared_ptr<Member> &member);
 void forget(ncclComm_t handle);
 
-/// The result of ncclCommGetAsyncError. Only a call with `isLook` changes the
-/// state.
+/// The state that ncclCommGetAsyncError returns. With `isLook` (a call by
+/// ncclCommGetAsyncError itself), also lets a non-blocking communicator
+/// advance: it may complete a split or launch its pending operations.
 ncclResult_t stateOf(Member &member, bool isLook);
-/// Finds a communicator and checks that it can be used.
+/// Finds a communicator. Returns an error if it does not exist or cannot be
+/// used now.
 ncclResult_t use(ncclComm_t handle, std::shared_ptr<Member> &member);
 
 } // namespace chimera::runtime::test

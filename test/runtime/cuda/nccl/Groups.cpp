@@ -17,7 +17,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// This thread's calls between ncclGroupStart and ncclGroupEnd.
+/// The calls that this thread made between ncclGroupStart and ncclGroupEnd.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
@@ -26,9 +26,10 @@ struct Group {
 };
 thread_local Group group;
 
-/// Frees aborted communicators. As in NCCL, that frees memory of the GPU, so it
-/// waits for everything that runs on that GPU and on the GPUs of the other
-/// ranks, including other communicators.
+/// Frees aborted communicators. As in NCCL, this frees memory of the GPU.
+/// Freeing memory waits for everything that runs on this GPU and on the GPUs of
+/// the communicator's other ranks, also for the operations of other
+/// communicators.
 void freeAllAborted() {
   for (const std::shared_ptr<Member> &aborted :
        std::exchange(group.aborted, {})) {

@@ -16,15 +16,17 @@ namespace chimera::runtime::test {
 bool isInGroup();
 
 void startGroup();
-/// Ends a group. If it is the outermost one, launches this thread's calls in
-/// it, or none if there is a fault. Fails if there is no group.
+/// Ends a group. If it is the outermost group, launches the calls that this
+/// thread made in it. If `fault` is an error, or one of the calls has failed,
+/// launches none. Fails if this thread has not started a group.
 ncclResult_t endGroup(ncclResult_t fault);
 
-/// Adds a request to this thread's group, or launches it if there is none.
+/// Adds a request to this thread's group. Launches it at once if this thread is
+/// not in a group.
 ncclResult_t post(ncclComm_t handle, Request request);
 
-/// Frees an aborted communicator at the end of this thread's group or, if there
-/// is none, now.
+/// Frees an aborted communicator at the end of this thread's group. Frees it at
+/// once if this thread is not in a group.
 void freeAborted(std::shared_ptr<Member> member);
 
 } // namespace chimera::runtime::test

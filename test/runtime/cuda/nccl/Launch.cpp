@@ -13,7 +13,8 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
-/// The operation to which a rank's request belongs.
+/// The operation to which a rank's request belongs. Creates it if no other rank
+/// has launched its part so far.
 static std::shared_ptr<PendingOperation> join(Clique &clique, Member &member,
                                               const Request &request) {
   std::lock_guard lock(clique.mutex);
@@ -52,7 +53,8 @@ void test::launch(Member &member, const std::vector<Request> &requests) {
     if (!std::ranges::count(streams, request.stream))
       streams.push_back(request.stream);
   }
-  // The operation is on the first of its streams. The others wait for it.
+  // The first stream executes the operation. The other streams wait for its
+  // end.
   auto ended = std::make_shared<Signal>();
   std::vector<std::shared_ptr<Signal>> before;
   if (std::shared_ptr<Signal> last = std::exchange(member.ended, ended))

@@ -14,8 +14,9 @@
 
 namespace chimera::runtime::test {
 
-/// Puts requests on their streams as one operation. Requires that the member is
-/// locked.
+/// Puts the requests of a group on their streams. As in NCCL, they are one
+/// operation: none of the streams goes on before all requests are complete.
+/// Requires that `member.mutex` is locked.
 void launch(Member &member, const std::vector<Request> &requests);
 
 } // namespace chimera::runtime::test

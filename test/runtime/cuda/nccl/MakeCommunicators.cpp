@@ -24,7 +24,8 @@ bool isValid(const ncclConfig_t *config) {
            config->blocking == NCCL_CONFIG_UNDEF_INT));
 }
 
-/// Makes the communicators when all ranks have called.
+/// Makes the communicators of a split. Requires that all ranks have called
+/// ncclCommSplit.
 void finish(Split &split) {
   auto &requests = split.requests;
   std::ranges::sort(

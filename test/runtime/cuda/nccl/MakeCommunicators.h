@@ -12,11 +12,12 @@
 
 namespace chimera::runtime::test {
 
-/// This rank's part in making a communicator, on the thread's current device.
+/// This rank's part in making a communicator (ncclCommInitRankConfig), on the
+/// thread's current device.
 ncclResult_t initialize(ncclComm_t *made, int ranks, const ncclUniqueId &id,
                         int rank, const ncclConfig_t *config);
 
-/// This rank's part in splitting a communicator.
+/// This rank's part in splitting a communicator (ncclCommSplit).
 ncclResult_t split(Member &member, int color, int key, ncclComm_t *made,
                    const ncclConfig_t *config);
 

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All ranks are in this process. Operations are matched when they are launched:
-// the k-th send of a rank to another with the k-th receive there, the k-th
-// collective of each rank with those of the others. Each rank's stream reaches
-// its part; the last one moves the bytes.
+// All ranks are in this process. Operations are matched when they are launched.
+// The k-th send from rank a to rank b matches the k-th receive at b from a. The
+// k-th collective of a rank matches the k-th collective of every other rank.
+// When the streams of all ranks have reached their part of an operation, the
+// last of these streams moves the bytes.
 //
 // A non-blocking communicator launches some of its groups only during calls of
 // ncclCommGetAsyncError.

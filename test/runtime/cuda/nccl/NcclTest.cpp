@@ -105,7 +105,8 @@ TEST_F(Communicators, HangWhereSendsCrossWithoutGroups) {
   });
   OK(cudaStreamSynchronize(own[0]));
   std::this_thread::sleep_for(20ms);
-  // The abort frees memory, so it waits for the other rank's GPU, too.
+  // The abort frees memory. So it also waits for the other rank's GPU, which
+  // still executes its send.
   EXPECT_FALSE(returned);
   EXPECT_EQ(cudaStreamQuery(own[1]), cudaErrorNotReady);
   OK(ncclCommAbort(all[1]));

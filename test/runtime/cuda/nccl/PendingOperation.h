@@ -22,8 +22,9 @@
 
 namespace chimera::runtime::test {
 
-/// The state of a rank's communicator. Threads of streams have a plain pointer
-/// to it, for the reason in Streams.h.
+/// The errors of one rank's communicator. Threads of streams refer to it by a
+/// plain pointer: ThreadSanitizer would take the count of a shared_ptr as
+/// synchronisation (Streams.h).
 struct Health {
   std::atomic<bool> isAborted{false};
   std::mutex mutex = {}; ///< guards the members below
@@ -39,12 +40,13 @@ struct Health {
   }
 };
 
-/// Waits for a signal. Returns false if the communicator is aborted before.
+/// Waits for a signal. Returns false if, before the signal, the communicator is
+/// aborted or the GPUs fail (failure()).
 bool await(const Signal &signal, const Health &health);
 
 /// A rank's part of an operation.
 struct Part {
-  const char *name; ///< of the function; the same for a send and a receive
+  const char *name; ///< the NCCL function; "message" for sends and receives
   const std::byte *source;
   std::byte *target;
   size_t count;
@@ -57,20 +59,22 @@ size_t bytesOf(ncclDataType_t type);
 inline size_t bytesOf(const Part &part) {
   return part.count * bytesOf(part.type);
 }
-/// Empty for a type that cannot be summed.
+/// The element type that an NCCL type names. nullopt if it cannot be summed.
 std::optional<ElementType> elementType(ncclDataType_t type);
 
-/// An operation of several ranks. Part 0 of a message is the sender's.
+/// An operation of several ranks: a message or a collective. The first part of
+/// a message is the sender's, and the second the receiver's.
 class PendingOperation {
 public:
   explicit PendingOperation(size_t size) : parts(size) {}
 
-  std::vector<Part> parts; ///< each is written before it is launched
+  std::vector<Part> parts; ///< a rank writes its part before the launch
   Signal done;
 
   /// Called once on the stream of each rank. The last call moves the bytes.
   void arrive();
-  /// Cancels the operation, unless it is complete or the bytes are being moved.
+  /// Cancels the operation. If the last rank has already arrived, waits instead
+  /// until the bytes have been moved.
   void leave();
 
 private:

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each check accepts autograd's own calls of the operator, which exported
-// models also test (test/e2e/operators.py). It refuses arguments with which the
-// kernel would read or write beyond its tensors.
+// Tests the checks that an exported model makes before it calls an operator.
+// Each check must accept the calls that autograd itself makes
+// (test/e2e/operators.py also tests this). It must refuse arguments with which
+// the kernel would read or write beyond its tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +37,9 @@ c10::IValue flags(std::initializer_list<bool> values) {
 
 const c10::IValue kNone;
 
-/// An accepted call, and changes with which it is refused. A change is the
-/// number of an argument and its new value.
+/// The arguments of an accepted call, and changes of one argument with which
+/// the call is refused. A change is the number of the argument and its new
+/// value.
 struct CheckedCall {
   const char *name;
   Arguments good;

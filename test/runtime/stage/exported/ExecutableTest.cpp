@@ -21,7 +21,7 @@ using program::ArgumentT;
 using program::Port;
 using program::Role;
 
-// Makes graphs, one call per line.
+// A test that makes a graph call by call.
 class ExecutableTest : public testing::Test {
 protected:
   using Arguments = std::vector<ArgumentT>;
@@ -134,7 +134,8 @@ TEST_F(ExecutableTest, wantsItsInputs) {
                std::invalid_argument);
 }
 
-// dW = gᵀ x, as autograd computes it for a linear layer: with two transposes.
+// dW = gᵀ x, as autograd computes it for a linear layer: it transposes the
+// product twice.
 TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   const auto g = input(Role::OutputGradient, 0), x = input(Role::Saved, 0);
   const int32_t turned = call("aten::t", "", {value(int32_t(g))});
@@ -145,7 +146,7 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   output(Role::WeightGradient, 0, result);
   const Executable executable(graph, at::kCPU);
   const Subgraph subgraph = executable.select({g, x}, {}, /*adds=*/true);
-  // The subgraph has no call for either of the two transposes.
+  // The subgraph has no calls for the two transposes of the product.
   EXPECT_EQ(subgraph.calls.size(), 2u);
   for (at::ScalarType type : {at::kDouble, at::kFloat})
     for (bool hasBegun : {false, true}) {
@@ -216,7 +217,7 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
     return std::pair(found[wanted[0]], found[wanted[1]]);
   };
   auto [a, b] = run(MicroBatch{.step = 1, .index = 2});
-  EXPECT_FALSE(a.equal(b)); // each site drops its own elements
+  EXPECT_FALSE(a.equal(b)); // each dropout call drops other elements
   const Dropout documented(0.5, 3, 5, MicroBatch{.step = 1, .index = 2},
                            nullptr);
   for (auto [made, site] : {std::pair(a, 0), std::pair(b, 1)})
@@ -224,7 +225,8 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
         made.equal(documented.kept(DropoutSite(site), 256, 0, {4, 64}, at::kCPU)
                        .to(at::kDouble)
                        .mul(2)));
-  // A part drops the same elements of its samples as the whole micro-batch.
+  // The dropout of a part drops the same elements of its samples as the dropout
+  // of the whole micro-batch.
   auto half = run(MicroBatch{.step = 1, .index = 1, .part = 1, .parts = 2});
   EXPECT_TRUE(half.first.equal(
       documented.kept(DropoutSite(0), 256, 256, {4, 64}, at::kCPU)
@@ -262,7 +264,7 @@ TEST_F(ExecutableTest, refusesDropoutThatKeepsOrDropsAll) {
   }
 }
 
-// A number is not a tensor whose origin could be looked up.
+// The argument of the transpose is a number. It has no call that computed it.
 TEST_F(ExecutableTest, takesNumbersForTensors) {
   output(Role::WeightGradient, 0, call("aten::t", "", {number(3)}));
   const Executable executable(graph, at::kCPU);
@@ -275,7 +277,7 @@ TEST_F(ExecutableTest, takesNumbersForTensors) {
   EXPECT_EQ(sum.gradient.item<double>(), 3);
 }
 
-// The kernel would write wherever an index points.
+// With this option, the kernel does not check indices before it writes.
 TEST_F(ExecutableTest, refusesGradientsScaledByFrequency) {
   const auto g = input(Role::OutputGradient, 0), x = input(Role::Input, 0);
   call("aten::embedding_dense_backward", "",

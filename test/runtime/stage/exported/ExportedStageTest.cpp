@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Uses a package made by hand, whose gradients are known: the loss is the sum
-// of embedding[token] * scale * factors. test/e2e/exported.py trains models
-// that the exporter made.
+// These tests use samplePackage(), whose loss and gradients are known: the loss
+// is the sum of embedding[token] * scale * factors. test/e2e/exported.py trains
+// models that the exporter made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -165,8 +165,8 @@ TEST_P(EachWay, EachModeOfABackward) {
       back = to;
     }
   }
-  // The part's share of the loss is its own loss divided by the number of
-  // parts.
+  // The loss of a micro-batch is the mean of the losses of its parts. So the
+  // share of a part is its own loss divided by the number of parts.
   EXPECT_DOUBLE_EQ(loss, expectedLoss() / parts);
   std::vector<double> found;
   for (const auto &part : gradient)
@@ -186,7 +186,8 @@ INSTANTIATE_TEST_SUITE_P(ExportedStage, EachWay,
                                          Case{{1, 1, 1}, 1, Way::Recomputed},
                                          Case{{2, 1}, 2, Way::Recomputed}));
 
-// The loss is a sum, so a part's loss and gradients are its own, unscaled.
+// The weighted loss of a micro-batch is the sum of the losses of its parts. So
+// the loss and the gradients of a part are not divided by the number of parts.
 TEST_F(ExportedStageTest, sumsWeightedLosses) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::weighedPackage();
@@ -211,7 +212,8 @@ TEST_F(ExportedStageTest, sumsWeightedLosses) {
   EXPECT_EQ(gradient, expectedGradients());
 }
 
-// Labels that contain the number of calls so far, and the micro-batch's number.
+// Labels whose sum is the number of calls of `load` so far plus 100 times the
+// micro-batch's index.
 class CountedLabels : public DataSource {
 public:
   void load(program::ValueKind, MicroBatch microBatch, Bytes output) override {
@@ -237,14 +239,15 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
   EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
-  // Weights of long past steps are forgotten.
+  // Weights of steps that are long past are not kept, so they are computed
+  // again.
   EXPECT_EQ(sums->weight({.step = 100, .index = 0}), 3);
   EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 204);
 }
 
-// Two micro-batches share a weight, over two steps. The first term's weight is
-// the number of labels, 8 for each. The second term's weight is the sum of the
-// labels.
+// Each loss term has one weight for the two micro-batches of two steps
+// together. The weight of the first term is the number of labels, which is 8
+// per micro-batch. The weight of the second term is the sum of the labels.
 TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::packageOfTwoTerms();
@@ -255,25 +258,25 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   std::vector<double> loaded(8 + 4 * 2);
   data->load(program::ValueKind::Labels, {.step = 1, .index = 0},
              bytesOf(loaded));
-  // The labels that were returned count as the first call; four more calls
-  // compute the weights.
+  // The first call of CountedLabels::load returned the labels themselves. Four
+  // more calls compute the weights.
   const double all = 2 + 3 + 4 + 5 + 2 * 100;
   for (size_t row = 0; row < 4; ++row) {
     EXPECT_EQ(loaded[8 + 2 * row], 4 / 32.);
     EXPECT_EQ(loaded[8 + 2 * row + 1], 4 / all);
   }
-  // For a part, which has fewer rows.
+  // A part of a micro-batch has fewer rows, but the same scales.
   std::vector<double> ofPart(4 + 2 * 2);
   data->load(program::ValueKind::Labels,
              {.step = 0, .index = 0, .part = 1, .parts = 2}, bytesOf(ofPart));
   EXPECT_EQ(ofPart[4], 4 / 32.);
   EXPECT_EQ(ofPart[7], 4 / all);
-  // All micro-batches have the same weight.
+  // The scales contain the weights, so `weight` is 1 for all micro-batches.
   EXPECT_EQ(data->weight({.step = 0, .index = 1}), 1);
 }
 
-/// Labels that have no weight, except in the second of a step's two
-/// micro-batches.
+/// Labels that are 0, and so have no weight. Only the second micro-batch of
+/// step 1 has a label that is not 0.
 class NoLabels : public DataSource {
 public:
   void load(program::ValueKind, MicroBatch microBatch, Bytes output) override {
@@ -286,7 +289,7 @@ TEST_F(ExportedStageTest, aStepWeighsNothingIfAllTermsAreEmpty) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::packageOfTwoTerms();
   program.micro_batches = 2;
-  // The weight of both terms is the sum of the labels.
+  // Make the weight of the first term also the sum of the labels.
   for (auto &graphs : program.model->package->kinds[2]->graphs)
     graphs->weight->outputs[0].mutate_value(1);
   auto data = withLossWeights(program, std::make_unique<NoLabels>());
@@ -357,9 +360,10 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   EXPECT_NEAR(found.least, -1.5, 1e-3);
   EXPECT_NEAR(found.most, 2.5, 1e-3);
 
-  // A normal distribution without the values more than one deviation below the
-  // mean: the mean rises by phi(1) / Phi(1) = 0.2876 deviations, and the
-  // variance of a standard normal becomes 1 - 0.2876 - 0.2876² = 0.6297.
+  // A normal distribution without values that are more than one standard
+  // deviation below the mean. The mean rises by phi(1) / Phi(1) = 0.2876
+  // deviations. The variance of a standard normal becomes 1 - 0.2876 - 0.2876²
+  // = 0.6297.
   found = momentsOf(drawn(program::Start::TruncatedNormal));
   EXPECT_NEAR(found.mean, -1 + 0.5 * 0.2876, 0.01);
   EXPECT_NEAR(found.deviation, 0.5 * std::sqrt(0.6297), 0.01);
@@ -413,7 +417,8 @@ TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
 
 TEST_F(ExportedStageTest, predictsTheNextToken) {
   program::ProgramT program = sampleProgram({3});
-  // The logits are the summands of the loss: three for each token.
+  // Give the last layer a graph of logits. The logits of a token are its three
+  // summands of the loss.
   for (auto &graphs : program.model->package->kinds[2]->graphs) {
     graphs->logits = std::make_unique<program::GraphT>(*graphs->forward);
     graphs->logits->calls.pop_back();
@@ -431,7 +436,8 @@ TEST_F(ExportedStageTest, predictsTheNextToken) {
   auto model = makeExportedPredictor(program, std::make_shared<All>());
   EXPECT_EQ(model->context(), 2u);
   EXPECT_EQ(model->vocabulary(), 3u);
-  // The embedding's rows are 1 2 3, 4 5 6, …; scales and factors are 2 3 4.
+  // The rows of the embedding are 1 2 3, 4 5 6, …. Scales and factors are 2 3
+  // 4.
   const std::vector<int64_t> one = {1}, two = {1, 0};
   EXPECT_EQ(model->next(one), (std::vector<double>{16, 45, 96}));
   EXPECT_EQ(model->next(two), (std::vector<double>{4, 18, 48}));
@@ -470,7 +476,8 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
               program.stages[0].mutate_weights_bytes(8);
             }).find("expected 120 bytes of weights"),
             std::string::npos);
-  // A graph that cannot run is refused when the stage is made.
+  // makeExportedStage refuses a graph with an operator that exported models may
+  // not call.
   EXPECT_EQ(refusal([](auto &program) {
               program.model->package->kinds[0]
                   ->graphs[1]
@@ -493,7 +500,7 @@ TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {
   EXPECT_THROW(
       stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(tooFew)),
       std::invalid_argument);
-  // The stash of a forward with other weights.
+  // A backward with other weights than the forward that made its stash.
   std::vector<double> others(15), gradient(15);
   auto stash =
       stage->forward({}, bytesOf(tokens), {}, bytesOf(weight), bytesOf(output));

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Archives without code. Their faults are reported before anything is loaded.
-// test/e2e/native.py runs code that PyTorch compiled.
+// These tests use archives without code. Their faults must be reported before
+// anything is loaded. test/e2e/native.py runs code that PyTorch compiled.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ TEST(Sha256, isThatOfTheStandard) {
                           "27ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(digestOf("abc"), "ba7816bf8f01cfea414140de5dae2223"
                              "b00361a396177a9cb410ff61f20015ad");
-  // This text is so long that its rest and the number of bits need a second
+  // This text is so long that the padding and the number of bits need a second
   // block.
   EXPECT_EQ(
       digestOf("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
@@ -65,14 +65,15 @@ protected:
     return *program.model->package->kinds[1]->graphs[0];
   }
 
-  /// Writes a file that the package refers to.
+  /// Writes a file of native code to which the package refers.
   void write(const std::string &content) {
     graphs().native = digestOf(content);
     std::ofstream(folder / (graphs().native + ".pt2"), std::ios::binary)
         << content;
   }
 
-  /// An archive with one function, whose library is not a library.
+  /// An archive with one function. The file that should be its library is not a
+  /// library.
   static std::string archive(const std::string &processor,
                              const std::string &type = "Float64") {
     const std::string signature =

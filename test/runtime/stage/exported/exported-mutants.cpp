@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes descriptions of packages at random. Accepted packages train for a
-// step. See Mutants.h.
+// Changes the JSON descriptions of packages at random. Trains the accepted
+// packages for one step. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// Small values of both signs.
+/// Initial values that are small and of both signs.
 class Values : public InitialValues {
 public:
   void read(const std::string &, program::DataType type,
@@ -47,9 +47,9 @@ class Zeros : public DataSource {
 };
 } // namespace
 
-/// Trains one step of the package's model as one stage, with whole and split
-/// backwards and the weights of its labels, and predicts the next token. Throws
-/// if the package is refused.
+/// Trains the package's model for one step as a single stage, with whole and
+/// with split backwards, and with the loss weights of its labels. Then predicts
+/// the next token. Throws if the package is refused.
 static void train(std::unique_ptr<program::PackageT> package) {
   program::ProgramT program;
   program.model = std::make_unique<program::ModelT>();
@@ -67,7 +67,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
       program::inputBytes(*program.model, program.micro_batch_size);
   const int64_t labels =
       program::labelBytes(*program.model, program.micro_batch_size);
-  // A proof would refuse these as too large for the machine.
+  // A proof would refuse programs with such sizes as too large for the machine.
   if (elements > kMost || inputs > kMost || labels > kMost)
     throw std::runtime_error("too large");
   const auto bytes = static_cast<size_t>(

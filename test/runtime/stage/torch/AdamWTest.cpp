@@ -27,8 +27,8 @@ program::OptimizerT optimizer() {
   return optimizer;
 }
 
-// Takes some steps of both from equal weights and gradients. Returns the
-// largest difference.
+// Makes some steps with our optimizer and with PyTorch's, from equal weights
+// and with equal gradients. Returns the largest difference between the weights.
 template <typename T> double differenceFromTorch(bool decay, double scale) {
   const int64_t n = 37;
   program::OptimizerT ours = optimizer();
@@ -47,7 +47,7 @@ template <typename T> double differenceFromTorch(bool decay, double scale) {
     at::Tensor gradient =
         (at::linspace(0, 6, n, start.options()) + static_cast<double>(step))
             .sin();
-    gradient[3] = 0; // where the root is 0
+    gradient[3] = 0; // so the root of the average is 0
     adamWStep<T>(ours, step, scale, decay, n, gradient.data_ptr<T>(),
                  weights.data(), average.data(), squares.data());
     parameter.mutable_grad() = gradient * scale;

@@ -31,7 +31,8 @@ Dropout dropoutOf(double probability) {
   return Dropout(probability, /*seed=*/7, /*layer=*/2, kMicroBatch, nullptr);
 }
 
-/// The formula, written with operations that autograd can differentiate.
+/// The formula of attention, written with operations that autograd can
+/// differentiate.
 Tensor plain(const Tensor &projected, const Sizes &s, const Dropout &dropout) {
   std::vector<Tensor> parts = projected.split(s.heads * s.width, -1);
   for (Tensor &part : parts)
@@ -46,8 +47,8 @@ Tensor plain(const Tensor &projected, const Sizes &s, const Dropout &dropout) {
       .reshape({s.samples, s.tokens, s.heads * s.width});
 }
 
-// Sizes for which attention processes all heads at once, some at a time with a
-// rest, and one at a time.
+// With these sizes, attention processes all heads at once, several heads at a
+// time with a rest at the end, and one head at a time.
 TEST(Attention, IsTheFormulaAndSoIsItsGradient) {
   at::AutoGradMode differentiable(true);
   for (const Sizes &s :

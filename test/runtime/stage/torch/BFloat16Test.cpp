@@ -32,7 +32,8 @@ Sizes float32(Sizes sizes = {}) {
   return sizes;
 }
 
-/// The norm of the difference, relative to the norm of `theirs`.
+/// The norm of the difference of `ours` and `theirs`, relative to the norm of
+/// `theirs`.
 double relativeNorm(std::span<const float> ours,
                     std::span<const float> theirs) {
   if (ours.size() != theirs.size())
@@ -49,7 +50,8 @@ template <typename Line> auto gradientOf(const Line &line) {
   return line.once(&Line::Part::gradient);
 }
 
-/// The parameters of a stage, which are followed by their copy.
+/// The parameters of a stage in float32. In memory, their bfloat16 copy follows
+/// them.
 std::span<const float> parametersOf(const Mixed::Part &part) {
   return std::span(part.weights).first(part.gradient.size());
 }
@@ -79,7 +81,7 @@ TEST(BFloat16Test, isNearFloat32) {
     Line<float> wide(smallProgram(float32(sizes), {2, 3}));
     Mixed narrow(smallProgram(mixed(sizes), {2, 3}));
     const double expected = wide.forward({0, 0}), got = narrow.forward({0, 0});
-    // The tolerance suits bfloat16, which has eight bits of precision.
+    // The tolerance is for bfloat16, which has eight bits of precision.
     EXPECT_NEAR(got, expected, 2e-3 * expected);
     EXPECT_NE(got, expected);
     wide.backward({0, 0});
@@ -88,7 +90,8 @@ TEST(BFloat16Test, isNearFloat32) {
   }
 }
 
-// A message has exactly the values with which a single stage would compute.
+// The activations in a message are exactly those with which a single stage
+// would compute.
 TEST(BFloat16Test, isTheSameHoweverTheModelIsCut) {
   for (bool tied : {false, true}) {
     Sizes sizes = mixed(kModel);
@@ -98,7 +101,7 @@ TEST(BFloat16Test, isTheSameHoweverTheModelIsCut) {
     one.backward({0, 0});
     three.backward({0, 0});
     three.reduceTied();
-    if (tied) // sums of the two gradients in another order
+    if (tied) // the gradients of both uses are added in another order
       EXPECT_LT(relativeNorm(gradientOf(one), gradientOf(three)), 1e-6);
     else
       EXPECT_EQ(gradientOf(one), gradientOf(three));
@@ -117,8 +120,8 @@ TEST(BFloat16Test, splitBackwardEqualsTheWhole) {
       split.inputGradient({0, index});
       split.weightGradient({0, index});
     }
-    // The gradients differ slightly, because the split backward computes
-    // LayerNorm again, with other rounding.
+    // The gradients differ slightly: the split backward computes LayerNorm
+    // again, with different rounding.
     EXPECT_LT(relativeNorm(gradientOf(split), gradientOf(whole)), 5e-3);
   }
 }
@@ -128,7 +131,7 @@ TEST(BFloat16Test, sumsOfGradientsAreOfFloat32) {
   line.forward({0, 0});
   line.backward({0, 0}, WgradMode::Overwrite);
   const std::vector<float> once = gradientOf(line);
-  // A sum in bfloat16 would stop growing after some 256 summands.
+  // A sum in bfloat16 would stop growing after about 256 equal summands.
   constexpr int kTimes = 400;
   for (int i = 1; i < kTimes; ++i) {
     line.forward({0, 0});
@@ -144,8 +147,8 @@ TEST(BFloat16Test, computesWithACopyOfTheParameters) {
   program::ProgramT program = smallProgram(mixed(), {2, 2});
   Mixed line(program);
   expectACopy(line);
-  // Each update is too small to change a bfloat16. The float32 weights add up
-  // several of them.
+  // Each update is too small to change a bfloat16 weight. The float32 weights
+  // add up several updates.
   const std::vector<float> start = line.parts[0].weights;
   for (auto &part : line.parts)
     std::ranges::fill(part.gradient, 1.f);
@@ -153,7 +156,7 @@ TEST(BFloat16Test, computesWithACopyOfTheParameters) {
   line.step(0, 1);
   EXPECT_NE(line.parts[0].weights, start);
   expectACopy(line);
-  // The stage computes only with the copy.
+  // The forward uses only the bfloat16 copy.
   const double loss = line.forward({0, 0});
   for (auto &part : line.parts)
     std::fill_n(part.weights.begin(), part.gradient.size(), 0.f);

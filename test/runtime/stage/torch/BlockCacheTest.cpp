@@ -25,7 +25,7 @@ TEST(BlockCacheTest, TheSameSizeGetsTheSameMemory) {
   memory.free(first, 3 * kMiB);
   memory.free(second, 3 * kMiB);
   EXPECT_EQ(memory.cachedBytes(), 6 * kMiB);
-  // The memory that was used last is returned first.
+  // take() returns the memory that was freed last.
   EXPECT_EQ(memory.take(3 * kMiB), second);
   EXPECT_EQ(memory.take(3 * kMiB), first);
   EXPECT_EQ(memory.cachedBytes(), 0u);
@@ -39,11 +39,13 @@ TEST(BlockCacheTest, KeptMemoryDoesNotRaiseThePeak) {
   memory.free(a, 4 * kMiB);
   memory.free(b, 2 * kMiB);
   EXPECT_EQ(memory.cachedBytes(), 6 * kMiB);
-  // The peak was 6 MiB, so taking 3 more releases the oldest kept memory.
+  // At most 6 MiB were in use at the same time, so used and kept memory
+  // together may not exceed 6 MiB. So taking 3 MiB releases the oldest kept
+  // memory.
   void *c = memory.take(3 * kMiB);
   EXPECT_EQ(memory.cachedBytes(), 2 * kMiB);
   EXPECT_EQ(memory.take(2 * kMiB), b);
-  // This is more than the peak, so all kept memory is released.
+  // 8 MiB exceed the peak so far, so all kept memory is released.
   void *d = memory.take(8 * kMiB);
   EXPECT_EQ(memory.cachedBytes(), 0u);
   memory.free(b, 2 * kMiB);

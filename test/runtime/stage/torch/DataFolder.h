@@ -42,8 +42,8 @@ protected:
                              numbers.size() * sizeof(T)});
   }
 
-  // Writes the tokens first, first + 1, …, after llm.c's header if `magic` is
-  // not 0.
+  // Writes the tokens first, first + 1, … to a file. If `magic` is not 0, a
+  // header of llm.c comes before the tokens.
   template <typename T>
   std::string write(const std::string &name, uint32_t first, uint32_t count,
                     int32_t magic = 0, int32_t version = 1) {

@@ -18,7 +18,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
 namespace {
-/// Kernels of a device whose memory is the host's. They count their calls.
+/// Kernels of a device whose memory is host memory. They count their calls.
 class CountingKernels final : public StageKernels {
 public:
   uint32_t masks = 0;
@@ -79,8 +79,9 @@ template <typename T> void expectTheHostsTraining(program::DataType type) {
   EXPECT_LT(largestDifference(device.whole(&Line<T>::Part::weights),
                               host.whole(&Line<T>::Part::weights)),
             1e-6);
-  // Masks in each step: one of the embedding, and four of each of two blocks. A
-  // block has three masks, and the backward makes one of them again.
+  // There are three steps. In each step, dropout makes one mask for the
+  // embedding, and four masks for each of two blocks: a block has three masks,
+  // and its backward makes one of them again.
   EXPECT_EQ(kernels.masks, 3u * (1 + 2 * 4));
   EXPECT_EQ(
       kernels.updated,

@@ -18,9 +18,9 @@ using namespace test;
 using namespace std::string_literals;
 
 struct Example {
-  const char *name; ///< as in the refusal
+  const char *name; ///< the name of the format in the error
   std::string bytes;
-  bool isReliable = true; ///< also if tokens are expected
+  bool isReliable = true; ///< named for all formats but Bytes
 };
 
 /// The first bytes of files that common tools write.
@@ -61,8 +61,8 @@ class FileFormatsTest : public DataFolder {};
 
 TEST_F(FileFormatsTest, areNamedWithWhatToDo) {
   for (const Example &example : kExamples) {
-    // The file is longer than any of these examples, and has a whole number of
-    // tokens.
+    // Extend the example to 800 bytes, which is a whole number of tokens of
+    // each size.
     const std::string stop =
         example.isReliable ? ""
                            : example.bytes.substr(example.bytes.size() - 1);
@@ -80,10 +80,10 @@ TEST_F(FileFormatsTest, areNamedWithWhatToDo) {
       else
         EXPECT_EQ(reason, "(accepted)") << example.name;
     }
-    // The refusal is the same for a model with another vocabulary.
+    // The error also names the format if the model's vocabulary is not 256.
     EXPECT_NE(refusal({path}, TokenFormat::Auto, 512).find(got),
               std::string::npos);
-    // If the user asks for bytes, the file is read as bytes.
+    // If the user asks for bytes, any file is accepted.
     EXPECT_EQ(refusal({path}, TokenFormat::Bytes), "(accepted)");
   }
 }

@@ -25,8 +25,7 @@ template <typename T> std::vector<T> notFinite() {
 
 template <typename T> void expectFound(program::DataType type) {
   using Limits = std::numeric_limits<T>;
-  // Some counts are larger than a vector register, and some are larger than one
-  // thread's share.
+  // 37 values exceed a vector register. 2^18 values exceed one thread's share.
   for (size_t count : {size_t{0}, size_t{1}, size_t{37}, size_t{1} << 18}) {
     std::vector<T> values(count, Limits::max());
     for (size_t i = 0; i < count; i += 3)
@@ -50,7 +49,8 @@ TEST(Finite, FindsEveryNonFiniteElement) {
   setThreads(1);
 }
 
-/// Checks an update of a stage of `program` with a flag.
+/// Checks optimizerStep with a flag. If a gradient sum is not finite, the step
+/// sets the flag and changes nothing.
 template <typename T> void expectHalts(const program::ProgramT &program) {
   const std::unique_ptr<Stage> stage = makeTransformerStage(program, 0);
   const auto elements = program::gradientBytes(program.stages[0]) / sizeof(T);
@@ -63,7 +63,7 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
                          state, std::as_writable_bytes(std::span(&flag, 1)));
   };
   stage->initialize(bytesOf(weights), state);
-  // While sums are finite, the update is the same as without a flag.
+  // If all sums are finite, the update is the same as without a flag.
   std::vector<T> expected = weights;
   std::vector<std::byte> stateExpected = state;
   stage->optimizerStep(0, 0.25, bytesOf(gradient), bytesOf(expected),
@@ -79,7 +79,7 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
       step(1);
       EXPECT_EQ(flag, 1);
       gradient[at] = T(0.5);
-      step(2); // stays halted
+      step(2); // the flag is set, so nothing changes
       EXPECT_EQ(flag, 1);
       EXPECT_EQ(weights, expected);
       EXPECT_EQ(state, stateExpected);

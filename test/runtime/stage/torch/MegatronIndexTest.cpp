@@ -15,8 +15,8 @@ using namespace test;
 
 class MegatronIndexTest : public DataFolder {
 protected:
-  /// The bytes of an index of two sequences of three tokens, with `width` bytes
-  /// each.
+  /// The bytes of an index of two sequences of three tokens each. A token has
+  /// `width` bytes, and `code` is Megatron's number of its type.
   std::string indexOf(uint8_t code, int64_t width, uint64_t version = 1) {
     std::string bytes("MMIDIDX\0\0", 9);
     add(bytes, version);
@@ -52,8 +52,8 @@ TEST_F(MegatronIndexTest, saysWhatTheFileBesideItHolds) {
   EXPECT_EQ(openTokens({write<int16_t>("c.bin", 7, 6)}, {})->bound(), 32768u);
   writeBytes("d.idx", indexOf(1, 1));
   EXPECT_EQ(openTokens({write<uint8_t>("d.bin", 7, 6)}, {})->count(), 6u);
-  // A file whose name does not end with .bin has no index. An .idx file need
-  // not be an index.
+  // A file whose name does not end with .bin has no index. A file that ends
+  // with .idx need not be an index.
   EXPECT_NE(refusal({write<uint16_t>("a", 500, 6)}, TokenFormat::Auto, 600),
             "(accepted)");
   writeBytes("text.idx", "page numbers");
@@ -97,7 +97,7 @@ TEST_F(MegatronIndexTest, refusesAnIndexOfAnotherFile) {
   index = indexOf(4, 4);
   index.replace(18, 8, 8, '\xff');
   expectRefusal(index, "expected 18446744073709551615 sequences");
-  // A sequence starts before the file, or inside a token.
+  // Let a sequence start inside a token, or before the file.
   index = indexOf(4, 4);
   index[34 + 8 + 8] = 2;
   expectRefusal(index, "begins at a multiple of 4 bytes, got 2");
@@ -118,12 +118,13 @@ TEST_F(MegatronIndexTest, saysWhereDocumentsEnd) {
   for (uint64_t token = 0; token < tokens->count(); ++token)
     ends.push_back(tokens->documentEnd(token));
   EXPECT_EQ(ends, (std::vector<uint64_t>{10, 10, 10, 10, 7, 7, 7, 10, 10, 10}));
-  // The index has one document, with both sequences.
+  // Now the first document has both sequences.
   std::string index = indexOf(8, 2);
   index[34 + 24 + 8] = 2;
   writeBytes("a.idx", index);
   EXPECT_EQ(openTokens({indexed}, {})->documentEnd(0), 6u);
-  // Documents out of order, and documents without a sequence.
+  // Now the sequences at which documents begin and end are 0, 3, 2 or 0, -1, 2,
+  // so they are out of order.
   for (char sequence : {3, -1}) {
     index[34 + 24 + 8] = sequence;
     writeBytes("a.idx", index);

@@ -25,7 +25,8 @@ Bytes slice(Bytes bytes, uint32_t part, uint32_t parts) {
   return bytes.subspan(part * size, size);
 }
 
-// The way in which a line of stages runs one micro-batch.
+// How the stages run one micro-batch: in how many parts, with split backwards,
+// and with recomputes.
 struct Way {
   uint32_t parts = 1;
   bool splitBackward = false;
@@ -35,7 +36,7 @@ struct Way {
 struct Outcome {
   double loss = 0;
   std::vector<double> gradient;
-  std::vector<double> boundaries; // activations, then gradients, stage by stage
+  std::vector<double> boundaries; // activations, then their gradients
 
   bool operator==(const Outcome &) const = default;
 };
@@ -44,7 +45,7 @@ class Runner {
 public:
   Runner(const program::ProgramT &program, Way way)
       : line(program), way(way), stashes(line.parts.size()) {
-    // Use other weights than the initial ones, half of which are zero or one.
+    // Change the initial weights, because half of them are zero or one.
     for (auto &part : line.parts)
       for (size_t i = 0; i < part.weights.size(); ++i)
         part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
@@ -126,8 +127,8 @@ double largest(const std::vector<double> &values) {
   return most;
 }
 
-// Parameters: dropout, and whether the model is tied. A tied model has a single
-// stage, which uses the matrix twice.
+// The test parameters are the dropout, and whether the model is tied. A tied
+// model has a single stage, which uses the tied matrix twice.
 class PartsTest : public testing::TestWithParam<std::tuple<double, bool>> {
 protected:
   static program::ProgramT make() {
@@ -139,7 +140,8 @@ protected:
   program::ProgramT program = make();
 };
 
-// Also with dropout: a part has its rows of the whole micro-batch's masks.
+// This also holds with dropout: the masks of a part are the rows of the whole
+// micro-batch's masks.
 TEST_P(PartsTest, addUpToTheWhole) {
   for (bool split : {false, true}) {
     const Outcome whole = Runner(program, {1, split}).run();
@@ -177,7 +179,8 @@ TEST(RecomputeTest, theOutputAloneKeepsNothing) {
         kWhole, bytesOf(line.tokens), {}, bytesOf(first.weights),
         mode == ForwardMode::Stash ? Bytes() : bytesOf(first.output), mode);
   };
-  forward(ForwardMode::Both); // creates whatever is made only once
+  // The first call also allocates memory that later calls use again.
+  forward(ForwardMode::Both);
   const int64_t before = meter.currentBytes();
   EXPECT_EQ(forward(ForwardMode::Output), nullptr);
   EXPECT_EQ(meter.currentBytes(), before);

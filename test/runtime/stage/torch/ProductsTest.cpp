@@ -16,23 +16,25 @@ using namespace chimera::runtime;
 namespace {
 using at::Tensor;
 
-/// A matrix of shape [rows, columns]. If `isTransposed`, its memory has the
-/// transpose.
+/// A random matrix of shape [rows, columns]. If `isTransposed`, its memory has
+/// the order of the transpose.
 Tensor matrix(int64_t rows, int64_t columns, bool isTransposed,
               at::ScalarType type = at::kFloat) {
   return isTransposed ? at::randn({columns, rows}, type).t()
                       : at::randn({rows, columns}, type);
 }
 
-/// Checks a float32 result against a float64 one.
+/// Checks a float32 result against a float64 result: the norm of the error is
+/// relative to the norm of `expected`.
 void expectNear(const Tensor &got, const Tensor &expected) {
   EXPECT_EQ(got.sizes(), expected.sizes());
   const double error = (got.to(at::kDouble) - expected).norm().item<double>();
   EXPECT_LE(error, 1e-6 * expected.norm().item<double>());
 }
 
-/// Products by either library: large ones for oneDNN, whose rows are not a
-/// multiple of a block, and ones that are too small for it.
+/// Products of matrices, computed by oneDNN or by the other library. Some are
+/// large, with rows that are not a multiple of a block. Some are too small for
+/// oneDNN.
 class Products : public testing::TestWithParam<std::tuple<bool, bool, bool>> {
 protected:
   Products() { useOneDnn(std::get<0>(GetParam())); }

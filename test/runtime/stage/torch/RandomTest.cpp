@@ -12,7 +12,7 @@
 namespace chimera::runtime {
 namespace {
 
-// The published generator's first outputs for the seed 1234567.
+// The first outputs of the published generator SplitMix64 for the seed 1234567.
 TEST(RandomTest, splitMixIsThePublishedOne) {
   const uint64_t increment = 0x9E3779B97F4A7C15;
   EXPECT_EQ(splitMix64(1234567), 6457827717110365317u);

@@ -19,7 +19,7 @@ using namespace test;
 
 class SentencePairsTest : public TextDataTest {};
 
-/// A model with BERT's fields.
+/// A program with a model that has the inputs and labels of BERT.
 program::ProgramT programOfPairs() {
   program::ProgramT program = smallProgram({.context = 8}, {4});
   program.model->package = program::packageOfTwoTerms();
@@ -55,8 +55,8 @@ constexpr TokenSampleOptions kPairs = {.masking =
                                            Masking{.token = 300, .rate = 0},
                                        .pairing = Pairing{301, 302, 303}};
 
-// Each sample is [CLS] A [SEP] B [SEP] and [PAD]s. Its fields follow one
-// another.
+// Each sample is [CLS] A [SEP] B [SEP] and [PAD]s, where A and B are sentences.
+// In memory, each field of the samples follows the previous field.
 TEST_F(SentencePairsTest, makesPairsOfSentences) {
   writeRamp(250);
   const program::ProgramT ofPairs = programOfPairs();
@@ -91,20 +91,21 @@ TEST_F(SentencePairsTest, makesPairsOfSentences) {
     for (size_t i = 0; i < 8; ++i) {
       EXPECT_EQ(segments[8 * row + i], i > middle && i < end);
       EXPECT_EQ(seen[8 * row + i], i < end);
-      EXPECT_EQ(labels[8 * row + i], kIgnored); // the rate is 0
+      EXPECT_EQ(labels[8 * row + i], kIgnored); // no token is masked
       if (i > 1 && i != middle && i != middle + 1 && i + 1 < end) {
-        EXPECT_EQ(sample[i], sample[i - 1] + 1); // as in the ramp
+        EXPECT_EQ(sample[i], sample[i - 1] + 1); // as in writeRamp
       }
       EXPECT_LT(std::min(sample[i], int64_t{300}), i < end ? 301 : 304);
     }
     const bool follows = sample[middle + 1] == sample[middle - 1] + 1;
-    // If B is from elsewhere, it may still follow A by chance.
+    // If B is a random sentence (elsewhere is 1), it may follow A by chance.
     EXPECT_TRUE(follows || elsewhere[row] == 1);
     follow += elsewhere[row] == 0;
     padded += end < 8;
   }
   EXPECT_NEAR(static_cast<double>(follow) / kRows, 0.5, 0.06);
-  // One sample in ten has a random length, which may be the maximum again.
+  // One sample in ten has a random length. In one of four cases, this is the
+  // maximum, and the sample has no padding.
   EXPECT_NEAR(static_cast<double>(padded) / kRows, 0.1 * 3 / 4, 0.03);
 }
 
@@ -130,8 +131,8 @@ TEST_F(SentencePairsTest, noSentenceGoesBeyondItsDocument) {
   }
 }
 
-// In Megatron's format, the index says where a document ends. There is no token
-// for the end.
+// In Megatron's format, the index states the ends of documents. The tokens have
+// no mark for the end.
 TEST_F(SentencePairsTest, sentencesEndWithDocumentsOfAnIndex) {
   constexpr uint64_t kDocuments = 60;
   std::string text, index("MMIDIDX\0\0", 9);
@@ -187,7 +188,7 @@ TEST_F(SentencePairsTest, refusesModelsOfOtherFields) {
        {Pairing{300, 302, 303}, Pairing{301, 300, 303}, Pairing{301, 302, 300}})
     expectRefusal({.masking = kPairs.masking, .pairing = pairing},
                   "got 300 in both");
-  // A model may use one token both for the end of a text and for padding.
+  // One token may be the mark for the end of a text and for padding.
   EXPECT_EQ(
       refusalOf({.masking = kPairs.masking, .pairing = Pairing{301, 302, 302}}),
       "(accepted)");
@@ -210,8 +211,7 @@ TEST_F(SentencePairsTest, refusesModelsOfOtherFields) {
   expectRefusal(kPairs, "got one with 'words'");
 }
 
-// If the model predicts only whether sentences follow each other, no token
-// needs to be masked.
+// A model that predicts only whether B follows A needs no masked tokens.
 TEST_F(SentencePairsTest, makesPairsWithoutMasks) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
@@ -228,8 +228,8 @@ TEST_F(SentencePairsTest, makesPairsWithoutMasks) {
             100);
 }
 
-// The vocabulary is the number of rows of the table in which tokens are looked
-// up.
+// The vocabulary of a package is the number of rows of the table in which it
+// looks up tokens.
 TEST_F(SentencePairsTest, refusesTokensBeyondAPackagesVocabulary) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();

@@ -8,6 +8,8 @@
 #include "test/runtime/stage/torch/WeightsFixture.h"
 
 #include <algorithm>
+#include <fstream>
+#include <utility>
 
 namespace chimera::runtime {
 namespace {
@@ -15,7 +17,8 @@ namespace {
 using namespace test;
 namespace fs = std::filesystem;
 
-// Several files, and an index that lists the file of each tensor.
+// Weights in three files (shards), and an index that lists the file of each
+// tensor.
 class ShardsTest : public WeightsTest {
 protected:
   // Layer n is in shard n % 3.
@@ -86,6 +89,24 @@ TEST_F(ShardsTest, refusesFoldersWithoutWeights) {
   EXPECT_NE(load().find("expected a folder with model.safetensors or "
                         "model.safetensors.index.json, and it has neither"),
             std::string::npos);
+}
+
+TEST_F(ShardsTest, namesTheOtherFormOfAFolder) {
+  path = folder;
+  for (auto [file, form] :
+       {std::pair(".metadata", "but a distributed checkpoint of PyTorch."),
+        {"adapter_model.safetensors", "but the weights of an adapter"},
+        {"pytorch_model.bin", "but weights in a pickle of Python."},
+        {"pytorch_model.bin.index.json", "but weights in a pickle"}}) {
+    std::ofstream(folder / file) << "PK\3\4";
+    EXPECT_NE(load().find(form), std::string::npos) << load();
+    fs::remove(folder / file);
+  }
+  path = folder / "pytorch_model.bin";
+  std::ofstream(path) << "PK\3\4 and more";
+  EXPECT_NE(load().find("expected a safetensors file, got weights in a pickle"),
+            std::string::npos)
+      << load();
 }
 
 TEST_F(ShardsTest, refusesAnIndexWithMissingShards) {

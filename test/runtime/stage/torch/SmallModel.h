@@ -37,7 +37,8 @@ struct Sizes {
 };
 
 /// A program with a model, an optimizer and one stage for each number in
-/// `layers`, but without workers: stages use nothing else of it.
+/// `layers`, which is the stage's number of layers. The program has no workers:
+/// stages do not use them.
 inline program::ProgramT smallProgram(const Sizes &sizes,
                                       std::vector<uint32_t> layers = {}) {
   program::ProgramT program;
@@ -100,8 +101,8 @@ inline std::vector<int64_t> someTokens(const program::ProgramT &program,
   return tokens;
 }
 
-/// A line of stages with their memory. Weights have type T, activations have
-/// type A.
+/// All stages of a program and their memory. The stages run one after another,
+/// without a pipeline. Weights have type T, activations have type A.
 template <typename T, typename A = T> struct Line {
   struct Part {
     std::unique_ptr<Stage> stage;
@@ -119,8 +120,8 @@ template <typename T, typename A = T> struct Line {
   explicit Line(const program::ProgramT &program,
                 const DevicePlacement &placement = {})
       : tokens(someTokens(program, 0)), labels(someTokens(program, 1)) {
-    // With several threads such small work takes longer, and seconds if other
-    // processes use the cores.
+    // With several threads, such small computations take longer. They would
+    // even take seconds if other processes use the cores.
     setThreads(1);
     if (program.tied)
       tied = *program.tied;
@@ -151,8 +152,8 @@ template <typename T, typename A = T> struct Line {
       parts[s].stash = parts[s].stage->forward(
           microBatch, input, last ? bytesOf(labels) : Bytes(),
           bytesOf(parts[s].weights), output);
-      // Overwrite this memory, which the interpreter may reuse after the
-      // forward.
+      // Overwrite the stage's input with NaN: the interpreter may reuse its
+      // memory after the forward.
       if (!first)
         std::fill(parts[s - 1].output.begin(), parts[s - 1].output.end(),
                   static_cast<A>(std::nan("")));
@@ -168,15 +169,15 @@ template <typename T, typename A = T> struct Line {
                                mode);
   }
 
-  /// The halves of `backward`. The first leaves in `stash` what the second
-  /// needs.
+  /// The first half of `backward`. It leaves in `stash` the values that the
+  /// second half, weightGradient, needs.
   void inputGradient(MicroBatch microBatch) {
     for (size_t s = parts.size(); s-- > 0;) {
       parts[s].stash = parts[s].stage->inputGradient(
           microBatch, std::move(parts[s].stash), gradientOfOutput(s),
           bytesOf(parts[s].weights), gradientOfInput(s));
-      // Overwrite this memory, which the interpreter may reuse after the
-      // backward.
+      // Overwrite the output's gradient with NaN: the interpreter may reuse its
+      // memory after the input gradient.
       std::fill(parts[s].outputGradient.begin(), parts[s].outputGradient.end(),
                 static_cast<A>(std::nan("")));
     }
@@ -187,14 +188,14 @@ template <typename T, typename A = T> struct Line {
                                  bytesOf(part.weights), bytesOf(part.gradient),
                                  mode);
   }
-  /// Fills all gradients with NaN, because they must not be read.
+  /// Fills all weight gradients with NaN, to find reads of their old values.
   void spoilGradients() {
     for (Part &part : parts)
       std::fill(part.gradient.begin(), part.gradient.end(), std::nan(""));
   }
 
-  /// The gradient buffers of stage `s`. The last stage's output is the loss;
-  /// the first stage's input has no gradient.
+  /// The gradients of the output and of the input of stage `s`. The output of
+  /// the last stage is the loss. The input of the first stage has no gradient.
   Bytes gradientOfOutput(size_t s) {
     return s + 1 == parts.size() ? std::as_writable_bytes(std::span(&loss, 1))
                                  : bytesOf(parts[s].outputGradient);
@@ -203,7 +204,8 @@ template <typename T, typename A = T> struct Line {
     return s == 0 ? Bytes() : bytesOf(parts[s - 1].outputGradient);
   }
 
-  /// The tied parameters of the first stage, or of the last.
+  /// The tied parameters in `member` (weights or gradients) of the first stage
+  /// or, if `last`, of the last stage.
   std::span<T> tiedOf(std::vector<T> Part::*member, bool last) {
     if (!tied)
       return {};
@@ -213,8 +215,8 @@ template <typename T, typename A = T> struct Line {
         tied->bytes() / sizeof(T));
   }
 
-  /// Does the work of the streams: replaces both copies' gradients by their
-  /// sum.
+  /// Replaces the gradients of both copies of the tied parameters by their sum.
+  /// In a run, instructions do this.
   void reduceTied() {
     std::span<T> first = tiedOf(&Part::gradient, /*last=*/false);
     std::span<T> last = tiedOf(&Part::gradient, /*last=*/true);
@@ -228,7 +230,7 @@ template <typename T, typename A = T> struct Line {
                                 bytesOf(part.weights), bytesOf(part.state));
   }
 
-  /// The weights, or gradients, of all parts, in layer order.
+  /// The weights or gradients of all stages, in layer order.
   std::vector<T> whole(std::vector<T> Part::*member) const {
     std::vector<T> all;
     for (const Part &part : parts)
@@ -236,7 +238,8 @@ template <typename T, typename A = T> struct Line {
     return all;
   }
 
-  /// The model's weights, or gradients, in which tied ones occur once.
+  /// The model's weights or gradients, in layer order. Tied parameters occur
+  /// once.
   std::vector<T> once(std::vector<T> Part::*member) const {
     std::vector<T> all = whole(member);
     if (tied) // it is the last parameter

@@ -21,15 +21,15 @@ namespace {
 
 using namespace test;
 
-// Changes the initial weights, half of which are zero or one.
+// Changes the initial weights, because half of them are zero or one.
 template <typename T> void disturb(Line<T> &line) {
   for (auto &part : line.parts)
     for (size_t i = 0; i < part.weights.size(); ++i)
       part.weights[i] += static_cast<T>(0.1 * std::sin(static_cast<double>(i)));
 }
 
-// The largest difference between two gradients of all layers. Differences in a
-// tensor are relative to its largest element.
+// The largest difference between two gradients of the whole model. A difference
+// is relative to the largest element of its tensor.
 template <typename T>
 double relativeDifference(const program::ProgramT &program,
                           const std::vector<T> &ours,
@@ -54,9 +54,10 @@ double relativeDifference(const program::ProgramT &program,
   return worst;
 }
 
-// Runs two micro-batches with whole and with split backwards, for several cuts
-// of five layers. The weights differ from the initial ones, so that every
-// parameter has an effect.
+// Runs two micro-batches with whole and with split backwards, and compares the
+// results. Does so for several divisions of five layers into stages. The
+// weights differ from the initial weights, so that every parameter has an
+// effect.
 template <typename T> void compareSplit(Sizes sizes, double tolerance) {
   sizes.layers = 3;
   for (double dropout : {0.0, 0.3})
@@ -114,7 +115,7 @@ TEST(SplitBackwardTest, equalsTheWholeInFloat32) {
   compareSplit<float>({.type = program::DataType::Float32}, 1e-5);
 }
 
-// If one stage has both ends, the head's weight is the embedding's.
+// If one stage has both the embedding and the head, they use the same matrix.
 TEST(SplitBackwardTest, equalsTheWholeWithATiedHead) {
   compareSplit<double>({.tied = true}, 1e-12);
   compareSplit<float>({.type = program::DataType::Float32, .tied = true}, 1e-5);
@@ -135,8 +136,8 @@ TEST(SplitBackwardTest, equalsTheWholeAtOtherSizes) {
                        1e-12);
 }
 
-// The first half keeps a part of the incoming gradient but must not change it.
-// The outgoing gradient must equal that of the whole backward.
+// The input gradient keeps a part of the incoming gradient, but must not change
+// it. Its result must equal the one of the whole backward.
 TEST(SplitBackwardTest, inputGradientIsTheWholes) {
   for (double dropout : {0.0, 0.3}) {
     program::ProgramT program = smallProgram({.dropout = dropout}, {1, 1, 2});
@@ -182,8 +183,8 @@ TEST(SplitBackwardTest, weightGradientAdds) {
       1e-14);
 }
 
-// Weight gradients that are computed later, in the order of the micro-batches,
-// give the same sums.
+// If weight gradients are computed later, in the order of the micro-batches,
+// their sums are the same.
 TEST(SplitBackwardTest, weightGradientsMayWait) {
   program::ProgramT program = smallProgram({.dropout = 0.2}, {2, 2});
   Line<double> inTurn(program), late(program);
@@ -230,7 +231,7 @@ TEST(SplitBackwardTest, wholeAndSplitInOneStep) {
             1e-12);
 }
 
-// How often each LibTorch operation runs in a call, on the calling thread.
+// How often each LibTorch operation runs during `call` on this thread.
 std::map<std::string, int> operations(const std::function<void()> &call) {
   static thread_local std::map<std::string, int> *counts;
   std::map<std::string, int> result;
@@ -250,14 +251,15 @@ int products(std::map<std::string, int> counts) {
   return counts["aten::mm"] + counts["aten::addmm"] + counts["aten::addmm_"];
 }
 
-// The input gradient computes no product, reduction or scatter for a parameter.
-// Exactly these operations of the whole backward are missing.
+// The input gradient computes no product, reduction or scatter for the gradient
+// of a parameter. Of the operations of the whole backward, exactly these are
+// missing.
 TEST(SplitBackwardTest, inputGradientComputesNoWeightGradient) {
   program::ProgramT program = smallProgram({}, {1, 2, 1});
   Line<double> line(program);
   const MicroBatch microBatch{0, 0};
-  // Linear layers with and without a gradient of their input. Reductions are
-  // those of the biases and of the positions.
+  // For each stage: the numbers of linear layers, of reductions for the
+  // gradients of biases and positions, and of scatters for embeddings.
   const struct {
     int linears, biases, embeddings;
   } expected[] = {{0, 1, 1}, {8, 8, 0}, {1, 0, 0}};
@@ -318,7 +320,7 @@ TEST(SplitBackwardTest, refusesTheOtherHalfsStash) {
               line.backward({0, 0});
             }).find("of a forward"),
             std::string::npos);
-  // The stash has been consumed, so it cannot be used again.
+  // The first call has consumed the stash, so a second call must fail.
   EXPECT_NE(refusal([&] {
               line.weightGradient({0, 0});
             }).find("expected"),

@@ -29,8 +29,9 @@ declared(const program::ProgramT &program, uint32_t stage,
   return sum;
 }
 
-// Runs a stage's forward twice and measures the second one. Memory that the
-// first one allocated and keeps does not belong to the stash.
+// Runs the forward of each stage twice, and measures the memory of the second
+// one. Memory that the first one allocates and keeps does not belong to the
+// stash.
 template <typename T, typename A = T>
 void compareStash(const Sizes &sizes, std::vector<uint32_t> layers) {
   program::ProgramT program = smallProgram(sizes, layers);
@@ -67,7 +68,8 @@ void compareStash(Sizes sizes, std::vector<uint32_t> layers) {
   }
 }
 
-// The weight stash is the memory between the two halves of a split backward.
+// The weight stash is the memory that a stage keeps between the two halves of a
+// split backward.
 template <typename T, typename A = T>
 void compareWeightStash(Sizes sizes, std::vector<uint32_t> layers) {
   for (double dropout : {0.0, 0.25}) {
@@ -111,8 +113,8 @@ TEST(StashTest, betweenInputAndWeightGradient) {
   }
 }
 
-// A part keeps as much as a micro-batch of its size. It does not keep a mask of
-// the whole micro-batch.
+// The stash of a part is as large as the stash of a micro-batch of this size.
+// It does not contain a mask of the whole micro-batch.
 TEST(StashTest, ofAPart) {
   Sizes sizes{.dropout = 0.25, .microBatchSize = 4};
   program::ProgramT program = smallProgram(sizes, {1, 1, 1, 1});
@@ -143,7 +145,7 @@ TEST(StashTest, severalLayers) { compareStash(Sizes{}, {2, 2}); }
 
 TEST(StashTest, wholeModel) { compareStash(Sizes{}, {4}); }
 
-// The gradients of both uses are added without being kept.
+// The stash does not contain the gradients of the two uses of the matrix.
 TEST(StashTest, tiedHead) {
   for (auto layers : std::vector<std::vector<uint32_t>>{{2, 2}, {4}}) {
     compareStash({.tied = true}, layers);
@@ -169,7 +171,7 @@ TEST(StashTest, otherSizes) {
 }
 
 TEST(StashTest, longContext) {
-  // The context is larger than the block sizes of the fused attention.
+  // The context exceeds the block sizes of the fused attention.
   compareStash({.layers = 1,
                 .heads = 2,
                 .width = 16,

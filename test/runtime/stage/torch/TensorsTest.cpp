@@ -34,8 +34,8 @@ TEST(TensorsTest, threadsAreThoseOfTheCaller) {
 }
 
 TEST(TensorsTest, threadsStayThoseOfTheCaller) {
-  // A thread's first computation would otherwise use the last setting of any
-  // thread.
+  // Without a setting for each thread, the first computation of a thread would
+  // use the last setting of any thread.
   std::thread([&] {
     setThreads(1);
     std::thread([] { setThreads(2); }).join();
@@ -80,7 +80,7 @@ TEST(TensorsTest, countsWhatTheCallerAllocated) {
     EXPECT_EQ(liveTensorBytes(), 0);
     at::Tensor own = at::zeros({3}, at::kDouble);
     EXPECT_EQ(liveTensorBytes(), 24);
-    mine.reset(), view.reset(); // counted for the thread that allocated it
+    mine.reset(), view.reset(); // counts for the allocating thread
     EXPECT_EQ(liveTensorBytes(), 24);
   }).join();
   EXPECT_EQ(liveTensorBytes(), before);
@@ -103,8 +103,8 @@ TEST(TensorsTest, tensorsOverTheCallersBytesDoNotCount) {
   EXPECT_EQ(liveTensorBytes(), before);
 }
 
-// Ranks are threads. All train at the same time, and each gets the same result
-// as alone.
+// Each rank is a thread. All ranks train at the same time. Each must get the
+// same result as if it trained alone.
 TEST(TensorsTest, ranksTrainAtOnce) {
   program::ProgramT program =
       smallProgram({.width = 32, .context = 32, .dropout = 0.1}, {2, 2});

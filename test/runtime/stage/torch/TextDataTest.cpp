@@ -24,7 +24,7 @@ namespace {
 
 using namespace test;
 
-// A sample's window does not depend on the number of samples in its
+// The text of a sample does not depend on the number of samples in its
 // micro-batch.
 TEST_F(TextDataTest, samplesHaveTheirOwnWindows) {
   writeRamp(200);
@@ -61,7 +61,7 @@ TEST_F(TextDataTest, windowsAreTrainingTextAndLabelsTheNextBytes) {
     }
     starts.insert({tokens[0], tokens[8]});
   }
-  // All 142 positions are possible.
+  // A sample may start at each of 142 positions, 0 to 141.
   EXPECT_EQ(*starts.begin(), 0);
   EXPECT_EQ(*starts.rbegin(), 141);
   EXPECT_GT(starts.size(), 130u);
@@ -87,7 +87,7 @@ TEST_F(TextDataTest, bytesAreNotSigned) {
 }
 
 TEST_F(TextDataTest, unigramLossIsTheCrossEntropy) {
-  // 90 training bytes, a third of them 'b'. The held-out bytes are all 'b'.
+  // 30 of the 90 training bytes are 'b'. All held-out bytes are 'b'.
   std::string text;
   for (int i = 0; i < 30; ++i)
     text += "aab";
@@ -120,13 +120,12 @@ TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
                                ForwardMode::Evaluation);
     return loss;
   };
-  // Evaluate the second micro-batch of the second pass. It has the last two
-  // windows.
+  // Evaluate micro-batch 1 of step 1, which has the last two held-out samples.
   const double loss = evaluate(line, {1, 1});
   EXPECT_EQ(line.tokens[8], data.heldOutSample(7, 8).tokens[0]);
   EXPECT_EQ(line.labels[0], data.heldOutSample(6, 8).labels[0]);
   EXPECT_NEAR(loss, std::log(256), 0.1);
-  // Evaluation is like a training forward without dropout.
+  // Evaluation computes the same as a training forward without dropout.
   program.model->dropout = 0;
   Line<double> without(program);
   without.tokens = line.tokens;
@@ -177,7 +176,8 @@ TEST_F(TextDataTest, refusesTooShortTraining) {
   EXPECT_EQ(refusal(0), "(accepted)");
 }
 
-// Only an evaluation needs a held-out window.
+// A text whose held-out part is too short for a sample is accepted. Only an
+// evaluation fails.
 TEST_F(TextDataTest, refusesToEvaluateOnTooShortHeldOut) {
   for (size_t bytes : {10, 80}) {
     writeRamp(bytes);

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first and the last stage both have the matrix. The streams keep both
-// copies equal by a sum of their gradients; here the tests compute that sum.
+// The first and the last stage both have the tied matrix. In a run,
+// instructions add up the gradients of both copies, so both copies stay equal.
+// Here the tests add them up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ std::vector<T> tiedCopyOf(Line<T> &line, std::vector<T> Line<T>::Part::*member,
   return {tied.begin(), tied.end()};
 }
 
-// Three steps of two micro-batches.
+// The results of three training steps of two micro-batches each.
 template <typename T> struct TrainedTied {
   std::vector<double> losses;
   std::vector<T> weights, gradient;
@@ -60,8 +61,8 @@ TrainedTied<T> trainTied(const program::ProgramT &program) {
 
 class TiedTest : public testing::TestWithParam<double> {};
 
-// The stages equal the whole model even if a stage has only the head or only
-// the embedding.
+// Stages train like the whole model, even if a stage has only the embedding or
+// only the head.
 TEST_P(TiedTest, stagesEqualTheWhole) {
   Sizes sizes{.layers = 3, .dropout = GetParam(), .tied = true};
   const TrainedTied<double> whole = trainTied<double>(smallProgram(sizes, {5}));
@@ -74,7 +75,7 @@ TEST_P(TiedTest, stagesEqualTheWhole) {
     EXPECT_LE(largestDifference(parts.weights, whole.weights), 1e-12);
     EXPECT_LE(largestDifference(parts.gradient, whole.gradient), 1e-12);
   }
-  // The result differs from that of a model with two matrices.
+  // A model with two separate matrices gives another result.
   sizes.tied = false;
   const TrainedTied<double> untied =
       trainTied<double>(smallProgram(sizes, {5}));
@@ -90,14 +91,15 @@ TEST_P(TiedTest, copiesStayEqualInFloat32) {
   EXPECT_LE(largestDifference(parts.losses, whole.losses), 1e-4);
 }
 
-// A single stage adds the gradients of both uses. Compares them with central
-// differences at some elements of every parameter.
+// A single stage adds the gradients of both uses of the matrix. Compares the
+// gradient with central differences of the loss, for some elements of every
+// parameter.
 TEST_P(TiedTest, gradientIsTheLossesDerivative) {
   program::ProgramT program =
       smallProgram({.dropout = GetParam(), .tied = true}, {4});
   Line<double> line(program);
   auto &part = line.parts[0];
-  // Use other weights than the initial ones, half of which are zero or one.
+  // Change the initial weights, because half of them are zero or one.
   for (size_t i = 0; i < part.weights.size(); ++i)
     part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
   const MicroBatch microBatch{3, 5};
@@ -128,14 +130,15 @@ TEST(TiedTest, startsAsTheTokenEmbedding) {
       tiedCopyOf(parts, &Part::weights, /*last=*/false);
   ASSERT_EQ(first.size(), 11u * 8);
   EXPECT_EQ(first, tiedCopyOf(parts, &Part::weights, /*last=*/true));
-  // All other parameters start as without the tie.
+  // All other parameters have the same initial values as without the tie.
   std::vector<double> untied =
       Line<double>(smallProgram({}, {4})).whole(&Part::weights);
   untied.resize(untied.size() - first.size());
   EXPECT_EQ(untied, whole.whole(&Part::weights));
 }
 
-// Of three stages, the first and the last have the matrix.
+// The program has three stages. The first and the last stage have the tied
+// matrix.
 TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
   auto refusal = [&](const std::function<void(program::ProgramT &)> &change) {
     program::ProgramT program = smallProgram({.tied = true}, {1, 2, 1});
@@ -161,7 +164,7 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
       refusal([](program::ProgramT &program) { program.model->tied = false; }),
       "expected none as tied parameters for this model, got 704 bytes at 0 of "
       "the first stage and 128 of the last");
-  // In a single stage there is nothing to tie.
+  // A program with a single stage must not state tied parameters.
   program::ProgramT alone = smallProgram({.tied = true}, {4});
   EXPECT_NO_THROW(makeTransformerStage(alone, 0));
   alone.tied = std::make_unique<program::Tied>(0, 128, 704);

@@ -15,7 +15,7 @@ using namespace test;
 
 class TokenCheckTest : public DataFolder {};
 
-// More than a thread's share.
+// So many tokens that a check divides them among several threads.
 constexpr uint64_t kCount = (uint64_t{1} << 22) + 77;
 
 TEST_F(TokenCheckTest, tellsTheFirstTokenBeyondTheVocabulary) {
@@ -34,7 +34,8 @@ TEST_F(TokenCheckTest, tellsTheFirstTokenBeyondTheVocabulary) {
     for (uint32_t threads : {1, 2, 5})
       EXPECT_EQ(checkTokens(*tokens, 512, threads), fault);
     EXPECT_EQ(checkTokens(*tokens, 60'001, 2), "");
-    // The first of three parts that has a fault has the first fault of all.
+    // If the tokens are checked in three parts, the first part with a fault
+    // must report the same fault as a check of all tokens.
     std::string found;
     for (uint32_t part = 0; part < 3 && found.empty(); ++part)
       found = checkTokens(*tokens, 512, 2, part, 3);

@@ -48,7 +48,7 @@ TEST_F(TokensTest, readsLlmcHeaders) {
   EXPECT_EQ(read(*narrow, 0, 2), (std::vector<int64_t>{7, 8}));
   auto wide = openTokens({write<uint32_t>("b", 70000, 9, 20240801, 7)}, {});
   EXPECT_EQ(read(*wide, 8, 1), (std::vector<int64_t>{70008}));
-  // A file without a header is a text.
+  // A file without a header is read as a text, whose tokens are bytes.
   EXPECT_EQ(
       openTokens({write<uint8_t>("c", 65, 3)}, {.vocabulary = 256})->bound(),
       256u);
@@ -99,8 +99,8 @@ TEST_F(TokensTest, refusesWhatIsNotOfTheFormat) {
             std::string::npos);
 }
 
-// A model with another vocabulary than 256 would learn nothing from bytes that
-// are tokens only by mistake.
+// A model whose vocabulary is not 256 probably expects other tokens than bytes.
+// It would learn nothing from bytes.
 TEST_F(TokensTest, bytesAreTokensOnlyForAVocabularyOf256OrByOption) {
   const auto text = write<uint8_t>("text", 65, 26);
   EXPECT_EQ(refusal({text}, TokenFormat::Auto, 256), "(accepted)");
@@ -112,7 +112,7 @@ TEST_F(TokensTest, bytesAreTokensOnlyForAVocabularyOf256OrByOption) {
       EXPECT_NE(reason.find(part), std::string::npos) << reason;
     EXPECT_EQ(refusal({text}, TokenFormat::Bytes, vocabulary), "(accepted)");
   }
-  // Of two files, the first one that does not state its format is named.
+  // If neither of two files states its format, the error names the first one.
   EXPECT_NE(refusal({text, text}, TokenFormat::Auto, 512)
                 .find("with a vocabulary of 512"),
             std::string::npos);
@@ -145,14 +145,15 @@ TEST_F(TokensTest, halvesOfWiderNumbersAreNoticed) {
   EXPECT_NE(refusal({widest}, TokenFormat::UInt16)
                 .find("upper half of one of 64 bits: write it as uint32"),
             std::string::npos);
-  // If tokens exceed 16 bits, their upper halves are not all 0, but small.
+  // If 32-bit tokens exceed 16 bits, their upper halves are not all 0, but they
+  // are small.
   const auto large = write<uint32_t>("large", 65000, 2000);
   EXPECT_NE(refusal({large}, TokenFormat::UInt16, 128'000)
                 .find("upper half of one of 32 bits"),
             std::string::npos);
   EXPECT_EQ(refusal({large}, TokenFormat::UInt16, 60'000), "(accepted)");
-  // A user who has such tokens can say so. A few such tokens may occur by
-  // chance.
+  // trustPlainNumbers turns this check off. A few such tokens are accepted,
+  // because they may occur by chance.
   EXPECT_NO_THROW(openTokens(
       {wide}, {.format = TokenFormat::UInt16, .trustPlainNumbers = true}));
   EXPECT_EQ(refusal({write<uint32_t>("short", 1, 31)}, TokenFormat::UInt16),
@@ -178,14 +179,16 @@ TEST_F(TokensTest, pairsOfNarrowerNumbersAreNoticed) {
   EXPECT_NO_THROW(openTokens({narrow}, {.format = TokenFormat::UInt32,
                                         .vocabulary = 512,
                                         .trustPlainNumbers = true}));
-  // Such tokens are accepted if the vocabulary is large, because they may be
-  // right. A few of them are always accepted, because they may occur by chance.
+  // If the vocabulary is large, tokens that look like pairs of 16-bit tokens
+  // are accepted, because they may be correct. A few such tokens are always
+  // accepted, because they may occur by chance.
   EXPECT_EQ(refusal({narrow}, TokenFormat::UInt32, uint64_t{1} << 32),
             "(accepted)");
   EXPECT_EQ(
       refusal({write<uint16_t>("short", 1, 62)}, TokenFormat::UInt32, 512),
       "(accepted)");
-  // The check of all tokens reports a few tokens beyond the vocabulary.
+  // A few tokens beyond the vocabulary are accepted here. The check of all
+  // tokens (checkTokens) reports them.
   EXPECT_EQ(refusal({write<uint32_t>("few", 99'600, 1000)}, TokenFormat::UInt32,
                     100'257),
             "(accepted)");
@@ -206,7 +209,7 @@ TEST_F(TokensTest, textIsNoPlainNumbers) {
                                         .vocabulary = 50'257,
                                         .trustPlainNumbers = true}));
   }
-  // With a vocabulary of bytes, tokens may be characters.
+  // If the vocabulary is 256, tokens may be characters.
   EXPECT_EQ(refusal({writeBytes("wide", wide)}, TokenFormat::UInt16, 256),
             "(accepted)");
 }
@@ -238,7 +241,7 @@ TEST_F(TokensTest, aFileThatWasNotWrittenToItsEndIsNoticed) {
             std::string::npos);
   EXPECT_NO_THROW(openTokens(
       {zeros}, {.format = TokenFormat::UInt16, .trustPlainNumbers = true}));
-  // A text whose end is padding is accepted.
+  // Files whose zeros are only padding at the end are accepted.
   for (const auto &padded :
        {file("few", 500, 1000), file("long", 50'000, 5000)})
     EXPECT_EQ(refusal({padded}, TokenFormat::UInt16), "(accepted)");
@@ -290,7 +293,8 @@ TEST_F(TokensTest, masksAsBertDoes) {
     data.load(program::ValueKind::Labels, microBatch, bytesOf(labels));
     data.load(program::ValueKind::Tokens, microBatch, bytesOf(again));
     ASSERT_EQ(tokens, again);
-    // Find the start of the window from the unmasked tokens.
+    // In this text, each token is its position. So find the start of the sample
+    // from a token that is not masked.
     std::optional<int64_t> begin;
     for (size_t i = 0; i < 8; ++i)
       if (labels[i] == kIgnored)
@@ -312,8 +316,8 @@ TEST_F(TokensTest, masksAsBertDoes) {
   }
   EXPECT_NEAR(chosen / (8.0 * kSamples), 0.25, 0.01);
   EXPECT_NEAR(masked / double(chosen), 0.8, 0.02);
-  // The replacement is another token of the sample. In one of eight cases it
-  // equals the replaced token.
+  // A token is replaced by a random token of the sample, which has eight. In
+  // one of eight cases this is the same token.
   EXPECT_NEAR(others / double(chosen), 0.1 * 7 / 8, 0.02);
   EXPECT_NEAR(kept / double(chosen), 0.1 + 0.1 / 8, 0.02);
 }
@@ -335,7 +339,7 @@ TEST_F(TokensTest, windowsAreOfTokens) {
     EXPECT_LT(labels[i], 1080);
     EXPECT_EQ(labels[i], tokens[i] + 1);
   }
-  // Each training token occurs once.
+  // Each token occurs once in the training part.
   EXPECT_NEAR(data.unigramLoss(3), -std::log(1.0 / (80 + 1100)), 1e-12);
   program.model->vocabulary = 1000;
   TextData small(open(), program, 0.2);
@@ -356,7 +360,8 @@ TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
   program.model = std::make_unique<program::ModelT>();
   program.model->architecture = program::kExported;
   program.model->package = program::samplePackage();
-  // The package looks its tokens up with another operator.
+  // The package looks up its tokens with another operator than an embedding, so
+  // its vocabulary is unknown.
   for (const auto &graphs : program.model->package->kinds[0]->graphs)
     graphs->forward->calls[0]->operator_ = "aten::index_select";
   const auto path = write<uint32_t>("a", 4'000'000'000u, 100);

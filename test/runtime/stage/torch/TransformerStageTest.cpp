@@ -22,8 +22,8 @@ namespace {
 
 using namespace test;
 
-// Two micro-batches and an optimizer step, twice: the losses, the weights and
-// the last gradients.
+// The results of three training steps of two micro-batches each: the losses,
+// the final weights, and the gradients of the last step.
 struct Trained {
   std::vector<double> losses, weights, gradient;
 };
@@ -46,7 +46,8 @@ Trained train(const program::ProgramT &program) {
 
 class SplitTest : public testing::TestWithParam<double> {};
 
-// Also with dropout: a mask depends on layer and micro-batch, not on the stage.
+// This also holds with dropout: a mask depends on the layer and the
+// micro-batch, not on the stage.
 TEST_P(SplitTest, partsEqualTheWhole) {
   Sizes sizes{.layers = 3, .dropout = GetParam()};
   Trained whole = train(smallProgram(sizes, {5}));
@@ -68,12 +69,12 @@ TEST(TransformerStageTest, isDeterministic) {
   EXPECT_EQ(first.weights, second.weights);
 }
 
-// Compares the gradient of a line of stages with central differences, at some
-// elements of every parameter.
+// Compares the gradients of all stages with central differences of the loss,
+// for some elements of every parameter.
 TEST_P(SplitTest, gradientIsTheLossesDerivative) {
   program::ProgramT program = smallProgram({.dropout = GetParam()}, {2, 2});
   Line<double> line(program);
-  // Use other weights than the initial ones, half of which are zero or one.
+  // Change the initial weights, because half of them are zero or one.
   for (auto &part : line.parts)
     for (size_t i = 0; i < part.weights.size(); ++i)
       part.weights[i] += 0.1 * std::sin(static_cast<double>(i));
@@ -112,7 +113,8 @@ TEST(TransformerStageTest, gradientsAccumulate) {
   std::vector<double> twice = line.whole(&Line<double>::Part::gradient);
   for (double &value : once)
     value *= 2;
-  // A product is added while it is computed, so it is not rounded by itself.
+  // Products are added to the sum while they are computed. So a product is not
+  // rounded before it is added.
   EXPECT_LE(largestDifference(once, twice), 1e-14);
 }
 
@@ -166,12 +168,12 @@ TEST(TransformerStageTest, leavesTheIncomingGradientAlone) {
   EXPECT_EQ(line.parts[1].outputGradient, incoming);
 }
 
-// Without dropout, attention is another kernel. Both must compute the same
-// function.
+// Without dropout, attention uses another kernel. Both kernels must compute the
+// same function.
 TEST(TransformerStageTest, attentionsAgree) {
   Sizes sizes{.width = 32, .context = 40};
   double plain = Line<double>(smallProgram(sizes, {4})).forward({0, 0});
-  // Dropout so rare that no element is dropped. The scale is almost one.
+  // With this probability, no element is dropped, and the scale is almost one.
   sizes.dropout = 1e-12;
   double keyed = Line<double>(smallProgram(sizes, {4})).forward({0, 0});
   EXPECT_NEAR(plain, keyed, 1e-10);
@@ -211,8 +213,8 @@ TEST(TransformerStageTest, dropsTheDeclaredShare) {
   EXPECT_NEAR(static_cast<double>(dropped) / output.size(), 0.25, 0.02);
 }
 
-// A sample's dropout does not depend on the number of samples in its
-// micro-batch.
+// The dropped elements of a sample do not depend on the number of samples in
+// its micro-batch.
 TEST(TransformerStageTest, samplesHaveTheirOwnDropout) {
   auto outputOf = [](uint32_t samples, uint64_t index) {
     program::ProgramT program =
@@ -231,7 +233,7 @@ TEST(TransformerStageTest, samplesHaveTheirOwnDropout) {
             ofTwo);
 }
 
-// The elements that dropout's generator keeps, by the documented formula.
+// For each element, whether dropout keeps it, by the documented formula.
 std::vector<bool> documentedMask(const program::ProgramT &program,
                                  uint64_t layer, DropoutSite site,
                                  MicroBatch microBatch, uint64_t samples,
@@ -249,8 +251,9 @@ std::vector<bool> documentedMask(const program::ProgramT &program,
   return kept;
 }
 
-// One block in which every parameter is zero, except those in `ones`. With
-// zeros as input, its output is what one place adds to the residual stream.
+// A test of one transformer block. All its parameters are zero, except the
+// parameters in `ones`, which are one. The input is zero. So the output is the
+// contribution of these parameters to the residual stream.
 class MaskTest : public testing::Test {
 protected:
   std::vector<double> run(uint32_t layer, std::vector<std::string> ones) {
@@ -291,9 +294,10 @@ TEST_F(MaskTest, ofTheMlpResidual) {
 }
 
 TEST_F(MaskTest, ofTheAttentionProbabilities) {
-  // All scores are equal and all values are one. So row i of the attention adds
-  // the kept ones of its 1 / (i + 1), and the projection adds the heads, 4
-  // columns each.
+  // All scores are equal, and all values are one. So each probability in row i
+  // of the attention is 1 / (i + 1). Row i adds up the probabilities that
+  // dropout keeps. A head has 4 columns, and the projection adds up the columns
+  // of both heads.
   for (uint32_t layer : {1, 2}) {
     std::vector<double> output =
         run(layer, {"attention.bias", "attention_projection.weight"});
@@ -434,7 +438,7 @@ TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
               makeTransformerStage(program, 1);
             }).find("expected a range of the model's 4 layers"),
             std::string::npos);
-  // A stage of another model.
+  // The stages of the program have the sizes of another model.
   program = smallProgram({}, {2, 2});
   program.model->width = 16;
   EXPECT_NE(refusal([&] {

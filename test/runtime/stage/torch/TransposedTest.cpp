@@ -17,7 +17,8 @@
 namespace chimera::runtime {
 namespace {
 
-// Writes a matrix's transpose, checks each element, and reads it back.
+// Writes the transpose of a matrix, checks each element, and reads the matrix
+// back.
 template <typename T> void roundTrip(size_t rows, size_t columns) {
   std::vector<T> matrix(rows * columns), transpose, read(matrix.size());
   std::iota(matrix.begin(), matrix.end(), T(1));

@@ -24,8 +24,8 @@ namespace {
 using namespace test;
 namespace fs = std::filesystem;
 
-// Names of some parameters of a model with two blocks. The others keep their
-// names.
+// The names in files of some parameters of a model with two blocks. The other
+// parameters keep their names.
 constexpr char kNames[] = R"({
   "layers.0.token_embedding": "wte",
   "layers.{n}.mlp.weight":
@@ -54,7 +54,7 @@ protected:
     std::ofstream(path, std::ios::binary) << text;
     return {program, path};
   }
-  // The reason for which the names are refused, or "(accepted)".
+  // The error for the file of names `text`, or "(accepted)".
   std::string refusal(const std::string &text) {
     try {
       namesOf(text);
@@ -245,7 +245,7 @@ TEST_F(WeightNamesTest, readsPastIgnoredTensors) {
           << error.what();
     }
   };
-  // The byte ranges of ignored tensors are checked, too.
+  // The byte ranges of ignored tensors are also checked.
   all.header["h.7.mask"]["data_offsets"][1] = all.data.size() + 1;
   expectDifference("h.7.mask: expected data_offsets of bytes inside the file");
   all.header["h.7.mask"]["data_offsets"] = {0, 3};

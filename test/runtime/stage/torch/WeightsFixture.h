@@ -43,7 +43,7 @@ protected:
   void write(const std::string &bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
-  // All of the file's tensors, in the model's order.
+  // Reads all tensors of the file, in the model's order.
   template <typename T> std::vector<T> loaded() {
     const CheckpointWeights saved(program, path);
     std::vector<T> values;
@@ -57,7 +57,7 @@ protected:
     }
     return values;
   }
-  // The reason for which the file cannot be loaded, or "(loaded)".
+  // The error of loading the file, or "(loaded)".
   std::string load() {
     try {
       EXPECT_EQ(loaded<double>(), weights);
@@ -73,7 +73,7 @@ protected:
           std::string(reinterpret_cast<const char *>(weights.data()),
                       weights.size() * 8));
   }
-  // Saves the weights, and changes the header.
+  // Saves the weights to the file, and then changes the header of the file.
   void saveWith(const std::function<void(nlohmann::json &)> &change) {
     ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
     std::string file = read();

@@ -37,14 +37,14 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);
-  // The file is that of a model without a tie.
+  // The file has the weights of a model without tied parameters.
   EXPECT_NE(load().find("layers.3.head.weight: expected the same values as in "
                         "layers.0.token_embedding"),
             std::string::npos);
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
   EXPECT_EQ(load(), "(loaded)");
   EXPECT_EQ(read().find("head.weight"), std::string::npos);
-  // The opposite case.
+  // Now the file has the weights of a tied model, but the model is not tied.
   program.model->tied = false;
   weights.resize(weights.size() + 11 * 8);
   EXPECT_NE(load().find("layers.3.head.weight: missing"), std::string::npos);
@@ -153,7 +153,7 @@ TEST_F(WeightsTest, refusesAnotherShapeOrType) {
   std::string reason = load();
   EXPECT_NE(reason.find("layers.3.norm.bias: expected shape [8], got [4,2]"),
             std::string::npos);
-  // One line for each type.
+  // The error has one line for each wrong type.
   for (const char *expected :
        {"layers.2.norm1.weight: expected dtype \"F64\", \"F32\", \"BF16\" or "
         "\"F16\", got \"I64\", and so in 1 other tensor\n",
@@ -210,8 +210,8 @@ TEST_F(WeightsTest, refusesAHeaderThatNests) {
   EXPECT_EQ(load(), "(loaded)");
 }
 
-// A consolidated file of torch's Hugging Face writer: no metadata, and data
-// that starts at any byte.
+// Files without metadata, whose data start at any byte. PyTorch's writer for
+// Hugging Face makes such files when it consolidates shards.
 TEST_F(WeightsTest, readsFilesWithoutMetadataOrAlignment) {
   for (size_t spaces = 0; spaces < 8; ++spaces) {
     saveWith([](nlohmann::json &header) { header.erase("__metadata__"); });
@@ -223,8 +223,8 @@ TEST_F(WeightsTest, readsFilesWithoutMetadataOrAlignment) {
   }
 }
 
-// Files of narrower types. Each value is given with the number that it has in
-// the file.
+// Files with narrower types than the model. Each value of a file is listed with
+// the number that it stands for.
 TEST_F(WeightsTest, convertsNarrowerTypes) {
   const uint16_t kBFloat16[] = {0x0000, 0x8000, 0x3FC0, 0xC2F7, 0x0001, 0x7F7F};
   const double kOfBFloat16[] = {
@@ -295,7 +295,7 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
   EXPECT_EQ(std::ranges::count(reason, '\n'), 1) << reason;
 }
 
-// Many of Qwen2's checkpoints have the tied matrix under both names.
+// Many checkpoints of Qwen2 contain the tied matrix twice, under both names.
 TEST_F(WeightsTest, readsATiedMatrixUnderBothNames) {
   program.model->tied = true;
   weights.resize(weights.size() - 11 * 8);

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes files of names (WeightNames.h) at random. If the changed names are
-// accepted, weights that are saved by these names must be read back unchanged.
-// A file that was saved by the original names must be read by the changed ones,
-// or refused. See Mutants.h.
+// Changes files of names (WeightNames.h) at random. If changed names are
+// accepted, weights that are saved under these names must be read back
+// unchanged. A file that was saved under the original names must be read
+// correctly with the changed names, or be refused. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -119,7 +119,7 @@ void changeText(std::string &names, Random &random) {
     break;
   }
   case 2:
-    // Rarely, because it takes long.
+    // Insert a long text only rarely, because reading it takes long.
     names.insert(
         below(random, names.size()),
         std::string(size_t{1} << below(random, below(random, 9) ? 8 : 21),
@@ -149,7 +149,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
                                folder.write("names", names, names.size()))};
 }
 
-/// Reads the whole file and returns its weights.
+/// Returns all weights of the file `path`, read with these names.
 std::vector<uint32_t> read(const Sample &sample, const WeightNames &names,
                            const std::string &path) {
   const program::ModelT &model = *sample.program.model;

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes token files, their indexes and texts at random. Reads tokens and
-// training data from those that are accepted. The tokens must equal the files'
-// bytes. See Mutants.h.
+// Changes token files, their indexes, and texts at random. Reads tokens and
+// training data from the accepted files. The tokens must equal the content of
+// the files. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,8 @@ using namespace chimera::runtime::test;
 
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 20; ///< of a text
+/// The maximum size of a text.
+constexpr uint64_t kMostBytes = uint64_t{1} << 20;
 constexpr size_t kHeaderBytes = 1024;
 constexpr int32_t kMagic16 = 20240520, kMagic32 = 20240801;
 
@@ -59,7 +60,7 @@ size_t widthOf(Kind kind) {
 
 struct File {
   std::string bytes;
-  uint64_t size; ///< zeros follow the bytes
+  uint64_t size; ///< of the file: zeros follow `bytes`
   bool hasIndex = false;
 };
 
@@ -74,7 +75,7 @@ File fileOf(Kind kind, Random &random) {
     header[2] = static_cast<int32_t>(count);
     bytes.assign(reinterpret_cast<const char *>(header.data()), kHeaderBytes);
   }
-  // Almost all tokens are in the vocabulary.
+  // Almost all tokens are below 256, and so in the vocabulary.
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t token =
         below(random, 50'000) ? below(random, 256) : random();
@@ -83,7 +84,8 @@ File fileOf(Kind kind, Random &random) {
   return {bytes, bytes.size()};
 }
 
-/// Megatron's index of a file with `tokens` tokens in some sequences.
+/// An index in Megatron's format of a file with `tokens` tokens, which it
+/// divides into sequences at random.
 std::string indexOf(Kind kind, uint64_t tokens, Random &random) {
   const auto width = static_cast<int64_t>(widthOf(kind));
   static const uint8_t narrow[] = {8, 3};
@@ -116,7 +118,7 @@ std::string indexOf(Kind kind, uint64_t tokens, Random &random) {
   return bytes;
 }
 
-/// Changes one of an index's numbers.
+/// Changes one number of an index.
 void changeIndex(std::string &bytes, Random &random) {
   static const uint64_t numbers[] = {0,
                                      1,
@@ -137,7 +139,7 @@ void changeIndex(std::string &bytes, Random &random) {
   std::memcpy(&bytes[at], &number, size);
 }
 
-/// Changes one of the header's first numbers.
+/// Changes one of the first three numbers of llm.c's header.
 void changeHeader(std::string &bytes, Random &random) {
   static const int32_t numbers[] = {0,        1,        2,           7,
                                     -1,       1 << 30,  INT32_MAX,   INT32_MIN,
@@ -164,8 +166,7 @@ void changeFile(File &file, Random &random) {
     file.bytes.resize(below(random, std::min<size_t>(file.bytes.size(), 1100)));
     break;
   case 3:
-    // Append zeros, perhaps more than fit into memory or than a 32-bit number
-    // can count.
+    // Append zeros: at most 1 TiB, which exceeds the memory and 32-bit numbers.
     file.size += uint64_t{1} << below(random, 41);
     return;
   case 4:
@@ -183,14 +184,16 @@ struct Opened {
   std::vector<std::string> paths;
 };
 
-/// Whether the file starts like llm.c's.
+/// Whether the file starts with this magic number and version of llm.c's
+/// header.
 bool beginsWith(const File &file, int32_t magic, int32_t version) {
   const int32_t begin[] = {magic, version};
   return file.bytes.size() >= sizeof begin &&
          std::memcmp(file.bytes.data(), begin, sizeof begin) == 0;
 }
 
-/// Compares tokens with the content of the accepted files.
+/// The tokens that accepted files must have. The constructor checks the number
+/// of tokens.
 class Expected {
 public:
   explicit Expected(const Opened &opened) {
@@ -298,7 +301,7 @@ program::ProgramT programOf(Random &random) {
   return program;
 }
 
-/// Uses the whole text as training data.
+/// Makes training and held-out samples from the tokens, and checks them.
 void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
            Random &random) {
   const program::ProgramT program = programOf(random);
@@ -341,14 +344,14 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
           sample.labels[i] != expected[first + i + 1])
         fault("expected the held-out part's first and last windows");
   }
-  // Only if the training part is small, because this reads all of it.
+  // Skip this for large training parts, because it reads all of the part.
   if (training < kMostBytes && !form.masking &&
       !std::isfinite(data.unigramLoss(7)))
     fault("expected a finite loss");
 }
 
-/// Finds the first token that is not below a limit, in blocks and one by one,
-/// and compares.
+/// Checks findAtLeast, which searches in blocks for the first token that is not
+/// below a limit, by looking at the tokens one by one.
 void findFirst(const Tokens &tokens, const Expected &expected, Random &random) {
   static const uint64_t limits[] = {1, 200, 256, 30'000, 65'536, 1u << 31};
   const uint64_t limit = oneOf(limits, random);
@@ -371,7 +374,7 @@ void use(Opened opened, const Folder &folder, Random &random) {
   if (tokens.fileNames().find(opened.paths.front()) == std::string::npos)
     fault("expected the first file's name");
   tokens.digest();
-  // Sometimes change the length of a file now.
+  // Sometimes change the length of a file that is already open.
   if (below(random, 16) == 0) {
     const File &file = opened.files.back();
     folder.resize(std::to_string(opened.files.size() - 1) + ".bin",

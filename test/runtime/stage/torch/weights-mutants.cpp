@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Changes safetensors files, and indexes of several files, at random. Reads all
-// tensors of those that are accepted. Their ranges must fill the files' data,
-// and the values must equal the bytes there or be converted from them. See
-// Mutants.h.
+// Changes safetensors files, and indexes of several such files, at random.
+// Reads all tensors of the accepted files. Their byte ranges must fill the data
+// of the files. The values must equal the bytes in the files, or be converted
+// from them. See Mutants.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ Sample sampleOf(program::ProgramT program, const Folder &folder) {
   const auto bytes = static_cast<size_t>(program::parameterBytes(
       program::typesOf(program),
       program::parameterCount(model, 0, program::layerCount(model))));
-  // Use different numbers, so that no four bytes occur twice.
+  // All weights are different, so that values at a wrong position are noticed.
   std::vector<uint32_t> weights(bytes / 4);
   std::iota(weights.begin(), weights.end(), 0x40000000);
   const std::string path = folder.write("sample", "", 0);
@@ -52,8 +52,8 @@ Sample sampleOf(program::ProgramT program, const Folder &folder) {
           file.substr(sizeof length + length)};
 }
 
-/// Converts the file of a float32 program to bfloat16, by keeping the upper
-/// halves.
+/// Converts the file of a float32 program to bfloat16: keeps the upper half of
+/// each number.
 void narrow(Sample &sample) {
   Json header = Json::parse(sample.header);
   for (auto &[name, entry] : header.items())
@@ -87,7 +87,7 @@ std::vector<Sample> samples(const Folder &folder) {
   return all;
 }
 
-/// Texts to replace a number of a header.
+/// Texts that may replace a number in a header.
 const char *const kNumbers[] = {"-1",
                                 "-0",
                                 "0",
@@ -113,7 +113,7 @@ const char *const kTypes[] = {"F64", "F32", "BF16", "I64", "", "f64"};
 const char *const kBadText[] = {"\xff", "\xc0\x80", "\xed\xa0\x80", "\\ud800",
                                 "\\u0000"};
 
-/// Changes the header as JSON.
+/// Changes a value of the header, which stays valid JSON.
 void changeValues(std::string &header, Random &random) {
   Json root = Json::parse(header, nullptr, false);
   if (!root.is_object() || root.empty())
@@ -134,7 +134,8 @@ void changeValues(std::string &header, Random &random) {
     one["dtype"] = oneOf(kTypes, random);
     break;
   case 3:
-    // A product that stays the same, becomes 0, or is too large for 64 bits.
+    // Append two dimensions. The product of the shape stays the same, becomes
+    // 0, or exceeds 64 bits.
     one["shape"].push_back(below(random, 2) ? uint64_t{1} << below(random, 64)
                                             : 0);
     one["shape"].push_back(uint64_t{1} << below(random, 64));
@@ -145,9 +146,10 @@ void changeValues(std::string &header, Random &random) {
   header = root.dump(below(random, 4) ? -1 : 1);
 }
 
-/// Changes the header as text, in ways that a Json value cannot express.
+/// Changes the text of the header in ways that `changeValues` cannot express.
+/// The result need not be JSON.
 void changeText(std::string &header, Random &random) {
-  // One of the numbers in the header.
+  // The position of a random number in the header.
   const size_t number =
       header.find_first_of("0123456789", below(random, header.size() + 1));
   const size_t end = header.find_first_not_of("0123456789", number);
@@ -160,7 +162,7 @@ void changeText(std::string &header, Random &random) {
   case 1:
     if (number != std::string::npos) {
       const size_t depth = size_t{1} << below(random, 10);
-      // Rarely, because it takes long.
+      // Nest deeply only rarely, because reading it takes long.
       const size_t levels = below(random, 100) ? depth : depth * 512;
       std::string nested(levels, '[');
       if (below(random, 2))
@@ -169,7 +171,8 @@ void changeText(std::string &header, Random &random) {
     }
     break;
   case 2: {
-    // Copy a part of an entry, this one or another, before the first entry.
+    // Copy a random part of the header to before its first entry, up to the end
+    // of an entry.
     const size_t comma = header.find("},", below(random, header.size() + 1));
     const size_t begin = header.find('"', 1);
     if (comma != std::string::npos && begin < comma)
@@ -195,17 +198,18 @@ struct Opened {
   std::unique_ptr<CheckpointWeights> weights;
   std::string path, file;
   uint64_t size;
-  std::vector<std::string> shards = {}; ///< instead of the file
+  std::vector<std::string> shards = {}; ///< instead of `file`
 };
 
-/// A file with a header and data.
+/// The bytes of a file with this header and data.
 std::string fileOf(const std::string &header, const std::string &data) {
   const uint64_t length = header.size();
   return std::string(reinterpret_cast<const char *>(&length), sizeof length) +
          header + data;
 }
 
-/// The sample in three shards. Either the index or one header is changed.
+/// Opens the sample divided into three shards. Either the index or the header
+/// of one shard is changed.
 Opened openShards(const Sample &sample, const Folder &folder, Random &random) {
   constexpr size_t kShards = 3;
   const Json all = Json::parse(sample.header);
@@ -269,7 +273,8 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
   if (below(random, 3) == 0)
     return openShards(sample, folder, random);
   std::string header = sample.header, data = sample.data;
-  // In this order, because Json uses stack for each level of nesting.
+  // Change values before texts: changed texts may be deeply nested, and parsing
+  // them as Json would exhaust the stack.
   for (uint64_t i = below(random, 3); i > 0; --i)
     changeValues(header, random);
   for (uint64_t i = below(random, 3); i > 0; --i)
@@ -303,7 +308,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
                             : size + (uint64_t{1} << below(random, 41));
     break;
   case 4:
-    // A few times, make the header as long as possible.
+    // Rarely, make the header about as long as the reader allows.
     if (below(random, 200) == 0) {
       length = 100'000'000 - below(random, 3) + 1;
       put();
@@ -320,8 +325,9 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
           size};
 }
 
-/// The value of a tensor in memory. Its type in the file must be the program's
-/// or, if that is float32, may be bfloat16.
+/// The bytes that a tensor must have in memory, from its bytes in the file. Its
+/// type in the file must be the type of the program's weights. If this is
+/// float32, the type in the file may also be bfloat16.
 std::string inMemory(const Json &entry, const std::string &bytes) {
   if (entry.at("dtype") != "BF16")
     return bytes;
@@ -331,7 +337,7 @@ std::string inMemory(const Json &entry, const std::string &bytes) {
   return wide;
 }
 
-/// Reads all shards and compares the values with the shards' headers.
+/// Reads all tensors, and compares them with the bytes of the shards.
 void useShards(const Opened &opened) {
   const program::ModelT &model = *opened.program->model;
   opened.weights->digest();
@@ -366,13 +372,13 @@ void useShards(const Opened &opened) {
   }
 }
 
-/// Reads the whole file and compares.
+/// Reads all tensors, and compares them with the bytes of the file.
 void use(const Opened &opened, const Folder &folder, Random &random) {
   if (!opened.shards.empty())
     return useShards(opened);
   const program::ModelT &model = *opened.program->model;
   const std::string &file = opened.file;
-  // Sometimes change the length of the file now.
+  // Sometimes change the length of the file, which is already open.
   const uint64_t size =
       below(random, 16) ? opened.size : below(random, opened.size + 100);
   if (size != opened.size)
