@@ -56,8 +56,8 @@ std::string timeText(const Attribute &of, int64_t time) {
              : text;
 }
 
-/// Parses the times of an attribute. Either all times have units or none has. If
-/// they have no units, they may have fractions.
+/// Parses the times of an attribute. Either all times have units or none has.
+/// If they have no units, they may have fractions.
 class TimeFields {
 public:
   explicit TimeFields(AsmParser &parser)
@@ -103,7 +103,8 @@ public:
     return success();
   }
 
-  /// Divides the ticks in which the times are counted into ten smaller ones.
+  /// Multiplies all values by ten and counts one more decimal place. The times
+  /// stay the same.
   void refine() {
     for (NumberField &field : times)
       *field.value *= 10;
@@ -111,7 +112,7 @@ public:
   }
 
   bool haveUnits = false;
-  /// The values are multiples of 10^-places.
+  /// The times are the parsed values × 10^-places.
   uint32_t places = 0;
 
 private:
@@ -137,7 +138,8 @@ Attribute CostAttr::parse(AsmParser &parser, Type) {
   fields.add("update", update);
   if (fields.parse())
     return {};
-  // Make the halves of a backward with a fraction equal.
+  // If times have fractions, make `backward` even, so that its two halves are
+  // equal.
   if (fields.places > 0 && backward % 2 != 0 && backward < INT64_MAX / 100)
     fields.refine();
   return parser.getChecked<CostAttr>(at, parser.getContext(), forward, backward,

@@ -30,7 +30,7 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     Example: `<forward = 1, backward = 1.5, update = 3>`,
     `<forward = 3.1 ms, backward = 6 ms>`
 
-    The parameters are multiples of 10^-`places` of the unit.
+    A parameter times 10^-`places` is the time in this unit.
   }];
   let parameters = (ins
     "int64_t":$forward,
@@ -123,14 +123,14 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     nanoseconds. Times without units are in the `time_unit` of the pipeline, or
     in nanoseconds if the link belongs to a machine. Either all times have units
     or none has. Times without units may have fractions under the same
-    conditions as those of a stage's cost.
+    conditions as the times of a stage's cost.
 
     Invalid if a time is negative.
 
     Example: `<latency = 100, receive = 20, receive_per_mib = 70>`,
     `<latency = 0.1>`, `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
 
-    The parameters are multiples of 10^-`places` of the unit.
+    A parameter times 10^-`places` is the time in this unit.
   }];
   let parameters = (ins
     DefaultValuedParameter<"int64_t", "0">:$latency,

@@ -38,7 +38,7 @@ struct Decimal {
 /// from the point.
 std::optional<Decimal> decimalOf(llvm::StringRef text);
 
-/// 10 to a power of at most 18.
+/// 10^`exponent`. Requires that `exponent` is at most 18.
 int64_t powerOfTen(uint32_t exponent);
 
 /// Prints 3, -0.5, 40000000000, 0.0015.

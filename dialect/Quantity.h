@@ -29,8 +29,8 @@ enum class Dimension {
 /// the first unit of the dimension. A number and a unit with a slash must be in
 /// quotes. If `hasUnit` is not null, it is set to whether the text has a unit.
 /// Fails, with a diagnostic, if the text is not a whole number of the first
-/// unit. If `places` is not null, a number without a unit may have a fraction:
-/// it is `value` × 10^-`places`.
+/// unit. If `places` is not null, a number without a unit may have a fraction.
+/// The number is then `value` × 10^-`places`.
 mlir::ParseResult parseQuantity(mlir::AsmParser &parser, Dimension dimension,
                                 int64_t &value, bool *hasUnit = nullptr,
                                 uint32_t *places = nullptr);

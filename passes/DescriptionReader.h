@@ -66,12 +66,12 @@ llvm::StringRef optimizerOf(PipelineOp pipeline);
 /// unit is a duration and a time has a fraction.
 mlir::FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline);
 
-/// The least number of ticks into which the pipeline's time unit must be
-/// divided so that all its times are whole numbers of ticks.
+/// The number of ticks in a time unit of the pipeline: the least number with
+/// which all times of the pipeline are whole numbers of ticks.
 int64_t ticksPerUnit(PipelineOp pipeline);
 
-/// `time` × 10^-`places` units in ticks, of which `perUnit` are one unit.
-/// INT64_MAX if there are more.
+/// The number of ticks in `time` × 10^-`places` units, if a unit has `perUnit`
+/// ticks. At most INT64_MAX.
 int64_t ticksOf(int64_t time, uint32_t places, int64_t perUnit);
 
 /// The memory cap of each worker of the pipeline, in bytes. Empty if the

@@ -33,7 +33,8 @@ mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
 /// slowdown by shared cores itself, so it would count twice.
 mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
 
-/// The link's times in ticks, of which `perUnit` are one unit of `link`.
+/// The link's times in ticks. A unit of the times of `link` has `perUnit`
+/// ticks.
 schedule::Link linkOf(LinkAttr link, int64_t perUnit = 1);
 
 /// The times of the machine's messages and all-reduces, in nanoseconds.

@@ -260,8 +260,8 @@ FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
     shown = timeUnitOf(pipeline);
   if (failed(shown))
     return failure();
-  // If the stages have their own times, the problem is in ticks already, into
-  // which fractions have divided the unit.
+  // If the stages have their own times, these are in ticks already. A unit has
+  // several ticks if the pipeline states times with fractions.
   const int64_t ownTicks = areOwn() ? ticksPerUnit(pipeline) : 1;
   if (multiply(perUnit, ownTicks) == INT64_MAX)
     return pipeline.emitError("expected times of fewer digits after the point, "

@@ -136,8 +136,9 @@ private:
   /// times and all of these are whole.
   int64_t refinement(const schedule::Problem &problem) const;
   void setStages(schedule::Problem &problem, int64_t factor) const;
-  /// The times of `links` are in units that are divided into `ownTicks`. The
-  /// times of the options are not.
+  /// Converts the times of `links` from ticks of which a unit has `ownTicks` to
+  /// ticks of which a unit has `factor` · `perUnit` · `ownTicks`. Then replaces
+  /// the times that options give.
   void setLinks(schedule::LinkClass &links, int64_t factor,
                 int64_t ownTicks) const;
 
