@@ -43,8 +43,8 @@ int64_t countOf(const json &value, const char *name) {
   // The JSON parser reads an integer of more than 64 bits as floating point.
   // Refuse it.
   if (!value.is_number_integer() || value.is_number_unsigned()
-          ? !value.is_number_unsigned() || value.get<uint64_t>() > kMost
-          : value.get<int64_t>() < 0 || value.get<int64_t>() > kMost)
+          ? !value.is_number_unsigned() || value.get<uint64_t>() >= kMost
+          : value.get<int64_t>() < 0 || value.get<int64_t>() >= kMost)
     throw Fault{std::string("expected \"") + name +
                 "\" to be a whole number of at least 0 and below 2^60"};
   return value.get<int64_t>();

@@ -157,6 +157,8 @@ TEST(Profile, SaysWhatIsWrong) {
        "expected \"total\" to be a whole number of at least 0 and below 2^60"},
       {[](json &d) { d["stages"][0]["forward"]["total"] = 1e300; },
        "expected \"total\" to be a whole number of at least 0 and below 2^60"},
+      {[](json &d) { d["stages"][0]["forward"]["total"] = int64_t{1} << 60; },
+       "expected \"total\" to be a whole number of at least 0 and below 2^60"},
       {[](json &d) { d["stages"][0]["forward"]["total"] = uint64_t{1} << 63; },
        "expected \"total\" to be a whole number of at least 0 and below 2^60"},
       {[](json &d) { d["threads"] = -1; },
