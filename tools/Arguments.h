@@ -16,10 +16,11 @@
 
 namespace chimera {
 
-/// Sets `input` to the only one of `files`, or to "-" (standard input) if there
-/// is none. Returns an error message if there are several, else an empty
-/// string. The message says what the file has (`content`) and how one file is
-/// made of several (`command`). LLVM's own message says neither.
+/// Sets `input` to the only file of `files`, or to "-" (standard input) if
+/// `files` is empty. Returns an error message if there are several files, else
+/// an empty string. The message says what the one file must contain (`content`)
+/// and which command joins several files (`command`). LLVM's own message says
+/// neither.
 inline std::string setInput(llvm::ArrayRef<std::string> files,
                             std::string &input, llvm::StringRef content,
                             llvm::StringRef command) {
@@ -31,8 +32,9 @@ inline std::string setInput(llvm::ArrayRef<std::string> files,
   return {};
 }
 
-/// The arguments, plus the one that stops MLIR from printing the op of each
-/// error, unless they already set it: that op is mostly a whole pipeline.
+/// Returns the arguments with --mlir-print-op-on-diagnostic=false, unless they
+/// set this option already. By default, MLIR prints the op of each error, which
+/// here is mostly a whole pipeline.
 inline llvm::SmallVector<char *> withoutOpsInDiagnostics(int argc,
                                                          char **argv) {
   static char off[] = "--mlir-print-op-on-diagnostic=false";
@@ -44,10 +46,10 @@ inline llvm::SmallVector<char *> withoutOpsInDiagnostics(int argc,
   return arguments;
 }
 
-/// The arguments. If they ask for bytecode and set no version, version 4 is
-/// added: it stores the properties of ops as attributes, so tools without our
-/// dialect can read it. Later versions store them in a form that only the
-/// dialect can read.
+/// Returns the arguments. If they ask for bytecode and set no version, adds
+/// --emit-bytecode-version=4. Version 4 stores the properties of ops as
+/// attributes, so tools without our dialect can read the bytecode. Later
+/// versions store properties in a form that only the dialect can read.
 inline llvm::SmallVector<char *>
 withReadableBytecode(llvm::SmallVector<char *> arguments) {
   static char version[] = "--emit-bytecode-version=4";

@@ -16,8 +16,8 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Refuses options that have no effect with --generate, and options of
-/// --generate without it.
+/// Refuses options that have no effect with --generate. If --generate is not
+/// given, refuses the options that need it.
 static void checkGenerate(const RunSettings &settings) {
   const std::set<std::string> commonOptions = {"--load", "--names", "--tokens",
                                                "--trust-data", "--threads"};
@@ -40,8 +40,8 @@ static void checkGenerate(const RunSettings &settings) {
                                 "--prompt FILE");
 }
 
-/// Refuses options that have no effect with --calibrate, and options of
-/// --calibrate without it.
+/// Refuses options that have no effect with --calibrate. If --calibrate is not
+/// given, refuses the options that need it.
 static void checkCalibrate(const RunSettings &settings) {
   const std::set<std::string> commonOptions = {
       "--threads", "--transport",  "--progress", "--timeout", "--quiet",
@@ -81,8 +81,8 @@ static void checkCalibrate(const RunSettings &settings) {
         "take no time have none: give --unit-ns too");
 }
 
-/// If the run has no times to write, refuses `option`, which would write times
-/// to `file`.
+/// Refuses `option`, which writes measured times to `file`, if the run does not
+/// measure times.
 static void checkTimes(const RunSettings &settings, const std::string &option,
                        const std::string &file) {
   if (file.empty())

@@ -40,8 +40,8 @@ inline size_t editDistance(const std::string &left, const std::string &right) {
   return row.back();
 }
 
-/// The word of `words` that is most similar to `name`. Empty if every word
-/// differs from it in more than a third of the letters.
+/// The word of `words` that is most similar to `name`. Empty if none is within
+/// `name.size() / 3` edits (rounded down) of `name`.
 inline std::string nearestTo(const std::string &name,
                              const std::vector<std::string> &words) {
   std::string nearest;
@@ -54,9 +54,10 @@ inline std::string nearestTo(const std::string &name,
   return nearest;
 }
 
-/// An error message about the first argument that `app` did not recognise.
-/// Empty if it recognised all. Requires that `app` allows extras. For an
-/// unknown option, the message contains its `answer` or, if that is empty, the
+/// An error message about the first unknown option of `app` or, if there is
+/// none, about the first other unexpected argument. Empty if `app` recognised
+/// all arguments. Requires that `app` allows extras. The message about an
+/// option contains `answer(option)` or, if the answer is empty, the name of the
 /// most similar option.
 inline std::string unknownArgument(
     const CLI::App &app,
@@ -103,7 +104,7 @@ inline CLI::Validator within(double low, double high) {
 }
 
 /// Accepts whole numbers from `low` to `high`, also in the form 1e9. Use it
-/// with Option::transform, so that the option gets the digits of the number.
+/// with Option::transform, because it replaces 1e9 by 1000000000.
 inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
   std::string range =
       "[" + std::to_string(low) + " - " + std::to_string(high) + "]";
@@ -116,7 +117,7 @@ inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
           auto [stop, error] = std::from_chars(text.data(), end, value);
           return error == std::errc() && stop == end;
         };
-        // Doubles represent all whole numbers up to 2^53.
+        // Doubles represent all whole numbers up to 2^53 exactly.
         if (!isRead(whole) && isRead(number) && number >= 0 &&
             number <= double(uint64_t(1) << 53) &&
             number == std::floor(number)) {
@@ -130,8 +131,9 @@ inline CLI::Validator wholeWithin(uint64_t low, uint64_t high) {
       "in " + range);
 }
 
-/// Accepts one of `words`. The error about another word suggests the word that
-/// `meant` has for it or, if there is none, the most similar of `words`.
+/// Accepts one of `words`. If the user gives another word, the error message
+/// suggests a word: `meant` of the user's word if there is an entry, else the
+/// most similar one of `words`.
 inline CLI::Validator
 oneOf(const std::vector<std::string> &words,
       const std::map<std::string, std::string> &meant = {}) {
@@ -149,8 +151,9 @@ oneOf(const std::vector<std::string> &words,
       "{" + CLI::detail::join(words, ",") + "}");
 }
 
-/// Accepts names of files, except an empty name, which is mostly an unset shell
-/// variable, and "-", which would be a file of that name.
+/// Accepts names of files, except an empty name and "-". An empty name is
+/// mostly an unset shell variable. "-" usually means a standard stream, but
+/// here it would be the name of a file.
 inline CLI::Validator fileName() {
   return CLI::Validator(
       [](std::string &text) {

@@ -19,18 +19,18 @@ namespace chimera {
 int runCommand(const RunSettings &settings);
 
 /// Measures the machine, and writes and prints the result. The ranks are
-/// threads of this process. If the settings choose a transport between
-/// processes, this process is one rank of `job`, and rank 0 writes and prints.
-/// Throws std::exception on failure; ends the process if other ranks wait for
-/// this one.
+/// threads of this process, unless the settings choose a transport between
+/// processes. With such a transport, this process is one rank of `job`, and
+/// rank 0 writes and prints. On failure throws std::exception, or ends the
+/// process if other ranks wait for this rank.
 void calibrateMachine(const RunSettings &settings,
                       const std::optional<runtime::Job> &job);
 
-/// Continues the prompt with the program's model and the weights of --load, in
-/// this process. If tokens are bytes, prints the prompt and its continuation as
-/// text. Otherwise prints the numbers of the new tokens, one per line. Throws
-/// std::exception if the model cannot predict the next token, if the prompt
-/// cannot be read, or if standard output cannot be written.
+/// Generates text after the prompt, with the program's model and the weights of
+/// --load, in this process. If tokens are bytes, prints the prompt and its
+/// continuation as text. Otherwise prints the numbers of the new tokens, one
+/// per line. Throws std::exception if the model cannot predict the next token,
+/// if the prompt cannot be read, or if standard output cannot be written.
 void generateText(const RunSettings &settings,
                   const program::ProgramT &program);
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Conversions of the settings that both a run of a program and a calibration
-// use.
+// Functions that convert options of chimera-run. Training and calibration share
+// these options.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,9 @@ inline runtime::ProgressMode progressMode(const RunSettings &settings) {
                                      : runtime::ProgressMode::Auto;
 }
 
-/// The limit of a wait for another rank: --timeout, or half an hour by default,
-/// so that a rank that never answers does not block the others for ever.
+/// The longest wait for another rank: --timeout, or half an hour by default. So
+/// a rank that never answers does not block the other ranks for ever. --timeout
+/// 0 means no limit.
 inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
   double seconds = settings.timeout.value_or(1800);
   return seconds > 0 ? std::chrono::milliseconds(static_cast<int64_t>(
@@ -39,18 +40,19 @@ inline std::chrono::milliseconds timeoutOf(const RunSettings &settings) {
                      : std::chrono::milliseconds(runtime::kForever);
 }
 
-/// The file for the weights of a run that SIGINT or SIGTERM ends: the
-/// lastFiniteFile of --save. If --save is a pipe, it is the pipe itself, whose
-/// reader waits for weights.
+/// The file for the weights of a run that SIGINT or SIGTERM ends. It is
+/// lastFiniteFile(--save). If --save is a pipe, it is the pipe, because the
+/// reader of the pipe waits for weights.
 inline std::string fileAfterSignal(const RunSettings &settings) {
   const std::string lastFinite = lastFiniteFile(settings.save);
   return lastFinite.empty() ? settings.save : lastFinite;
 }
 
 /// The time that a run has after SIGINT or SIGTERM to end its step and save its
-/// weights. None if no weights are saved. It must be less than the time after
-/// which launchers kill processes: 1 s for mpirun, 30 s for torchrun, Slurm and
-/// Kubernetes. `onBegin` is called with the signal when this time begins.
+/// weights. None if no weights are saved, or with --grace 0. The time must be
+/// shorter than the delay after which a launcher kills its processes: 1 s for
+/// mpirun, 30 s for torchrun, Slurm and Kubernetes. `onBegin` is called with
+/// the signal when this time begins.
 inline std::optional<runtime::Grace>
 graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
         std::function<void(int)> onBegin) {

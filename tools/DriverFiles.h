@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// MLIR's drivers truncate the file of -o before they read the input, and an
-// option of a pass may also name a file that is read. So the tools check the
-// file names in the arguments before they call a driver.
+// MLIR's drivers (MlirOptMain and others) truncate the file of -o before they
+// read the input. An option of a pass may also write a file that another option
+// reads. Therefore the tools check the file names in the arguments before they
+// call a driver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@
 
 namespace chimera {
 
-/// The files in the arguments of a driver.
+/// The files that the arguments of a driver name.
 class DriverFiles {
 public:
   explicit DriverFiles(llvm::ArrayRef<char *> arguments) {
@@ -48,8 +49,8 @@ public:
     inputs.push_back("/dev/stdin");
   }
 
-  /// An error message if an output is also the input, or the file of another
-  /// option. Else empty.
+  /// An error message if an output file is also an input file, or if two
+  /// options name it. Else empty.
   std::string error() const {
     for (auto output = written.begin(); output != written.end(); ++output) {
       if (*output == "-")
@@ -71,10 +72,10 @@ private:
     return argument == "-o" || argument == "--o";
   }
 
-  /// Adds all possible file names of the pass option `key`. Its value is FILE,
-  /// "FILE" or a list {FILE,FILE}. A file name may contain the characters that
-  /// end a value, so every prefix of the value that precedes such a character
-  /// is added too.
+  /// Adds to `files` all possible file names in the value of the pass option
+  /// `key`. The value is FILE, "FILE" or a list {FILE,FILE}. A file name may
+  /// contain a comma, a brace, a space or a quote, so a name may end before
+  /// each of these characters or only at the end. All of these names are added.
   static void addValues(llvm::StringRef argument, llvm::StringRef key,
                         llvm::SmallVector<std::string> &files) {
     for (size_t at = argument.find(key); at != llvm::StringRef::npos;
@@ -95,8 +96,8 @@ private:
   llvm::SmallVector<std::string> inputs, read, written;
 };
 
-/// True, after an error message, if an output of the driver is also read, or is
-/// written by another option.
+/// Prints an error and returns true if an output file of the driver is also an
+/// input file, or if two options name it.
 inline bool reportBadOutputs(llvm::ArrayRef<char *> arguments) {
   std::string error = DriverFiles(arguments).error();
   if (!error.empty())

@@ -14,11 +14,11 @@
 namespace chimera {
 
 /// Hides the options of LLVM and MLIR from --help; --help-hidden shows them.
-/// There are hundreds, most of them of code generators. Call this after they
-/// have been registered. The options of the category `ownCategory` and --help
-/// itself stay visible. If the tool has a list of passes, it stays visible too.
-/// The list is one option with the name of each pass; `pass` is one of these
-/// names.
+/// There are hundreds, most of them options of code generators. Call this after
+/// all options have been registered. The options of the category `ownCategory`
+/// and --help itself stay visible. The list of passes stays visible too: it is
+/// one option, registered under the name of each pass. `pass` is any of these
+/// names; leave it empty if the tool has no list.
 inline void hideLibraryOptions(llvm::cl::OptionCategory *ownCategory = nullptr,
                                llvm::StringRef pass = {}) {
   llvm::StringMap<llvm::cl::Option *> &all = llvm::cl::getRegisteredOptions();

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Options of other trainers that chimera-run does not have. If a user gives
-// one, the error names the alternative, or says that there is none yet.
+// Options that other training programs have and chimera-run does not. If a user
+// gives such an option, the error message names the alternative, or says that
+// there is none yet.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +20,8 @@
 
 namespace chimera {
 
-/// The answer to the unknown option `name`. Empty if it is not a known option
-/// of other trainers.
+/// The text for the error message about the unknown option `name`. Empty if
+/// `name` matches no entry of the list.
 inline std::string answerTo(std::string_view name) {
   constexpr const char *kNoTensorParallelism =
       "tensor parallelism is not supported yet: a stage is on one worker";
@@ -33,7 +34,7 @@ inline std::string answerTo(std::string_view name) {
     const char *answer;
     bool isWhole = false; ///< whether `part` is the whole name
   } kAnswers[] = {
-      // The first match is used: --lr-warmup matches "warmup".
+      // The first match is used: --lr-warmup matches "warmup" before "lr-".
       {"warmup", "warming up the learning rate is not supported yet: every "
                  "step uses learning_rate(…) of chimera.training"},
       {"warm-up", "warming up the learning rate is not supported yet: every "

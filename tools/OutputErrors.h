@@ -17,15 +17,15 @@
 
 namespace chimera {
 
-/// A file of the command line. Its name in messages, such as "--svg". Its path,
-/// which is "-" for a standard stream, and empty if the option is not given.
+/// A file of the command line: its name in messages, such as "--svg", and its
+/// path. The path is "-" for a standard stream. It is empty if the option is
+/// not given.
 struct NamedFile {
   std::string name, path;
 };
 
-/// The error in the files that a tool is to write: a file cannot be written
-/// now, is one of `inputs`, or is also another output. Empty if there is no
-/// error.
+/// An error message if a file of `outputs` cannot be written now, is also one
+/// of `inputs`, or occurs twice in `outputs`. Empty if there is no error.
 inline std::string errorOfOutputs(std::span<const NamedFile> inputs,
                                   std::span<const NamedFile> outputs) {
   std::vector<NamedFile> taken;

@@ -29,5 +29,5 @@ void chimera::reexecWithPassiveOpenMP(uint32_t threads) {
     return;
   std::fflush(nullptr);
   execv("/proc/self/exe", arguments.data());
-  // The new process did not start, so continue without the setting.
+  // execv failed, so continue without the setting.
 }

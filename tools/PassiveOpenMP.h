@@ -12,13 +12,13 @@
 
 namespace chimera {
 
-/// Makes the threads of OpenMP sleep while they wait, instead of spinning.
-/// OpenMP reads its settings when it is loaded, so this sets OMP_WAIT_POLICY
-/// and starts the process again, once. It does nothing if `threads`, the
-/// threads of a rank, are fewer than 2, or if the user has set OMP_WAIT_POLICY.
-/// Spinning threads take the cores from other ranks; on a busy machine this
-/// made a step fifty times slower. Call it before any input is read: a pipe can
-/// be read only once.
+/// Makes OpenMP's threads sleep, not spin, while they wait. OpenMP reads
+/// OMP_WAIT_POLICY when it is loaded, so this function sets the variable and
+/// starts the program again in this process (execv), once. It does nothing if a
+/// rank has fewer than 2 threads (`threads`), or if the user has set
+/// OMP_WAIT_POLICY. Spinning threads take cores from other ranks: on a busy
+/// machine they made a step fifty times slower. Call this before any input is
+/// read, because a pipe can be read only once.
 void reexecWithPassiveOpenMP(uint32_t threads);
 
 } // namespace chimera

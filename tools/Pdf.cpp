@@ -42,7 +42,7 @@ std::optional<std::string> svgToPdf(const std::string &svg,
   error = pdfError();
   if (!error.empty())
     return std::nullopt;
-  // The standard streams of the program, as files. They are removed at the end.
+  // Temporary files for the standard streams of rsvg-convert.
   llvm::SmallString<64> paths[3];
   auto remove = llvm::make_scope_exit([&] {
     for (llvm::StringRef path : paths)

@@ -13,13 +13,13 @@
 
 namespace chimera {
 
-/// The reason why svgToPdf cannot convert: its program is missing. Empty if it
-/// can.
+/// An error message if rsvg-convert is missing, the program that svgToPdf runs.
+/// Else empty.
 std::string pdfError();
 
-/// Converts an SVG document with rsvg-convert, a program of librsvg. Returns
-/// none, with the reason in `error`, if the program is missing or fails, or if
-/// a temporary file cannot be written.
+/// Converts an SVG document to PDF with rsvg-convert, a program of librsvg.
+/// Returns none, and sets `error` to the reason, if the program is missing or
+/// fails, or if a temporary file cannot be written.
 std::optional<std::string> svgToPdf(const std::string &svg, std::string &error);
 
 } // namespace chimera

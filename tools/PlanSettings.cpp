@@ -156,8 +156,8 @@ static std::string nameOf(const cl::Option &option) {
   return (option.ArgStr.size() == 1 ? "-" : "--") + option.ArgStr.str();
 }
 
-/// An error message if an option with one value is given several times, else
-/// empty. LLVM would silently use the last one.
+/// An error message if an option that has one value is given several times,
+/// else empty. LLVM would silently use the last value.
 static std::string errorOfCounts() {
   for (auto &entry : cl::getRegisteredOptions()) {
     const cl::Option &option = *entry.second;
@@ -335,8 +335,8 @@ std::string errorOfPins(const plan::Question &question) {
                 plan::divisorsOf(std::gcd(devices, batch))),
         errorOf("stages-per-worker", pins.stagesPerWorker,
                 "that are powers of two and " + atMostLayers, powers),
-        // The limit of micro-batches, because a program with the losses of more
-        // cannot be compiled.
+        // A program with the losses of more micro-batches than this cannot be
+        // compiled.
         errorOf("micro-batches", pins.microBatches,
                 "that divide " + theBatch + " and are at most 65535",
                 upTo(UINT16_MAX, plan::divisorsOf(batch))),

@@ -24,18 +24,18 @@ struct PlanSettings {
   int64_t batch;     ///< from 1 to 2^31 - 1
   // Output files. "-" is standard output; empty if not given.
   std::string output, json, svg;
-  uint32_t pick; ///< number of the plan for `output`, from 1
+  uint32_t pick; ///< number, from 1, of the plan to write to `output`
   uint32_t top;  ///< number of plans in the table
-  /// Numbers, from 1, of two plans of the table to compare; or empty.
+  /// Numbers, from 1, of the two plans of the table to compare. May be empty.
   std::vector<uint32_t> compared;
-  std::string model, machine, training; ///< names; empty: the only one
-  std::optional<int64_t> devices;       ///< none: all of the machine
+  std::string model, machine, training; ///< names of ops; empty: the only one
+  std::optional<int64_t> devices;       ///< none: all devices of the machine
   plan::Pins pins;
   std::optional<DataType> weights, activations;
   std::vector<std::string> costsFrom;
   uint32_t threads; ///< at least 1
 
-  /// The number of plans to rank: enough for `top`, `pick` and `compared`.
+  /// The number of plans to rank: the largest of `top`, `pick` and `compared`.
   uint32_t shown() const {
     uint32_t most = std::max(top, pick);
     for (uint32_t number : compared)
@@ -49,8 +49,8 @@ struct PlanSettings {
 /// if a value of an option is not allowed, else an empty string.
 std::string readPlanSettings(int argc, char **argv, PlanSettings &settings);
 
-/// An error message if no plan of the question can have one of the pinned
-/// values. It lists the possible values. Empty if all are possible.
+/// An error message if a pinned value (`question.pins`) is impossible in every
+/// plan. It lists the possible values. Empty if all pinned values are possible.
 std::string errorOfPins(const plan::Question &question);
 
 } // namespace chimera

@@ -34,15 +34,15 @@ uint64_t tokensPerStep(const program::ProgramT &program) {
                        : 0;
 }
 
-/// Whether the costs of stages are times. Only then has the compiler predicted
-/// the time of a step.
+/// Whether the costs of stages are times. If they are not, the program has no
+/// predicted time of a step.
 bool hasTimes(const program::ProgramT &program) {
   const std::array<std::string_view, 4> times = {"s", "ms", "us", "ns"};
   return std::ranges::find(times, program.time_unit) != times.end();
 }
 
-/// "train (1f1b)", "mine (given order)", or "1f1b" if the pipeline has the name
-/// of its schedule.
+/// The program's name and schedule: "train (1f1b)" or "mine (given order)". If
+/// the name is the schedule's name, only "1f1b".
 std::string titleOf(const program::ProgramT &program) {
   if (program.name == program.schedule)
     return program.name;
@@ -57,8 +57,9 @@ std::string noteOfSharedCores(const RunSettings &settings,
                               const Workload &load,
                               const HostResources &share) {
   const uint32_t cores = findCores().host;
-  // Synthetic stages only sleep. Stages on GPUs hardly need a core, and
-  // simulated devices share a thread.
+  // In these cases ranks do not slow each other down: synthetic stages only
+  // sleep, stages on GPUs hardly need a core, and simulated devices share a
+  // thread.
   if (share.ranks <= cores || load.kind == kSynthetic ||
       settings.device != kHost)
     return {};
@@ -267,7 +268,7 @@ void Results::saveLastFinite(const RunResult &result) {
   const std::string file = result.divergence ? lastFiniteFile(settings.save)
                                              : fileAfterSignal(settings);
   std::string where;
-  // Check the weights: an update may be infinite although its gradients are
+  // Check the weights too: they may be infinite although the gradients are
   // finite.
   if (!areFinite(program.weight_type, result.weights))
     where = "the weights are not saved, because they are not finite either";
@@ -296,8 +297,8 @@ void Results::saveDocument(const std::string &file,
     std::printf("saved %s\n", file.c_str());
 }
 
-/// Prints the loss on held-out text. If the model only predicts tokens, also
-/// prints the loss of a unigram model.
+/// Prints the loss on held-out text. If predicting tokens is the model's only
+/// task, also prints the loss of a unigram model.
 void Results::compare() {
   if (!heldOut)
     return;
@@ -329,8 +330,8 @@ nlohmann::json chimera::summarize(const program::ProgramT &program,
         {"host_blocks_in_steps", use.hostBlocks},
         {"stated_peak_bytes",
          program.workers[rank % program.workers.size()]->peak_bytes}};
-    // The device memory that is not in the plan, such as the memory of
-    // libraries.
+    // The device memory that the program's memory plan does not contain, such
+    // as the memory of libraries.
     if (use.deviceBytes > 0) {
       entry["device_bytes"] = use.deviceBytes;
       entry["unplanned_bytes"] =

@@ -23,9 +23,10 @@
 
 namespace chimera {
 
-/// Prints one line about the run, unless --quiet is given: pipeline, schedule,
-/// workers and copies, `where` the ranks are, and the ranks' threads. A second
-/// line says so if ranks share cores.
+/// Prints one line about the run, unless --quiet is given: the pipeline and its
+/// schedule, the numbers of workers and copies, where the ranks are (`where`),
+/// and the number of threads per rank. Another line says why there are no CUDA
+/// graphs, and another one whether ranks share cores.
 void printRunSummary(const RunSettings &settings,
                      const program::ProgramT &program, const Workload &load,
                      const std::string &where,
@@ -40,17 +41,17 @@ public:
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load, runtime::Computed computed);
 
-  /// Logs a step. Throws std::runtime_error if its loss is not finite and no
-  /// weights will be saved.
+  /// Logs a step. Throws std::runtime_error if the loss of the step is not
+  /// finite and --save is not given.
   void onStep(const runtime::StepEvent &event);
 
   /// Logs the mean loss on held-out text after `step` steps.
   void onEvaluation(uint64_t step, double loss);
 
-  /// Prints the results and saves the files. The weights are saved first,
-  /// because they took longest to compute. If their file cannot be written,
-  /// they go to another folder (writeFallback). If the run diverged or was
-  /// ended by a signal, they go to lastFiniteFile of their file.
+  /// Prints the results and saves the files. Saves the weights first, because
+  /// they took longest to compute. If their file cannot be written, saves them
+  /// in another folder (writeFallback). If the run diverged, or if a signal
+  /// ended it, saves the last finite weights (lastFiniteFile).
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 
   /// Prints the result of the evaluation, and completes the log.
@@ -64,7 +65,9 @@ private:
   /// Runs `action`. If it throws, reports the failure.
   template <typename Action> void attempt(Action action);
   void reportError(const std::string &failure);
-  /// Returns the file that has the bytes. Empty if they are lost.
+  /// Saves `bytes`, which are weights or gradients, in `file` or, if `file`
+  /// cannot be written, in another folder. Returns the path of the written
+  /// file. It is empty if `file` is empty or if the bytes are lost.
   std::string save(const char *what, const std::string &file,
                    const std::vector<std::byte> &bytes);
   void saveLastFinite(const runtime::RunResult &result);
@@ -82,8 +85,8 @@ private:
   bool hasFailed = false;
 };
 
-/// The memory that each rank used, and the runtime's time per instruction on
-/// `cores` cores.
+/// The memory that each rank used, and the mean time of an instruction if the
+/// ranks share `cores` cores.
 nlohmann::json summarize(const program::ProgramT &program,
                          const runtime::RunResult &result, uint32_t cores);
 

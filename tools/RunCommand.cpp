@@ -37,7 +37,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The settings that all ranks of a job must have in common.
+/// The settings that must be equal on all ranks of a job.
 std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
                                         const Workload &load) {
   auto digest = [](const std::string &text) {
@@ -66,8 +66,8 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--document-end", settings.givenOptions.contains("--document-end")
                              ? mix({1, settings.documentEnd})
                              : 0},
-      // Only the root writes these files. All ranks must have the same names,
-      // because users do not know which rank is the root.
+      // Only the root writes these files. But all ranks must have the same file
+      // names, because users do not know which rank is the root.
       {"--save", digest(settings.save)},
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},
@@ -76,7 +76,8 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--evaluate-batches", settings.evaluateBatches}};
 }
 
-/// Makes a run from the settings. It has references to the arguments.
+/// Makes a run from the settings. The run refers to the arguments, so they must
+/// outlive it.
 TrainingRun makeRun(const RunSettings &settings,
                     const program::ProgramT &program, Workload &load,
                     Signals &signals) {
@@ -85,7 +86,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.steps = settings.steps;
   run.timeout = timeoutOf(settings);
   run.signals = &signals;
-  // All ranks take part in gathering, so each must know what will be gathered.
+  // Gathering is collective, so every rank must know what will be gathered.
   run.gatherWeights = run.keepFinite = !settings.save.empty();
   run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
@@ -102,8 +103,8 @@ TrainingRun makeRun(const RunSettings &settings,
   return run;
 }
 
-/// The threads of a rank. Only stages that compute with tensors use more than
-/// one.
+/// The options for a rank's threads. Only stages that compute with tensors use
+/// more than one thread.
 HostOptions hostOptions(const RunSettings &settings, const Workload &load) {
   if (!usesTensors(load.kind))
     return {.threads = 1};
@@ -133,15 +134,16 @@ std::string describeRanks(const RunSettings &settings,
              : threads + " of this process";
 }
 
-/// The number of cores for all ranks on this host. A launcher may bind each
-/// rank to some of them, so in a job this is the number of cores of the host.
+/// The number of cores that all ranks on this host share. In a job, these are
+/// all cores of the host, because a launcher may bind each process to a few of
+/// them.
 uint32_t coresForRanks(const std::optional<JobOptions> &job) {
   const Cores cores = findCores();
   return job ? cores.host : cores.usable;
 }
 
-/// The hardware that computes on this host, for a profile. It has no number of
-/// cores if ranks sleep or compute on a GPU.
+/// The hardware that computes on this host, for a profile. The number of cores
+/// is left out if ranks sleep or compute on a GPU.
 Computed computedBy(const RunSettings &settings, const Workload &load,
                     const std::optional<JobOptions> &job,
                     const HostResources &share) {
@@ -154,8 +156,9 @@ Computed computedBy(const RunSettings &settings, const Workload &load,
   return computed;
 }
 
-/// If the host computes slowly in the model's activation type, prints how
-/// slowly. `takeThreads` gives this thread the threads of a rank.
+/// If this host computes slowly in the model's activation type, prints how
+/// slowly. Calls `takeThreads` before it measures, so that this thread computes
+/// with as many threads as a rank.
 void warnOfSlowType(const RunSettings &settings,
                     const program::ProgramT &program, const Workload &load,
                     const std::function<void()> &takeThreads) {
@@ -175,8 +178,8 @@ void warnOfSlowType(const RunSettings &settings,
   std::fflush(stdout);
 }
 
-/// If the check of all tokens takes a second or more, prints that it runs. Only
-/// the root prints it.
+/// If there are 2^29 tokens or more, prints that all tokens are being checked:
+/// the check then takes a second or more. Only the root prints this.
 void announceCheck(const RunSettings &settings,
                    const program::ProgramT &program, const Workload &load,
                    const std::optional<JobOptions> &job) {
@@ -219,8 +222,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   std::atomic<int> stoppedBy = 0;
   run.onStopped = [&](int signal) { stoppedBy.store(signal); };
   HostOptions use = hostOptions(settings, load);
-  // Set on the root, which opens the log and prints. Any rank of a job may be
-  // the root.
+  // Only the root makes this object, because it opens the log and prints. Any
+  // rank of a job may be the root.
   std::unique_ptr<Results> results;
   if (mustCheck && job)
     run.dataError = [&](uint32_t part, uint32_t parts) {
@@ -276,8 +279,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   return failed == 0 && stoppedBy > 0 ? 128 + stoppedBy : failed;
 }
 
-/// The job of which this process is a rank. None if all ranks are in this
-/// process. That is also so if a launcher started only this process, like `srun
+/// The job of which this process is a rank. None if all ranks are threads of
+/// this process. Also none if a launcher started only this process, like `srun
 /// --pty bash`, and the user did not choose a transport between processes.
 std::optional<Job> jobOf(const RunSettings &settings) {
   std::optional<Job> job = findJob();
@@ -297,8 +300,9 @@ int chimera::runCommand(const RunSettings &settings) {
   if (!job)
     checkFiles(settings);
   // Only runs with --data compute with several threads. The number of ranks in
-  // this process is not known yet, so the restart may be unnecessary. It cannot
-  // come later, because a pipe can be read only once.
+  // this process is known only after the program is read, so this restart may
+  // be unnecessary. It must come before the program is read, because the
+  // program may come from a pipe, which can be read only once.
   if (!settings.data.empty())
     reexecWithPassiveOpenMP(shareCores(findCores(), job ? job->ranksOnHost : 1,
                                        settings.threads, progressMode(settings))
@@ -319,8 +323,8 @@ int chimera::runCommand(const RunSettings &settings) {
     return 0;
   }
 
-  // Check the disk space only at the root: in a job, only the root writes
-  // files, on its own host.
+  // In a job, only the root checks the files, because only the root writes
+  // them, on its own host.
   if (job && job->rank == rootOf(*program))
     checkFiles(settings);
   std::optional<JobTransport> transport = chooseTransport(settings, job);

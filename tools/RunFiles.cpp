@@ -26,7 +26,8 @@ struct File {
   std::string path;
 };
 
-/// The files that may be read if `load` is a folder, or an index in a folder.
+/// The files that --load may read if `load` is a folder or an index (.json):
+/// all .safetensors and .json files of the folder.
 std::vector<std::string> shardsOf(const std::string &load) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -55,7 +56,8 @@ void chimera::checkFiles(const RunSettings &settings) {
             "' for " + other.use + " and '" + path + "' for " + use);
     files.push_back({use, path});
   };
-  // If a file were given twice, its text would be both trained on and held out.
+  // If a file were given twice, some of its text would be both trained on and
+  // held out.
   for (const std::string &data : settings.data)
     add("--data", data);
   for (const std::string &data : settings.data)

@@ -15,8 +15,8 @@
 namespace chimera {
 
 /// Throws std::exception if an output of the run cannot be written, or if it is
-/// the same file as another one: the program, the text, another output, or the
-/// file of standard output or standard error. Reads no file.
+/// the same file as the program, the text, another output, standard output or
+/// standard error. Reads no file.
 void checkFiles(const RunSettings &settings);
 
 /// The file for the last finite weights of a run that diverges or that a signal

@@ -60,7 +60,7 @@ struct RunSettings {
   bool trustData = false;
   uint64_t mask = 0;
   double maskRate = 0.15;
-  std::vector<uint64_t> pairs; ///< [CLS], [SEP], [PAD]
+  std::vector<uint64_t> pairs; ///< the tokens [CLS], [SEP] and [PAD]
   uint64_t documentEnd = 0;
   std::string load;
   std::string names;           ///< file with the names of saved tensors
@@ -70,8 +70,8 @@ struct RunSettings {
   std::string log;
   std::string profile;
   std::string trace;
-  std::string calibrate; ///< file; if given, calibrates and does not train
-  uint32_t ranks = 0;    ///< threads that calibrate
+  std::string calibrate; ///< a file; if given, calibrates and does not train
+  uint32_t ranks = 0;    ///< number of ranks (threads) that calibrate
   uint64_t traceSteps = 1;
   std::string transport = kAuto;
   std::string device = kHost;
@@ -79,13 +79,14 @@ struct RunSettings {
   std::string progress = kAuto;
   std::string allReduce = kOrdered;
   uint64_t steps = 10;
-  uint64_t generate = 0; ///< tokens; if given, generates and does not train
+  uint64_t generate =
+      0; ///< number of tokens; if given, generates and does not train
   std::string prompt;
   double temperature = 1;
   uint64_t generateSeed = 0;
   uint32_t threads = 0;          ///< 0: an equal share of the cores
-  std::optional<double> timeout; ///< seconds, 0: none
-  std::optional<double> grace;   ///< seconds, 0: none
+  std::optional<double> timeout; ///< seconds; 0: no limit
+  std::optional<double> grace;   ///< seconds; 0: a signal ends the run at once
   double holdOut = 0.1;
   uint64_t evaluateBatches = 16;
   uint64_t evaluateEvery = 0; ///< steps; 0: only at the end

@@ -22,8 +22,8 @@ namespace chimera {
 struct ShowSettings {
   std::string input; ///< "-" for standard input, empty with expressions
   std::vector<std::string> expressions;
-  bool isComparison = false; ///< a line for each pipeline
-  bool isReport = false;     ///< a table for each pipeline
+  bool isComparison = false; ///< prints a line for each pipeline
+  bool isReport = false;     ///< prints a table for each pipeline
   /// The files to write. "-" is standard output. Empty if the file is not
   /// wanted.
   std::string svg, pdf, trace, json, csv;
@@ -38,16 +38,17 @@ struct ShowSettings {
   /// 0 if it states none.
   std::string costs, unit;
   Decimal forward, backward, weightGradient, update;
-  std::vector<std::pair<std::string, Decimal>> messages; ///< by their options
+  std::vector<std::pair<std::string, Decimal>>
+      messages; ///< with the names of their options
 
-  /// True if the command line states any times. True if it states times of
-  /// actions.
+  /// hasTimes: whether the command line states any times. hasTimesOfActions:
+  /// whether it states times of actions.
   bool hasTimes() const;
   bool hasTimesOfActions() const;
 };
 
-/// Reads the command line. Returns the exit status if the process is to end at
-/// once: 0 after --help, 1 after a message about an option.
+/// Reads the command line. Returns the exit status if the process must end at
+/// once: 0 after --help, 1 after an error message.
 std::optional<int> readShowSettings(int argc, char **argv,
                                     ShowSettings &settings);
 

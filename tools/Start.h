@@ -20,9 +20,9 @@ namespace chimera {
 /// before any file is opened and any thread starts. Returns whether standard
 /// output was open.
 /// - A closed standard stream is opened on /dev/null. Otherwise the next opened
-///   file would get its number, and messages would be written into that file. A
-///   standard output that was closed is opened for reading, so writes to it
-///   fail.
+///   file would get the stream's number, and messages would be written into
+///   that file. A standard output that was closed is opened for reading only,
+///   so writes to it fail.
 /// - A file that grows beyond the limit of `ulimit -f` is an error, like a full
 ///   disk, and not a signal.
 inline bool guardOutputs() {

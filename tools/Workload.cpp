@@ -181,7 +181,7 @@ static void addModel(Workload &load, const RunSettings &settings,
   };
 }
 
-/// Adds the held-out data. The number of windows is that of --evaluate-batches,
+/// Adds the held-out data: as many micro-batches as --evaluate-batches says,
 /// rounded up to whole steps.
 static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
@@ -206,7 +206,8 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
                           program.micro_batches);
   if (weight > 0)
     return;
-  // If no label counts, there is no mean loss, so there is no evaluation.
+  // If all labels have weight 0, there is no mean loss, so there is no
+  // evaluation.
   if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
         "--evaluate-every needs held-out windows with labels that count, got "

@@ -23,13 +23,13 @@ namespace chimera {
 struct Workload {
   std::string kind; ///< one of stageKinds(), but not auto
   runtime::StageFactory stages;
-  /// Makes the whole model as one stage. It ignores the number of the stage.
-  /// None without a model.
+  /// Makes the whole model as one stage, and ignores the given stage number.
+  /// Empty if the program has no model.
   runtime::StageFactory wholeModel;
-  uint64_t valuesDigest = 0; ///< digest of the initial values of --load
-  std::string
-      conversionMessage; ///< a message if their type is converted, or empty
-  runtime::WeightNames names; ///< names of tensors in files of weights
+  uint64_t valuesDigest = 0;     ///< digest of the initial values from --load
+  std::string conversionMessage; ///< says to which type the values of --load
+                                 ///< are converted; empty if they are not
+  runtime::WeightNames names;    ///< names of tensors in files of weights
   /// Native code that replaces graphs of an exported model. Null without
   /// --allow-native-code.
   std::shared_ptr<const runtime::NativeCode> native;
@@ -38,16 +38,17 @@ struct Workload {
   /// The held-out data for evaluations. Null if there are none.
   std::unique_ptr<runtime::DataSource> heldOut;
   uint64_t passes = 0;  ///< passes of an evaluation (Interpreter.h)
-  uint64_t windows = 0; ///< windows of held-out text in these passes
+  uint64_t windows = 0; ///< samples of held-out text in these passes
   /// The reason why there is no evaluation although text was held out. Empty if
   /// there is an evaluation.
   std::string noEvaluationReason;
-  std::unique_ptr<runtime::MemoryMeter> ownMeter; ///< for tensors of the host
+  std::unique_ptr<runtime::MemoryMeter>
+      ownMeter; ///< measures the memory of tensors on the host
   const runtime::MemoryMeter *meter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
   int warmUpRuns = 1; ///< warm-up runs of a step on the accelerator
   /// The reason why there are no CUDA graphs although the user asked for them.
-  /// Empty if there are.
+  /// Empty if there is none.
   std::string noGraphsReason;
 };
 

@@ -69,7 +69,7 @@ static cl::opt<bool> quiet("quiet", cl::desc("Print errors only"),
 static cl::alias q("q", cl::desc("Alias for --quiet"), cl::aliasopt(quiet),
                    cl::cat(category));
 
-/// The module to compile, "-" for standard input.
+/// The file of the module to compile, "-" for standard input.
 static std::string input;
 
 static int fail(const llvm::Twine &error) {
@@ -101,8 +101,8 @@ using AddPasses = llvm::function_ref<void(OpPassManager &)>;
 static bool run(ModuleOp module, TimingScope &timing, StringRef name,
                 AddPasses addPasses) {
   PassManager manager(module.getContext());
-  // Each run needs a scope of its own, because timers identify a pass by its
-  // address.
+  // Each run needs a scope of its own. Timers identify a pass by its address,
+  // and a pass of another run may have had the same address.
   TimingScope own = timing.nest(name);
   manager.enableTiming(own);
   manager.enableVerifier(check);
@@ -111,8 +111,8 @@ static bool run(ModuleOp module, TimingScope &timing, StringRef name,
 }
 
 /// Sets the profiles of --costs-from on the machine of the pipeline, so that
-/// the costs of its stages come from them. Prints an error and returns false if
-/// this pipeline cannot take its costs from profiles.
+/// the stages get their costs from these profiles. Prints an error and returns
+/// false if this pipeline cannot get its costs from profiles.
 static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
   auto module = pipeline->getParentOfType<ModuleOp>();
   if (chimera::Phase from = chimera::phaseOf(pipeline);
@@ -195,14 +195,12 @@ static void printResult(const chimera::program::ProgramT &program) {
                << " each\n";
 }
 
-/// Compiles the module and writes the program. Does not free the module: for
-/// large schedules that takes as long as compiling them.
+/// Compiles the module and writes the program. Does not free the context or the
+/// module: for large schedules, freeing them takes as long as compiling them.
 static int compile(TimingScope &timing) {
-  // The context and the module are never freed, because freeing them takes
-  // long.
   auto &context = *new MLIRContext(MLIRContext::Threading::DISABLED);
   context.loadDialect<chimera::ChimeraDialect>();
-  // Do not print the op of an error: that would print a whole step.
+  // Do not print the op of an error, because it may be a whole step.
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);

@@ -39,7 +39,7 @@ static int fail(const llvm::Twine &error) {
   return 1;
 }
 
-/// Prints a line of progress, which the next one overwrites until `done` is
+/// Prints a line of progress. The next line overwrites it, unless `done` equals
 /// `all`.
 static void showProgress(size_t done, size_t all, const llvm::Twine &what) {
   static const bool isShown = llvm::sys::Process::StandardErrIsDisplayed();
@@ -79,7 +79,7 @@ static bool setProfiles(ModuleOp module, ArrayRef<std::string> files) {
   return succeeded(manager.run(module));
 }
 
-/// Writes a text to the file `path` of an option. Does nothing if `path` is
+/// Writes the text of `textOf` to the file `path`. Does nothing if `path` is
 /// empty. Prints an error and returns false on failure.
 static bool write(const std::string &path,
                   llvm::function_ref<std::string()> textOf) {
@@ -108,16 +108,16 @@ static int endOutput(int status) {
   return fail("cannot write to standard output: " + code.message());
 }
 
-/// A question for the planner, the ops that it is about, and the assumptions of
-/// its answer.
+/// A question for the planner, the ops of the module that it is about, and the
+/// assumptions of the answer.
 struct PlanRequest {
   PlannerOps ops;
   plan::Question question;
   std::vector<std::string> assumptions;
 };
 
-/// Makes the question from the module and the settings. Prints an error and
-/// returns none if no plan is possible for them.
+/// Makes the question from the module and the settings. If no plan is possible
+/// for them, prints an error and returns none.
 static std::optional<PlanRequest> makeRequest(ModuleOp module,
                                               const PlanSettings &settings) {
   FailureOr<PlannerOps> ops = findPlannerOps(
@@ -146,8 +146,8 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
     return std::nullopt;
   }
   used.devices = static_cast<int32_t>(devices);
-  // If the smallest micro-batch has an error, such as a profile of another
-  // model, all micro-batches have it.
+  // Check only the smallest micro-batch. If it has an error, such as a profile
+  // of another model, all micro-batches have the error.
   const plan::Model &model = request.question.model;
   if (std::string fault = model.check(model.smallestMicroBatch(), 1, &used);
       !fault.empty()) {
@@ -204,8 +204,8 @@ static int show(const PlanRequest &request, const PlannerResult &result,
   os << "The best of each schedule:\n"
      << plan::tableOf(question, ofSchemes, /*isNumbered=*/false) << "\n";
   os << plan::outcomeTable(question, space, answer);
-  // A bound rules out a choice if the plans that all threads have found by then
-  // are faster.
+  // The planner rules plans out by comparing bounds with the fastest plans that
+  // all threads have found so far. This depends on the timing of the threads.
   if (settings.threads > 1)
     os << "(with several threads, the numbers of plans that are simulated and "
           "ruled out vary from run to run)\n";
@@ -252,7 +252,7 @@ int main(int argc, char **argv) {
       !fault.empty())
     return fail(fault);
   std::string &input = settings.input;
-  // Check only the module: an output may be a device.
+  // Check only the module, and no output: an output may be a device.
   if (reportBadSources({argv[0], input.data()}))
     return 1;
   const NamedFile inputs[] = {{"the module", input}};

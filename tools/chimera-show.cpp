@@ -47,21 +47,23 @@ namespace {
 
 /// The input that the command line names.
 struct Input {
-  /// The text of a module. It is the input itself, or a text that describes the
+  /// The text of a module. It is the input file itself, or it describes the
   /// input.
   std::unique_ptr<llvm::MemoryBuffer> module;
-  /// The file that the module describes, if its lines appear in diagnostics.
+  /// If the input is a file of orders, its text, because diagnostics show its
+  /// lines. Otherwise null.
   std::unique_ptr<llvm::MemoryBuffer> lines;
   /// A line to print after the schedule, or empty.
   std::string note;
-  /// The name of a program's schedule; else empty.
+  /// If the input is a program, the name of the program's schedule. Otherwise
+  /// empty.
   std::string schedule;
 };
 
 } // namespace
 
-/// A buffer with this text. Its name must differ from the name of the file that
-/// it describes.
+/// A buffer with the module `text`, which describes the file `name`. The buffer
+/// must not have the same name as the file.
 static std::unique_ptr<llvm::MemoryBuffer> describing(const std::string &name,
                                                       const std::string &text) {
   return llvm::MemoryBuffer::getMemBufferCopy(text,
@@ -154,8 +156,8 @@ static StringRef withoutOp(StringRef message) {
   return rest.consume_front(isOfParser ? "' " : "' op ") ? rest : message;
 }
 
-/// Prints a diagnostic about expressions, whose module is `text`, with the word
-/// that it is about.
+/// Prints a diagnostic about an expression of -e, and the word of the
+/// expression at `place`. `text` is the module that describes the expressions.
 static void printAboutExpression(const Diagnostic &diagnostic, StringRef text,
                                  FileLineColLoc place) {
   std::string word = expressionWordAt(text, place.getLine(), place.getColumn());
@@ -183,7 +185,7 @@ namespace {
 /// The pipelines of a module with their times.
 class PipelineView {
 public:
-  /// Refers to both.
+  /// Refers to all three arguments.
   PipelineView(ModuleOp module, const ShowSettings &settings,
                const Input &input)
       : module(module), settings(settings), input(input) {}
@@ -254,8 +256,8 @@ public:
   }
 
 private:
-  /// The title of a pipeline. A program has its order as text, and names the
-  /// schedule that the order is from.
+  /// The title of a pipeline. If the input is a program, the pipeline has a
+  /// given order, so the title names the program's schedule.
   std::string title(PipelineOp pipeline) const {
     return input.schedule.empty() ? titleOf(pipeline)
                                   : titleOf(pipeline, input.schedule);
@@ -292,8 +294,8 @@ private:
     return list;
   }
 
-  /// Writes the timelines in the format `name`. If `isPdf`, this is a picture,
-  /// and is written as PDF.
+  /// Writes the timelines to `path` in the format `name`. If `isPdf`, the
+  /// format must be SVG, and the picture is converted to PDF.
   LogicalResult writeTimeline(StringRef name, const std::string &path,
                               bool isPdf = false) {
     if (path.empty())
@@ -346,8 +348,8 @@ private:
   SmallVector<PipelineOp> pipelines;
   std::deque<ScheduleAnalysis> analyses;
   std::vector<TimedSchedule> all;
-  // Each is made when it is first needed. A deque, so that the timelines stay
-  // at their addresses.
+  // Each timeline is made when it is first needed. A deque never moves its
+  // elements.
   std::deque<ShownTimeline> timelines;
   std::vector<schedule::Report> reports;
 };
@@ -383,8 +385,8 @@ int main(int argc, char **argv) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   addOriginNotes(context);
-  // The user did not write the module if it describes expressions or an order
-  // file.
+  // If the module describes expressions or an order file, the user did not
+  // write the module.
   StringRef text = input->module->getBuffer();
   const bool describesOrders = input->lines != nullptr;
   ScopedDiagnosticHandler shown(&context, [&](Diagnostic &diagnostic) {
