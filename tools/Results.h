@@ -25,8 +25,8 @@ namespace chimera {
 
 /// Prints one line about the run, unless --quiet is given: the pipeline and its
 /// schedule, the numbers of workers and copies, where the ranks are (`where`),
-/// and the number of threads per rank. Another line says why there are no CUDA
-/// graphs, and another one whether ranks share cores.
+/// and the number of threads per rank. Adds a line if CUDA graphs are wanted
+/// but impossible, and a line if ranks share cores.
 void printRunSummary(const RunSettings &settings,
                      const program::ProgramT &program, const Workload &load,
                      const std::string &where,
@@ -85,8 +85,8 @@ private:
   bool hasFailed = false;
 };
 
-/// The memory that each rank used, and the mean time of an instruction if the
-/// ranks share `cores` cores.
+/// The memory that each rank used, and the core time per instruction if the
+/// ranks ran on `cores` cores.
 nlohmann::json summarize(const program::ProgramT &program,
                          const runtime::RunResult &result, uint32_t cores);
 

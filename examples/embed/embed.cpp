@@ -1,6 +1,6 @@
-// Runs three steps of a compiled program, with a thread a rank, in a process of
-// your own: embed PROGRAM. These stages compute on integers; those of LibTorch
-// are in chimera::torch_stage.
+// Runs three steps of a compiled program in this process, with one thread per
+// rank: embed PROGRAM. These stages compute on integers. For stages of
+// LibTorch, link the CMake target chimera::torch_stage.
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/train/Run.h"

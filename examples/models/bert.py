@@ -1,18 +1,18 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""BERT (Devlin et al., NAACL'19): pre-training on masked tokens and on whether a
-sentence follows another. Its loss has two terms, each a sum and a weight, so a step's
-loss is the mean over all masked tokens and the mean over all pairs, however they fall
-on micro-batches.
+"""BERT (Devlin et al., NAACL'19): pre-training on masked tokens, and on whether one
+sentence follows another. Its loss has two terms, each a sum and a weight. So a step's
+loss is the mean over all masked tokens plus the mean over all pairs of sentences,
+however these are distributed over micro-batches.
 
     tools/export/chimera-export examples/models/bert.py layers=4 -o bert
     chimera-run program --data TEXT --tokens bytes --pairs 257,258,259 --mask 256 \\
         --load bert/values.safetensors
 
-Here tokens from 256 on stand for what a text's bytes are not: [MASK], [CLS], [SEP]
-and [PAD]. With pairs=False the model predicts masked tokens alone. BERT-Base is
-layers=12 heads=12 width=768 context=512 vocabulary=30522; the BERT-48 of Chimera's
-paper (section 4) layers=48 heads=16 width=1024 context=128 positions=512
+The tokens from 256 on are [MASK], [CLS], [SEP] and [PAD]; smaller tokens are the bytes
+of the text. With pairs=False the model predicts only masked tokens. BERT-Base is
+layers=12 heads=12 width=768 context=512 vocabulary=30522. The BERT-48 of Chimera's
+paper (section 4) is layers=48 heads=16 width=1024 context=128 positions=512
 vocabulary=30522 tied=False.
 """
 

@@ -1,9 +1,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""No transformer: gated convolutions that look back, ever further, with skip
+"""A model that is no transformer: dilated, causal, gated convolutions with skip
 connections (van den Oord et al., "WaveNet", 2016). Each layer adds to a sum, from which
-the output is made. Every later stage boundary has two tensors: the result of the last
-layer, and this sum.
+the head makes the output. So from the first layer on, two tensors cross each stage
+boundary: the result of the last layer, and this sum.
 
     tools/export/chimera-export examples/models/convolution.py -o convolution
 """
@@ -19,7 +19,7 @@ class Layer(nn.Module):
         super().__init__()
         self.back = 2 * dilation
         self.convolution = nn.Conv1d(width, 2 * width, 3, dilation=dilation)
-        self.norm = nn.LayerNorm(width)  # one over time would look ahead
+        self.norm = nn.LayerNorm(width)  # over channels: one over time would look ahead
         self.residual = nn.Conv1d(width, width, 1)
         self.skip = nn.Conv1d(width, width, 1)
 

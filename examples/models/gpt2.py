@@ -1,12 +1,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""GPT-2 as one writes it in PyTorch. With its defaults it computes what the
-runtime's own gpt2 of these sizes does.
+"""GPT-2 as one writes it in PyTorch. With its default arguments it computes the same as
+the runtime's own gpt2 of the same sizes.
 
     tools/export/chimera-export examples/models/gpt2.py layers=4 -o gpt2
 
-The published one of 124 million parameters is layers=12 heads=12 width=768
-context=1024 vocabulary=50257 tied=True; that of Chimera's paper (section 4)
+The published GPT-2 with 124 million parameters is layers=12 heads=12 width=768
+context=1024 vocabulary=50257 tied=True. The GPT-2 of Chimera's paper (section 4) is
 layers=64 heads=20 width=1280 context=632 positions=1024 vocabulary=50257.
 """
 

@@ -1,22 +1,23 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models of Hugging Face's transformers: causal ones, GPT-2, Llama and others; with
-huggingface.py:masked those that predict masked tokens, like RoBERTa; with
-huggingface.py:bert a BERT with both losses of its pre-training. Which families can be
-exported: tools/export/Families.md.
+"""Models of Hugging Face's transformers. huggingface.py exports causal models, such as
+GPT-2 and Llama. huggingface.py:masked exports models that predict masked tokens, like
+RoBERTa. huggingface.py:bert exports a BERT with both losses of its pre-training.
+tools/export/Families.md lists the families that can be exported.
 
-`source` is a folder that save_pretrained wrote, or the name of a model that is in the
-cache of transformers; with download=True it is fetched. Parameters keep their names, so
-a run begins with the weights in the folder, and what it saves transformers reads beside
-the same config.json:
+`source` is a folder that save_pretrained wrote, or the name of a model in the cache of
+transformers. With download=True a missing model is downloaded. Parameters keep their
+names. So a run can start from the weights in the folder, and transformers can read the
+weights that the run saves beside the same config.json:
 
     tools/export/chimera-export examples/models/huggingface.py source=FOLDER \\
         context=128 samples=4 --no-values -o package
     chimera-run program --load FOLDER/model.safetensors --save TRAINED/model.safetensors
 
-The model is exported in float32 (--type float64: in that), also if the checkpoint is in
-bfloat16 or float16. Its weights are read by the run; with weights=True they are read
-here, and package/values.safetensors has them, in that type and in one file.
+The model is exported in float32, or in float64 with --type float64, also if the
+checkpoint is in bfloat16 or float16. By default the run reads the weights. With
+weights=True this script reads them, and package/values.safetensors has them, in the
+type of the export and in one file.
 """
 
 import inspect
@@ -32,8 +33,8 @@ IGNORED = -100
 
 
 def find(source, download):
-    """Refuses a folder that there is not, before transformers looks for a model of that
-    name elsewhere. What it imports later asks no server, unless it is to."""
+    """Refuses a folder that does not exist, before transformers looks for a model of
+    that name elsewhere. Unless download=True, sets transformers to ask no server."""
     path = pathlib.Path(str(source)).expanduser()
     if path.is_dir():
         os.environ["HF_HUB_OFFLINE"] = "1"
@@ -69,7 +70,7 @@ def _is_cached(name):
 
 
 def read(source, download, **more):
-    """transformers, and the configuration."""
+    """The transformers module, and the configuration."""
     source = find(source, download)
     import transformers
 
@@ -83,12 +84,12 @@ def read(source, download, **more):
 
 
 def build(cls, config, weights):
-    """The module, to be trained. `weights`: the folder that it reads its own from, or
-    nothing."""
+    """The module, in training mode. If `weights` is a folder, loads the module's
+    weights from it."""
     more = {
         "dtype": torch.get_default_dtype(),
-        # The other ways to compute experts have no backward of common operators. This
-        # one takes a copy of an expert's weights for each token.
+        # Use the implementation of experts whose backward has only common operators. It
+        # copies an expert's weights for each token.
         "experts_implementation": "batched_mm",
     }
     if weights:
@@ -97,21 +98,22 @@ def build(cls, config, weights):
         module = cls.from_config(config, **more)
     for parent in list(module.modules()):
         for name, child in parent.named_children():
-            # Replace BLOOM's own autograd function by PyTorch's function, which has the same
-            # values up to 1e-8.
+            # BLOOM has an autograd function of its own, which cannot be exported.
+            # PyTorch's function has the same values up to 1e-8.
             if type(child).__name__ == "BloomGelu":
                 setattr(parent, name, torch.nn.GELU(approximate="tanh"))
     return module.train()
 
 
 def next_token_loss(output, labels):
-    """`labels` are the next tokens already: transformers' own loss would shift them."""
+    """`labels` are already the next tokens. transformers' own loss would shift them
+    again."""
     return F.cross_entropy(output.logits.flatten(0, 1), labels.flatten())
 
 
 def with_mask(module, given, named):
-    """Says that all tokens count. Without a mask a module looks in their positions for
-    several texts in one row, and so does each layer of what is exported."""
+    """Adds a mask that says that no token is padding. Without a mask, a module checks
+    the positions for several texts in one row, and so would each exported layer."""
     tokens = given[0] if given else named["input_ids"]
     mask = torch.ones(tokens.shape, dtype=torch.long)
     return given, {"attention_mask": mask, **named}

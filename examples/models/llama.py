@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A model like Llama: root mean square norms, rotary embedding of positions,
-fewer heads of keys and values than of queries, a gated MLP, a tied head.
+"""A model like Llama: root mean square norms, rotary embeddings of positions, fewer
+heads of keys and values than of queries, a gated MLP, and a tied head.
 
     tools/export/chimera-export examples/models/llama.py layers=4 -o llama
 """

@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks the arguments of chimera-export before PyTorch is imported, which takes seconds.
-Checks the user's file without running it."""
+"""Checks the arguments of chimera-export before PyTorch is imported, because the import
+takes seconds. Checks the user's file without running it."""
 
 import argparse
 import ast
@@ -15,7 +15,7 @@ from . import Refused
 
 # The files of a package, except native code.
 MODEL_FILE, VALUES_FILE = "model.json", "values.safetensors"
-# Functions that may bind names at run time.
+# If a module calls one of these functions, only running it tells which names it binds.
 BINDING = ("exec", "globals", "locals", "setattr", "vars")
 
 
@@ -95,8 +95,8 @@ def check(options):
 
 
 def _check_output(folder):
-    """Refuses an output folder that cannot be written to. This is checked early, because
-    a package is written only after minutes of work."""
+    """Refuses an output folder that cannot be written to. The check comes early,
+    because a package is written only after minutes of work."""
     there = folder.absolute()
     while not there.exists():
         there = there.parent
@@ -108,7 +108,7 @@ def _check_output(folder):
 
 def _check_overwritten(folder, given):
     """Refuses to overwrite files that are not a package. `given` has the arguments that
-    may be a file or folder that is read, by name."""
+    may be paths of files or folders to read, by name."""
     written = [folder / name for name in (MODEL_FILE, VALUES_FILE)]
     for use, path in given.items():
         for output in (folder, *written):
@@ -135,7 +135,7 @@ def _check_overwritten(folder, given):
 
 
 def are_same(one, other):
-    """Whether two paths name one existing file."""
+    """Whether two paths name the same existing file."""
     try:
         return os.path.samefile(one, other)
     except (OSError, ValueError):  # not a path
@@ -183,14 +183,15 @@ def check_values(source, signature, values):
 
 
 def _names(tree):
-    """The names that a module binds, or None if only running it can tell, and its
-    function definitions by name."""
+    """Returns the names that a module binds, and its function definitions by name.
+    Instead of the names, returns None if only running the module can tell them."""
     bound, definitions, rest = set(), {}, list(tree.body)
     for node in rest:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             bound.add(node.name)
             if isinstance(node, ast.FunctionDef):
-                # If there are several, only running the module tells which one counts.
+                # If a name has several definitions, only running the module tells which
+                # is used.
                 definitions[node.name] = None if node.name in definitions else node
             continue
         if isinstance(node, (ast.Import, ast.ImportFrom)):

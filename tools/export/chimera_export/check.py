@@ -39,7 +39,8 @@ def _argument(given, kind, values):
 
 
 def run(graph, inputs):
-    """The outputs of a graph by (role, index), with the default type that a run has."""
+    """Runs a graph. Returns its outputs by (role, index). The default type is float32,
+    as in a run of chimera."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
@@ -86,9 +87,9 @@ def constants_of(kind):
 
 
 def _eager_loss(package, model):
-    """The loss as PyTorch computes it for a step of this micro-batch alone, and the
-    labels that the graphs need for the same loss. A loss with one term stays a sum, not
-    divided by its weight."""
+    """Returns the loss that PyTorch computes for a step with only this micro-batch, and
+    the labels with which the graphs compute the same loss. If the loss is a single pair
+    of a sum and its weight, returns the sum, not divided by the weight."""
     made = WithLoss(model)(*model.given())
     labels = list(model.labels.values())
     if isinstance(made, torch.Tensor):
@@ -104,7 +105,7 @@ def _eager_loss(package, model):
             raise Refused("expected the weight of the loss, got another one")
     if len(sums) == 1:
         return sums[0], labels
-    # A term with weight 0 has no elements that count, so its share is 0.
+    # If a term has weight 0, none of its labels counts, so its share of the loss is 0.
     scales = torch.tensor(
         [1 / w.item() if w.item() else 0 for w in weights], dtype=sums[0].dtype
     )
@@ -157,8 +158,9 @@ def compare(package, model, narrowed):
                 if role == "WeightGradient":
                     name = names[index]
                     gradients[name] = gradients[name] + value if name in gradients else value
-            # An input of which only the shape is used has no gradient. Gradients are
-            # contiguous, as in a run.
+            # Autograd gives no gradient for an input if only the input's shape is used:
+            # use zeros. Gradients are contiguous in a run, so make them contiguous
+            # here.
             back = [
                 made.get(("InputGradient", i), torch.zeros_like(given["Input", i])).contiguous()
                 if ("Input", i) in given

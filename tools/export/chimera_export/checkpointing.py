@@ -13,10 +13,10 @@ ADVICE = "recompute(all) in a description's pipeline computes forwards again"
 
 @contextlib.contextmanager
 def switched_off():
-    """A context in which torch.utils.checkpoint calls functions without checkpointing. It
-    replaces the internals that `checkpoint` calls, not `checkpoint` itself, because a
-    module may have imported that already. Yields a list to which each checkpointed
-    function is added."""
+    """A context in which torch.utils.checkpoint calls functions without checkpointing.
+    It replaces internal functions that `checkpoint` calls. Replacing `checkpoint`
+    itself would not be enough, because a module may have imported it already. Yields a
+    list to which each checkpointed function is added."""
     calls = []
 
     class Plain:
@@ -27,7 +27,7 @@ def switched_off():
 
     def around(function, *_, **__):
         calls.append(function)
-        yield  # before the function; after it there is nothing to do
+        yield  # the function runs here; after it there is nothing to do
 
     with contextlib.ExitStack() as stack:
         for name, plain in (

@@ -104,7 +104,7 @@ def make_model(options):
     arguments.check_values(options.source, inspect.signature(function), values)
     dtype = getattr(torch, options.type) if options.type else None
     if dtype:
-        # Tensors that a forward makes without naming a type also get this type.
+        # Then tensors that a forward makes without a dtype also get this type.
         torch.set_default_dtype(dtype)
     if options.no_values:
         model = empty.without_values(lambda: function(**values))
@@ -115,7 +115,7 @@ def make_model(options):
             f"{options.source}: expected it to return a chimera_export.Model, got a value "
             f"of type {type(model).__name__}"
         )
-    ties.tie_shared_memory(model)  # before a cast, which would make two of them
+    ties.tie_shared_memory(model)  # before the cast, which would separate them
     if dtype and not options.no_values:
         model.module.to(dtype)
     if options.split_at is not None:
@@ -130,9 +130,10 @@ def export(options):
 
     from . import check, files, initial, package
 
-    # With torch.compile, running a module once would take minutes.
+    # If the module uses torch.compile, running it once would take minutes.
     torch.compiler.set_stance("force_eager")
-    # Its warnings are about conditions on values, which are refused in one line.
+    # This logger warns of conditions on values. The exporter refuses these with one
+    # line.
     logging.getLogger("torch.fx.experimental.symbolic_shapes").setLevel(logging.ERROR)
     compiler = None
     if options.native:

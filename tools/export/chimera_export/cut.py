@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Cuts a model into layers.
 
-The model is traced as one graph. Each operation in it knows the modules inside which it
-ran, so the graph can be divided into ranges: the operations before the first child of the
-modules to cut at (mostly embeddings), those of each child, and those after the last child
-(a final norm, a head, the loss).
+The model is traced as one graph. The graph says for each operation inside which modules
+it ran. So the graph can be cut at the children of one module (--split-at). The
+operations before the first child (mostly embeddings) are the first layer, each child is
+a layer, and the operations after the last child (a final norm, a head, the loss) are
+the last layer.
 
     inputs ──► layer 0 ──► layer 1 ──► … ──► layer L ──► loss
                                                 ▲
                                               labels
 
 If an operation of one layer uses a value of an earlier layer, the value crosses all
-boundaries between the two. So several tensors may cross a boundary. A value that depends
-on no input and no parameter, like a causal mask, crosses no boundary: each layer that
-uses it computes it again.
+boundaries between the two layers. So several tensors may cross one boundary. A value
+that depends on no input and no parameter, like a causal mask, crosses no boundary: each
+layer that uses such a value computes it again.
 """
 
 import dataclasses
@@ -67,8 +68,8 @@ class Traced(WithLossAndLogits):
 
 
 def find_split(module):
-    """The path of the ModuleList or Sequential to cut at. Of those with at least half as
-    many parameters as the largest, this is the one with most children."""
+    """The path of the ModuleList or Sequential to cut at: the one with the most
+    children, among those with at least half as many parameters as the largest one."""
     candidates = [
         (path, len(child), sum(p.numel() for p in child.parameters()))
         for path, child in module.named_modules()
@@ -89,7 +90,7 @@ def find_split(module):
 def trace(model):
     """The whole model with its loss as one graph of ATen operators, and the module's
     result with a growth.Shape for each tensor."""
-    # Clones, because a tensor that is given twice would become one argument.
+    # Clone the tensors. If one tensor were given twice, both would become one argument.
     arguments = tuple(t.clone() for t in model.given())
     whole, returned = Traced(model), []
     whole.seen = lambda tensors: returned.append(growth.shapes_of(tensors))
@@ -100,16 +101,17 @@ def trace(model):
         lines_of_users(),
         warnings.catch_warnings(),
     ):
-        # Ignore this warning: recurrent layers keep a list of their own parameters, of which
-        # PyTorch warns.
+        # PyTorch warns that recurrent layers keep a list of their own parameters.
+        # Ignore this.
         warnings.filterwarnings("ignore", r".*\n?.*_flat_weights", UserWarning)
         program = torch.export.export(whole, arguments, strict=False)
     return program.module(check_guards=False), returned[0]
 
 
 def place(graph, split):
-    """Assigns operations to layers. Returns the layer number of each node, the number of
-    layers, and the child that each layer is, which is None for the first and the last."""
+    """Assigns operations to layers. Returns the layer number of each node, the number
+    of layers, and the name of each layer's child module. The name is None for
+    operations before the first child and after the last child."""
 
     def child_of(node):
         stack = node.meta.get("nn_module_stack") or {}
@@ -153,9 +155,10 @@ def _parameters(numbers, number):
 
 def _merge_without_parameters(numbers, children):
     """Merges a layer without parameters into the layer before it, and a first layer
-    without parameters into the next one. First and last layer are also merged into their
-    neighbour if they only have parameters that both use. Each layer then has parameters
-    that no other layer has."""
+    without parameters into the next one. If the last layer uses all parameters of the
+    first layer, merges the first layer into the next one. If the first layer uses all
+    parameters of the last layer, merges the last layer into the one before it. Then
+    each layer has parameters that no other layer has."""
     uses = [_parameters(numbers, number) for number in range(len(children))]
     tied = uses[0] & uses[-1]
     has = [bool(each) for each in uses]
@@ -171,7 +174,7 @@ def _merge_without_parameters(numbers, children):
 
 
 def strip(graph):
-    """Removes operations that only check something."""
+    """Removes operations that compute nothing: checks, and copies of constants."""
     for node in reversed(list(graph.nodes)):
         if node.op == "call_module" and node.target == "_guards_fn":
             graph.erase_node(node)
@@ -215,7 +218,7 @@ def cut(model, examples, dtype):
         labels_of_loss.warn_of_uneven_mean(graph, loss, of_labels, values)
     for node in graph.find_nodes(op="get_attr"):
         value = attribute(whole, node.target)
-        # A frozen parameter is a buffer.
+        # Frozen parameters become buffers.
         if isinstance(value, torch.nn.Parameter) and value.requires_grad:
             node.meta["parameter"] = value
     narrowed = precision.narrowed(graph, dtype)
@@ -232,13 +235,15 @@ def cut(model, examples, dtype):
     loaded = placeholders[: len(model.inputs)]
     labels = placeholders[len(model.inputs) :]
 
-    # A parameter that both the first and the last layer use is at the end of the weights
-    # of each, separate from the others.
+    # Sort the parameters so that tied parameters, which both the first and the last
+    # layer use, are the first ones of the first layer and the last ones of the last
+    # layer.
     parameters = [p for _, p in model.named_parameters()]
     tied = _parameters(numbers, 0) & _parameters(numbers, count - 1)
     is_tied = lambda parameter: id(parameter) in tied
 
-    # Nodes that depend on an input or a parameter, and nodes that depend on a parameter.
+    # `dynamic`: nodes that depend on an input or a parameter. `learned`: nodes that
+    # depend on a parameter.
     dynamic, learned = set(placeholders), set()
     for node in graph.nodes:
         if "parameter" in node.meta:
@@ -270,7 +275,8 @@ def cut(model, examples, dtype):
                     f"loss, but '{user.name}' uses them before"
                 )
 
-    # For each value that crosses a boundary, `reach` is the last layer that uses it.
+    # A value crosses the boundaries between the layer that makes it (`made`) and the
+    # last layer that uses it (`reach`).
     def made(node):
         return 0 if node.op == "placeholder" else numbers[node]
 
@@ -333,11 +339,12 @@ def cut(model, examples, dtype):
 
 
 def _check_labels(whole, model, examples, labels):
-    """Checks how the loss uses labels, if they are the next tokens."""
+    """Checks that the loss compares labels with the right logits, if labels are next
+    tokens."""
     found = labels_of_loss.comparisons(whole.graph, labels)
     labels_of_loss.check_shift(found)
     if model.samples() != examples.samples():
-        return  # was checked with all samples before
+        return  # already checked with all samples
     reading.check(whole, examples, found)
     if name := reading.tokens_of(examples.inputs):
         tokens = whole.graph.find_nodes(op="placeholder")[list(model.inputs).index(name)]
@@ -358,7 +365,7 @@ def _is_fresh(node):
 
 
 def _only(numbers, node):
-    """The operations that `node` needs."""
+    """The operations on which `node` depends, with their layer numbers."""
     needed = ancestors([node])
     return {n: number for n, number in numbers.items() if n in needed}
 
@@ -366,8 +373,9 @@ def _only(numbers, node):
 def _results(graph, samples):
     """Returns the node of the loss, the nodes of the weights of its terms (none if the
     loss is a mean), and the node of the logits, if there are any. If there are several
-    terms, adds them to one loss. The run gives a scale for each term, in a label that is
-    added here, which makes the term its share of the mean over a step."""
+    terms, adds them to one loss. Each term is first multiplied by a scale, so that it
+    becomes a share of the mean over a step. The run gives the scales in a label that
+    this function adds."""
     output = graph.find_nodes(op="output")[0]
     results = list(pytree.arg_tree_leaves(*output.args))
     logits = results.pop() if results[-1].meta["val"].dim() else None
@@ -397,8 +405,8 @@ def _results(graph, samples):
 
 
 def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
-    """The operations of layer `k` as a module. It registers the parameters that they use
-    in the order of `parameters`."""
+    """Makes a module of the operations of layer `k`. The module registers the
+    parameters that these operations use, in the order of `parameters`."""
     graph, root = fx.Graph(), torch.nn.Module()
 
     def take(node, register, value):
@@ -440,8 +448,8 @@ def _extract(whole, parameters, k, numbers, inputs, outputs, dynamic):
     for node in outputs:
         value = copy(node)
         if not _is_fresh(value) or not node.meta["val"].is_contiguous():
-            # A separate tensor crosses the boundary, so that it has a gradient of its
-            # own.
+            # Let a copy of the value cross the boundary: it is contiguous, shares no
+            # memory, and has a gradient of its own.
             value = graph.call_function(
                 aten.clone.default, (value,),
                 {"memory_format": torch.contiguous_format},

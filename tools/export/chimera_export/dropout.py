@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rewrites dropout so that the runtime draws its random numbers.
 
-A pipeline must drop the same elements of a sample wherever and whenever it runs. So every
-dropout becomes native_dropout. The runtime replaces this by a function of the seed, the
-layer, the step and the sample. The first dimension of the tensor must count samples.
-Attention with dropout is written as separate operators, and so is dropout of whole
-channels. Any other operator that draws random numbers is refused.
+A pipeline must drop the same elements of a sample wherever and whenever it runs. So
+every dropout becomes native_dropout. The runtime replaces native_dropout by a function
+of the seed, the layer, the step and the sample. The first dimension of the tensor must
+count samples. Attention with dropout is rewritten as separate operators, and so is
+dropout of whole channels. Any other operator that draws random numbers is refused.
 """
 
 import math
@@ -37,8 +37,8 @@ def _draws(node):
 
 
 def _write_out_channels(graph, x, probability):
-    """Dropout of whole channels: drops elements of a tensor of ones, one per channel, and
-    multiplies `x` by it."""
+    """Dropout of whole channels: drops elements of a tensor of ones, one per channel,
+    and multiplies `x` by the result."""
     shape = x.meta["val"].shape
     sizes = [*shape[:2], *[1] * (len(shape) - 2)]
     ones = graph.call_function(aten.new_ones.default, (x, sizes))
@@ -80,7 +80,7 @@ def _write_out_attention(graph, node):
             scores = call(aten.masked_fill.Scalar, (scores, hidden, -math.inf))
         else:
             scores = call(aten.add.Tensor, (scores, mask))
-    # Like PyTorch: a position that may attend to nothing gets zeros.
+    # Like PyTorch: if a position may not attend to any position, its output is zero.
     softmax = aten.softmax.int if mask is None else aten._safe_softmax.default
     shares = call(softmax, (scores, -1))
     return call(aten.matmul.default, (_drop(graph, shares, probability), v))

@@ -21,10 +21,10 @@ from .traced import own_name
 
 @contextlib.contextmanager
 def _as_fakes(mode, recorder):
-    """A context in which a parameter loses its values as soon as a module gets it, so
-    that only one is in memory at a time. Buffers keep their values."""
+    """A context in which a parameter loses its values as soon as a module gets it. So
+    only one parameter at a time has its values in memory. Buffers keep their values."""
     register = torch.nn.Module.register_parameter
-    known = {}  # by the given memory and view, so that shared parameters stay shared
+    known = {}  # fake parameters by memory and view of the real one, so that shared ones stay shared
 
     def register_without(module, name, parameter):
         if parameter is not None and not isinstance(parameter, FakeTensor):
@@ -76,8 +76,8 @@ def _as_fakes(mode, recorder):
 
 
 def without_values(make):
-    """The Model that `make` returns, with fake parameters. They have a shape, a type, a
-    device, and `start`, their initial distribution."""
+    """The Model that `make` returns, with fake parameters. A fake parameter has a
+    shape, a type, a device and `start`, its initial distribution."""
     mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
     try:
         with (
@@ -85,8 +85,8 @@ def without_values(make):
             _as_fakes(mode, recorder),
             warnings.catch_warnings(),
         ):
-            # Ignore this warning: copying a module accesses the data pointers of its
-            # parameters.
+            # Copying a module accesses the data pointers of its parameters. Ignore this
+            # warning.
             warnings.filterwarnings("ignore", "Accessing the data pointer", UserWarning)
             model = make()
     except DataDependentOutputException as error:

@@ -13,8 +13,8 @@ from .package import names_of
 
 
 def write(package, model, folder, with_values, archives):
-    """Writes all files or none. A link stays a link. `archives` has native code by
-    digest."""
+    """Writes all files or none. If a file is a symbolic link, writes the link's target.
+    `archives` has the archives of native code by digest."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     was_package, targets = (folder / MODEL_FILE).exists(), {}

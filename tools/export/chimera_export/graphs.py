@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes a traced graph as a package holds it (runtime/program/package.fbs)."""
+"""Writes a traced graph as an entry of a package (runtime/program/package.fbs)."""
 
 import math
 import operator
@@ -17,7 +17,7 @@ TYPES = {
     torch.float16: "Float16", torch.bfloat16: "BFloat16",
     torch.float32: "Float32", torch.float64: "Float64",
 }  # fmt: skip
-# Operators that return the same tensor under another name, which only autograd needs.
+# Operators that return their argument. Only autograd needs them.
 SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default}
 # In the order of the enum c10::MemoryFormat.
 MEMORY_FORMATS = [
@@ -42,7 +42,8 @@ def shape_of(value):
 
 
 def number(value):
-    """A float for JSON, which has no infinities: the reader takes these as words."""
+    """A float for JSON. JSON has no infinities or NaN, so these become strings, which
+    the reader accepts."""
     value = float(value)
     return value if math.isfinite(value) else str(value)
 
@@ -98,9 +99,10 @@ def _conversion(source, dtype, result):
 
 
 def _to_convert(node):
-    """The integer inputs of `node` if it makes floating-point numbers of another type
-    from them than a run would, whose default type is float32. They must be converted
-    first."""
+    """The integer inputs of `node` that must be converted to its type before it runs.
+    An operator that makes floating-point numbers from integers makes them in the
+    default type, which is float32 in a run. So if the traced result has another
+    floating-point type, the inputs need a conversion."""
     made = node.meta["val"]
     given = [n for n in node.all_input_nodes if isinstance(n.meta["val"], torch.Tensor)]
     if (

@@ -37,9 +37,9 @@ def evaluated(function):
 
 
 def varied(given, counts):
-    """The examples, changed so that the parts with each of `counts` samples differ: if
-    samples are equal, sample i is rotated by i tokens. None if they are equal even
-    then."""
+    """Returns examples whose parts differ. `counts` are the sizes of parts in samples.
+    If all parts of a size are equal in `given`, rotates sample i by i tokens. Returns
+    None if some parts are equal even then."""
 
     def are_alike(tensors):
         return any(
@@ -65,8 +65,8 @@ class Shape:
     dtype: torch.dtype
 
     def drawn(self):
-        # Fork the random generator, so that the user's code draws the same numbers as
-        # before.
+        # Fork the random generator, so that the numbers that the user's code draws do
+        # not change.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             made = torch.zeros(self.shape, dtype=self.dtype)
@@ -74,15 +74,15 @@ class Shape:
 
 
 def shapes_of(tensors):
-    """The same structure with a Shape for each tensor."""
+    """The structure of `tensors`, with a Shape in place of each tensor."""
     return pytree.tree_map_only(
         torch.Tensor, lambda t: Shape(tuple(int(n) for n in t.shape), t.dtype), tensors
     )
 
 
 def _repeated(tensor, first, extent):
-    """The tensor twice, along its first dimension from `first` on that has this
-    extent."""
+    """The tensor concatenated with itself, along its first dimension from `first` on
+    that has the size `extent`. If there is no such dimension, the tensor itself."""
     for dim in range(first, tensor.dim() if extent else 0):
         if tensor.shape[dim] == extent:
             return torch.cat([tensor, tensor], dim)
@@ -90,8 +90,8 @@ def _repeated(tensor, first, extent):
 
 
 class _LossModule(torch.nn.Module):
-    """The loss of a module's result, as a module whose parameters have their own
-    names."""
+    """The loss function as a module. It contains the loss but not the model, so it has
+    only the loss's parameters, under the names "loss.…"."""
 
     def __init__(self, function):
         super().__init__()
@@ -102,8 +102,8 @@ class _LossModule(torch.nn.Module):
 
 
 class _RepeatedLoss:
-    """The loss of a few samples. `made` is the module's result. If the model has no
-    values, its numbers are drawn."""
+    """Computes the loss of a few samples. `made` is the module's result. If the model
+    has no values, the numbers of the result are drawn at random."""
 
     def __init__(self, model, made):
         self.function = WithLoss(model)
@@ -122,8 +122,8 @@ class _RepeatedLoss:
         self.arguments = [None] * len(model.inputs) + list(model.labels.values())
 
     def of(self, count, repeat=lambda tensor: tensor):
-        """The loss of `count` samples, whose tensors `repeat` changes. A list with one
-        number or, for each term, the sum and the weight."""
+        """The loss of `count` samples. `repeat` may first repeat their tensors. Returns
+        a list: one number or, for each term of the loss, the sum and the weight."""
 
         def few(tensor):
             of_all = tensor.dim() and tensor.shape[0] == self.samples
@@ -137,15 +137,16 @@ class _RepeatedLoss:
 
 
 def check(model, made):
-    """Warns of a mean that grows with the samples or the tokens, and of a sum that does
-    not grow although its weight does. `made` is the module's result, with Shapes."""
+    """Warns of a mean that grows with the number of samples or tokens. Also warns of a
+    sum that does not grow although its weight does. `made` is the module's result, with
+    a Shape for each tensor."""
     tokens = next((t.shape[1] for t in model.labels.values() if t.dim() >= 2), 0)
     what, once, found = "samples", [], {}
     try:
         loss = _RepeatedLoss(model, made)
         count = 1
         once = loss.of(count)
-        # If nothing counts in this sample, use all samples.
+        # If no label of this sample counts, use all samples.
         if not all(math.isfinite(each) for each in once) or 0 in once[1::2]:
             count = loss.samples
             once = loss.of(count)
@@ -180,8 +181,8 @@ def _check_mean(once, found):
 
 
 def _check_sums(once, found):
-    """`once` has the sum and the weight of each term. `found` has them for twice as many
-    samples or tokens."""
+    """`once` has the sum and the weight of each term of the loss. `found` has the same
+    numbers for twice as many samples or tokens."""
     for k in range(0, len(once), 2):
         total, weight = once[k : k + 2]
         stays = [

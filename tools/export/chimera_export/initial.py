@@ -7,8 +7,9 @@ each operator call. It records the distribution of each tensor's elements: `norm
 0.02)` makes a normal distribution, multiplying by a number scales it, and so on. A
 package has these distributions, and a run draws from them with its own seed.
 
-A tensor without such a distribution (computed values, rows that differ, one draw that two
-parameters have) is Unknown, with a reason. A run must load its values.
+A tensor without such a distribution is Unknown, with a reason: its values are computed,
+its rows differ, or two parameters share one draw. A run must load the values of such a
+parameter.
 """
 
 import contextlib
@@ -30,17 +31,19 @@ MAX_DEVIATIONS = 8
 
 @dataclasses.dataclass(frozen=True)
 class Unknown:
-    """No distribution that a run can draw from. `reason` is text for a message."""
+    """Says that a tensor has no distribution that a run can draw from. `reason` is text
+    for a message."""
 
     reason: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Distribution:
-    """The distribution of the elements of a tensor, each drawn independently. `start` is
-    a kind of package.fbs; a constant equals its mean. `draw` is the number of a draw:
-    tensors that are computed from the same draw have the same number. `zero_row` is the
-    number and the size of a row that is zero, such as the row of the padding token."""
+    """The distribution of the elements of a tensor, each drawn independently. `start`
+    is the name of a kind in package.fbs. The value of a constant is its `mean`. `draw`
+    is the number of a draw: tensors that are computed from the same draw have the same
+    number. `zero_row` is the number and the size of a row that is zero, such as the row
+    of the padding token."""
 
     start: str
     mean: float = 0.0
@@ -64,8 +67,8 @@ class Distribution:
         )
 
     def clamped(self, low, high):
-        """The distribution of x between bounds. None if a drawn number may be outside
-        them."""
+        """The distribution of x, clamped to bounds. None if clamping might change a
+        drawn number."""
         if self.start == "Constant":
             return constant(min(max(self.mean, low), high))
         if self._has_ends() and low <= self._near(self.low) and self._near(self.high) <= high:
@@ -95,7 +98,7 @@ class Distribution:
         )  # fmt: skip
 
     def simplest(self):
-        """The same distribution as the simplest kind."""
+        """The simplest kind that has the same distribution."""
         if self.start == "Normal" and self.deviation == 0:
             return constant(self.mean)
         if self.start == "Uniform" and self.low == self.high:
@@ -107,7 +110,7 @@ class Distribution:
         return self
 
     def entry(self):
-        """The package's entry."""
+        """The entry of this distribution in a package."""
         if self.start == "Constant":
             whole = {0.0: "Zeros", 1.0: "Ones"}.get(self.mean)
             return {"start": whole} if whole else {"start": "Constant", "mean": self.mean}
@@ -152,7 +155,7 @@ _draws = itertools.count()
 NOT_SET = Unknown("nothing sets its values")
 FILLED = {"zeros": 0, "zero": 0, "zeros_like": 0, "new_zeros": 0,
           "ones": 1, "ones_like": 1, "new_ones": 1}  # fmt: skip
-# Operators whose result has the elements of the first argument.
+# Operators whose result has the same elements as their first argument.
 SAME = {"clone", "detach", "alias", "_to_copy", "contiguous", "lift_fresh",
         "lift_fresh_copy", "positive", "copy", "view_copy", "_unsafe_view"}  # fmt: skip
 
@@ -172,8 +175,8 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        # By memory, because a tensor shares its memory with all its views. The weak reference
-        # prevents that the address is used again.
+        # The keys are memories, because a tensor shares its memory with all its views.
+        # A weak reference keeps the address of a memory from being used again.
         self.known = {}
 
     def of(self, tensor):
@@ -236,7 +239,7 @@ class Recorder(TorchDispatchMode):
         given = _given(function, args, kwargs)
         if found := self._drawn(name, given):
             return found
-        # Without arguments that the call only writes.
+        # Leave out arguments that the call only writes.
         read = {
             a.name: given[a.name] for a in function._schema.arguments
             if not (a.kwarg_only and a.alias_info is not None and a.alias_info.is_write)
@@ -266,7 +269,8 @@ class Recorder(TorchDispatchMode):
         return None
 
     def _state(self, tensor):
-        """The distribution of a tensor. The values of a real tensor are read."""
+        """The distribution of a tensor. A real tensor with one element is a
+        constant."""
         found = self.of(tensor)
         if found is None and tensor.numel() == 1 and not isinstance(tensor, FakeTensor):
             return _constant_of(tensor)
@@ -302,7 +306,7 @@ class Recorder(TorchDispatchMode):
         if found is None:
             if isinstance(source, FakeTensor):
                 return Unknown("its values are computed")
-            # A real tensor's values are read when a parameter becomes one.
+            # A copy that is a real tensor needs no entry: `begin` reads its values.
             is_fake = isinstance(tensors[0], FakeTensor)
             return (_constant_of(source) or Unknown("its values are computed")) if is_fake else None
         if tensors[0].numel() != source.numel() or 0 in source.stride():
@@ -312,7 +316,8 @@ class Recorder(TorchDispatchMode):
         return found
 
     def _folded(self, function, args, kwargs, states):
-        """The result of a call on known numbers."""
+        """The result of a call, computed with the known number of each tensor
+        argument."""
         left = iter(states)
 
         def plain(value):
@@ -326,7 +331,9 @@ class Recorder(TorchDispatchMode):
 
 
 def _after_partial_write(before, found, part):
-    """The distribution of a tensor after its `part` has been written."""
+    """The distribution of a tensor after a write to `part`, a view of it. `before` is
+    its distribution before the write, `found` the distribution of the written
+    elements."""
     if found == before and isinstance(found, Distribution) and found.draw < 0:
         return found
     size, first = part.numel(), part.storage_offset()
@@ -430,7 +437,7 @@ def recording():
 
 
 def set_starts(recorder, parameters):
-    """Sets the `start` of each parameter, given by name."""
+    """Sets the `start` of each parameter. `parameters` has them by name."""
     of_draw = {}
     for name, parameter in parameters.items():
         found = recorder.of(parameter) or Unknown("its values are computed")

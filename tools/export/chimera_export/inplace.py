@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rewrites operations in place, like `y += 1`, as operations that make a new tensor.
 
-This is done only if no other tensor shows the change: an earlier operation made the
-changed tensor, and no view of it existed before. The tensor may be a view itself if
-nothing else uses the tensor that it views, as in `a.bmm(b).squeeze(-1).add_(c)`. Later
-uses of the changed tensor then use the new one.
+An operation is rewritten only if no other tensor shows the change: an earlier operation
+made the changed tensor, and no view of this tensor existed before. The changed tensor
+may be a view itself if nothing else uses the tensor that it views, as in
+`a.bmm(b).squeeze(-1).add_(c)`. Later uses of the changed tensor then use the new one.
 
 An assignment to slices of a tensor, like `y[:, :n] = x`, becomes a new tensor with these
 elements if no other view of the old tensor is used later. All other operations in place
@@ -26,7 +26,7 @@ SCATTERS = {
 
 
 def _memory(node):
-    """An identifier of a tensor's memory while the model was traced."""
+    """An identifier of the memory that a tensor had in the trace."""
     try:
         return node.meta["val"].untyped_storage()._cdata
     except (KeyError, AttributeError, RuntimeError):
@@ -53,14 +53,14 @@ def _result(target, node):
 
 
 def _is_chain(nodes):
-    """Whether each node is made from the one before it, which nothing else uses."""
+    """Whether each node is the only user of the node before it."""
     return nodes[0].op == "call_function" and all(
         list(first.users) == [second] for first, second in zip(nodes, nodes[1:])
     )
 
 
 def rewrite(graph):
-    before = {}  # nodes by memory
+    before = {}  # earlier nodes by memory
     for node in list(graph.nodes):
         memory = _memory(node)
         if (
@@ -72,8 +72,8 @@ def rewrite(graph):
                 or _rewrite_slice(graph, node, before.get(memory))
             )
         ):
-            # The new result takes over the memory: in the traced module, its views have the
-            # same memory.
+            # From now on the new result has this memory. Its views had the same memory
+            # in the trace.
             before[memory] = made
         else:
             before.setdefault(memory, []).append(node)
@@ -90,15 +90,16 @@ def _before(graph, node):
 
 
 def _replace_later(old, new, earlier, made):
-    """Replaces `old` by `new` in later nodes, except in the nodes `made`."""
+    """Makes later nodes use `new` instead of `old`, except the nodes `made`."""
     old.replace_all_uses_with(
         new, delete_user_cb=lambda user: user not in earlier and user not in made
     )
 
 
 def _rewrite(graph, node, known):
-    """Replaces `node` and returns the nodes of its memory now, or returns None. `known`
-    are the earlier nodes of the memory that it changes."""
+    """Replaces `node`, and returns the nodes that now have its memory. Returns None if
+    `node` cannot be replaced. `known` are the earlier nodes with the memory that `node`
+    changes."""
     changed, target = node.args[0], _functional(node.target)
     if (
         target is None
@@ -124,7 +125,8 @@ def _rewrite(graph, node, known):
 
 
 def _slices(node, base):
-    """The slices that make `node` a view of `base`, the last one first, or None."""
+    """The slices that make `node` a view of `base`, the last slice first. None if
+    `node` is not made by slices alone."""
     chain = []
     while node is not base:
         if node.op != "call_function" or node.target not in SCATTERS:
@@ -135,15 +137,15 @@ def _slices(node, base):
 
 
 def _rewrite_slice(graph, node, known):
-    """The same if `node` changes a slice of a tensor. The first of `known` is the whole
-    tensor."""
+    """Does the same as _rewrite for a `node` that changes a slice of a tensor. The
+    first of `known` is the whole tensor."""
     changed, target = node.args[0], _functional(node.target)
     if target is None or not known or known[0].op != "call_function":
         return None
     base = known[0]
     chain = _slices(changed, base)
     earlier = _before(graph, node)
-    # Views that are used later would show the old elements.
+    # Later uses of other views would show the old elements.
     views = [n for n in known if n is not base and n is not changed]
     if chain is None or any(
         u not in earlier and u is not node for v in views for u in v.users

@@ -8,10 +8,11 @@ autograd, the forward saves the values that the backward needs. If such a value 
 the tensor that it views is saved. Inputs, outputs and parameters are not saved: the
 backward takes them by name.
 
-A backward can run in two halves. I computes the input gradients: it has the operations on
-which these depend. W computes the weight gradients with all other operations. Both are
-parts of the backward, so together they compute exactly the same bits. The values of I
-that W needs are its `kept` values.
+A backward can run in two halves. I computes the input gradients: it has all operations
+on which the input gradients depend. W computes the weight gradients: it has all other
+operations. Each operation is in one half, so the two halves together compute exactly
+the same bits as the backward. The values that I computes and W needs are the `kept`
+values.
 """
 
 import contextlib
@@ -112,15 +113,15 @@ def _extract(root, graph, inputs, outputs, subgraph):
         graph, inputs, outputs, [None] * len(outputs), subgraph,
         ignore_must_be_in_fw_bw=True,
     )  # fmt: skip
-    # PyTorch marks attention as possibly random, so dead attention would remain in the
-    # backward.
+    # PyTorch marks attention as possibly random. Without this, attention whose result
+    # is unused would remain in the backward.
     made.eliminate_dead_code(is_impure_node=lambda n: n.op in ("placeholder", "output"))
     return made
 
 
 def _function(root, graph, inputs, outputs, subgraph):
-    """The part of `graph` that computes `outputs`. Omits `inputs` that it does not
-    use."""
+    """The part of `graph` that computes `outputs`. Leaves out `inputs` that this part
+    does not use."""
     made = _extract(
         root, graph, [p.node for p in inputs], [p.node for p in outputs], subgraph
     )
@@ -137,8 +138,9 @@ def _function(root, graph, inputs, outputs, subgraph):
 
 
 def differentiate(module, arguments, labels):
-    """The forward and backward of `module`, which takes `arguments` and then `labels`.
-    Those that require a gradient get one."""
+    """The forward and backward of `module`, which has the parameters `arguments` and
+    then `labels`. The backward computes the gradients of arguments that require a
+    gradient."""
     with contextlib.ExitStack() as stack:
         joint = aot_autograd.aot_export_joint_with_descriptors(
             stack, module, (*arguments, *labels)
@@ -198,7 +200,7 @@ def differentiate(module, arguments, labels):
     named, saved = [], []
     for node in dict.fromkeys(used):
         if node.op == "placeholder":
-            continue  # a primal
+            continue  # a primal: an input, a label, a parameter or a buffer
         if node in of_outputs:
             named.append(Port("Output", of_outputs[node].index, node))
         elif node.all_input_nodes:  # else a constant, which is computed again
@@ -215,7 +217,7 @@ def differentiate(module, arguments, labels):
 
 
 def forward_without_saved(made):
-    """The forward of a Differentiated module without what it saves."""
+    """The forward of a Differentiated module, without its saved outputs."""
     graph = made.forward.graph
     outputs = [p for p in made.forward.outputs if p.role == "Output"]
     graph.erase_node(graph.find_nodes(op="output")[0])
@@ -260,11 +262,12 @@ def trace_label_weights(module, labels, buffers):
 
 
 def values_of_weight_gradients(backward):
-    """The values that the weight gradients need from the input gradients."""
+    """The `kept` values: those that the half I of the backward computes and the half W
+    needs."""
 
     first = ancestors(p.node for p in backward.outputs if p.role == "InputGradient")
-    # An operator with several results also computes the results that only W needs, such
-    # as the weight gradients of a norm. They come from I too.
+    # An operator of I with several results, such as the backward of a norm, may also
+    # compute weight gradients. So W gets these results from I.
     for node in backward.graph.nodes:
         if node.target is operator.getitem and node.args[0] in first:
             first.add(node)
@@ -276,7 +279,7 @@ def values_of_weight_gradients(backward):
         if node in second:
             kept += [base(n) for n in node.all_input_nodes if n not in second]
     kept += [base(n) for n in results if n not in second]
-    # Parameters and constants are available anyway. A value without inputs is computed
+    # W can read parameters and constants itself. A value without inputs is computed
     # again.
     return [
         node

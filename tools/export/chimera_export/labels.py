@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How a traced loss uses labels.
 
-Labels of a text are the next tokens already. A loss that shifts them again, like the
+Labels of a text are already the next tokens. A loss that shifts them again, like the
 losses of Hugging Face's causal models, trains the model to predict the token after the
-next one. A shift in the other direction trains it to copy its input (reading.py). So this
-file follows each label from the input of the graph to the operator that compares it with
-logits, and follows the logits back. Both must be of the same position at least once. (A
-second head may predict a later token.)
+next one. A shift in the other direction trains the model to copy its input
+(reading.py). So this file follows each label from the input of the graph to the
+operator that compares it with logits, and follows the logits back. At least one such
+comparison must be between a label and the logits of the same position. (A second head
+may predict a later token.)
 
                   labels ─► pad right ─► [..., 1:] ─► cross_entropy ◄─ logits
     offset:         0            0           1              ▲  0
@@ -25,15 +26,16 @@ from .notices import warn
 from .traced import ancestors, arguments_of, where
 
 aten = torch.ops.aten
-# Operators that compare logits with labels: the positions of the two arguments.
+# Operators that compare logits with labels. The numbers are the positions of the two
+# arguments: logits, labels.
 COMPARE = {
     aten.cross_entropy_loss.default: (0, 1), aten.nll_loss_nd.default: (0, 1),
     aten.nll_loss.default: (0, 1), aten.nll_loss_forward.default: (0, 1),
     aten.nll_loss2d.default: (0, 1), aten.gather.default: (0, 2),
 }  # fmt: skip
-# If a model has this label, its other labels are of masked tokens.
+# If a model has this label, its other labels are the tokens at masked positions.
 NEXT_SENTENCE = "next_sentence_label"
-MEAN = 1  # PyTorch's number of this reduction
+MEAN = 1  # PyTorch's number for reduction="mean"
 MAY_IGNORE = {"masked_fill", "where"}  # operators that may give labels the ignored value
 # Operators that keep each element at its position, but have no tag that says so.
 KEEP_POSITIONS = {"contiguous", "clone", "to", "_to_copy", "alias", "detach", "log_softmax",
@@ -45,15 +47,15 @@ RESHAPE = {"view", "reshape", "_unsafe_view", "flatten", "unflatten"}
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """The way of a label through the graph. Along dimension `dim`, the tensor's element 0
-    is the element `offset` of the label."""
+    """Says that a tensor has the elements of a label, and at which positions: along
+    dimension `dim`, element 0 of the tensor is element `offset` of the label."""
 
     label: fx.Node
     offset: int
     dim: int
     moved_by: fx.Node = None  # operator that changed the offset last
-    is_hidden: bool = False  # whether some labels may have got the ignored value
-    is_computed: bool = False  # whether labels may have been changed to other numbers
+    is_hidden: bool = False  # whether some labels may be set to the ignored value
+    is_computed: bool = False  # whether labels may be changed to other numbers
 
     def moved(self, by, node):
         return dataclasses.replace(
@@ -71,8 +73,9 @@ def _shape(node):
 
 
 def _step(node, path):
-    """The path of the result of `node`, which takes a tensor with `path` as first
-    argument (or as any, if the operator keeps positions). None if positions are lost."""
+    """The Path of the result of `node`. `path` is the Path of its first argument or, if
+    the operator keeps positions, of any argument. None if the positions are not
+    known."""
     name, given = _name(node), arguments_of(node)
     source = node.args[0] if node.args and isinstance(node.args[0], fx.Node) else None
     if name in KEEP_POSITIONS or torch.Tag.pointwise in node.target.tags:
@@ -120,8 +123,9 @@ def _step(node, path):
 
 
 def _reshaped(path, before, after):
-    """The path after a reshape. Tokens remain a dimension of their own, or become the
-    inner part of one with samples."""
+    """The Path after a reshape from the shape `before` to the shape `after`. The tokens
+    must stay a dimension, or become the inner part of a dimension with the samples.
+    Otherwise None."""
     inner = 1
     for extent in before[path.dim + 1 :]:
         inner *= extent
@@ -165,9 +169,10 @@ def _paths(graph, labels):
 
 
 def _step_back(node, dim):
-    """Follows logits back through `node`. Returns the tensor that it is made from, the
-    dimension of this tensor that has the positions of `dim`, and the number of positions
-    that `node` omits at the beginning. None if positions are lost."""
+    """Follows logits back through `node`. Returns the tensor from which `node` is made,
+    the dimension of this tensor that has the positions of `dim`, and the number of
+    positions that `node` omits at the beginning. None if the positions are not
+    known."""
     name, sources = _name(node), [n for n in node.all_input_nodes if "val" in n.meta]
     if not name or not sources:
         return None
@@ -204,14 +209,15 @@ def _step_back(node, dim):
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A comparison of a label with logits, whose dimension `dim` has the positions."""
+    """A comparison of a label with logits. Dimension `dim` of the logits has the
+    positions."""
 
     label: str
     path: Path
     node: fx.Node
     logits: fx.Node
     dim: int
-    by: int  # number of positions by which the label is later
+    by: int  # position of the label minus the position of its logits
     has_all_positions: bool  # whether there are as many positions of logits as of labels
 
     def where(self):
@@ -219,8 +225,8 @@ class Comparison:
 
 
 def comparisons(graph, labels):
-    """All comparisons in the loss at known positions. `labels` are their nodes by
-    name."""
+    """All comparisons of labels with logits whose positions are known. `labels` has the
+    labels' nodes by name."""
     paths, found = _paths(graph, labels.values()), []
     names = {node: name for name, node in labels.items()}
     for node in graph.nodes:
@@ -265,8 +271,9 @@ def check_shift(found):
 
 
 def warn_of_few_classes(graph, found, tokens):
-    """Warns if the logits have no class for a token that the data may have as a label,
-    because the embedding has a row for it. `tokens` is the input's node."""
+    """Warns if the logits have fewer classes than the embedding of the tokens has rows.
+    Then the data may have a token that is allowed as an input and has no class as a
+    label. `tokens` is the node of the input."""
     rows = min(
         (
             _shape(node.args[0])[0]
@@ -292,16 +299,17 @@ def warn_of_few_classes(graph, found, tokens):
 
 
 def _unchanged(node):
-    """The node whose numbers `node` has, perhaps in another type, shape or memory."""
+    """The node that has the same numbers as `node`, before changes of type, shape and
+    memory."""
     while _name(node) in {*KEEP_POSITIONS, *RESHAPE}:
         node = node.args[0]
     return node
 
 
 def warn_of_uneven_mean(graph, loss, labels, examples):
-    """Warns of a loss that is a mean over the labels that count, if micro-batches may
-    have different numbers of these. `labels` are the labels' nodes by name, `examples`
-    their values."""
+    """Warns of a loss that is a mean over the labels that count, if the number of such
+    labels may differ between micro-batches. `labels` has the labels' nodes by name, and
+    `examples` has their values."""
     advice = (
         "All micro-batches have the same weight, so if this number varies between them, "
         "the result is not the mean over a step. Return the sum and its weight, like "
@@ -341,7 +349,7 @@ def warn_of_uneven_mean(graph, loss, labels, examples):
 
 
 def _quotient(node):
-    """The division that makes a loss, or None."""
+    """The division that computes a loss, or None."""
     while node.op == "call_function":
         name = _name(node)
         if name in ("div", "divide", "true_divide") and isinstance(node.args[1], fx.Node):

@@ -18,7 +18,8 @@ class PositionalTensors(dict):
     """Tensors by name that are passed to a function by position."""
 
 
-# The name of the last label of a loss with several terms: the run computes its values.
+# If a loss has several terms, the exporter adds a label with this name. The run
+# computes its values.
 SCALES = "loss_scales"
 MOST_TERMS = 16
 
@@ -33,31 +34,32 @@ class Model:
     token after token i. So a loss compares labels[:, i] with the logits of position i and
     does not shift. (The losses of Hugging Face's causal models shift, unless they get
     shift_labels.) The exporter calls the module with the inputs by name, and `loss` with
-    the module's result and the labels by name. If `inputs` or `labels` is a tuple, it is
-    passed by position and gets the names of the function's parameters.
+    the module's result and the labels by name. If `inputs` or `labels` is a tuple, its
+    tensors are passed by position and get the names of the function's parameters.
 
     The loss is a scalar or a pair. A scalar is the mean over the micro-batch; all
     micro-batches then have equal weight. A pair is the sum of the losses and their
-    number, which depends on the labels alone. The loss of a step is then the sum of all
-    sums divided by the sum of all numbers, however they are distributed over
-    micro-batches. A list of such pairs means the sum of their means.
+    number (its weight), which depends on the labels alone. The loss of a step is then
+    the sum of all sums divided by the sum of all weights, however the labels are
+    distributed over micro-batches. A list of such pairs is a loss with several terms:
+    the sum of their means.
 
     `logits` is a function that takes the module's result and returns the logits of the
     next token, of shape [samples, context, vocabulary], so that a run can generate text
-    (--generate). By default, the logits are the module's result, or its attribute
-    `logits`, if this has such a shape and the loss has no parameters.
+    (--generate). By default, if the loss has no parameters, the logits are the module's
+    result or its attribute `logits`, if that tensor has this shape.
 
-    `split_at` names the module whose children become layers, and "" is the whole module.
-    The default is the ModuleList or Sequential with most children, of those with at least
-    half as many parameters as the largest one.
+    `split_at` names the module whose children become layers, and "" is the whole
+    module. By default, of the ModuleLists and Sequentials with at least half as many
+    parameters as the largest one, it is the one with the most children.
 
     `untied` says that parameters with equal initial values, such as an embedding and a
     head that is a copy of it, are not tied.
 
     `decay` says which parameters have weight decay. It maps patterns of names (as in
-    fnmatch, "*.gain") to True or False. The first pattern that matches a name counts. A
-    parameter that matches none has weight decay if more than one of its dimensions is
-    larger than 1: matrices have it, biases and gains of norms do not.
+    fnmatch, "*.gain") to True or False. The first pattern that matches a name is used.
+    A parameter whose name matches no pattern has weight decay if more than one of its
+    dimensions is larger than 1: matrices have it, biases and gains of norms do not.
     """
 
     module: torch.nn.Module
@@ -110,8 +112,8 @@ class Model:
         return int(next(iter(self.inputs.values())).shape[0])
 
     def named_parameters(self):
-        """The trained parameters of the module and, if it is a module, of the loss.
-        Frozen ones (requires_grad=False) count as buffers."""
+        """The trained parameters of the module and, if the loss is a module, of the
+        loss. Frozen parameters (requires_grad=False) are not among them."""
         return [
             (own_name(name), p)
             for name, p in WithLoss(self).named_parameters()
@@ -120,7 +122,8 @@ class Model:
 
 
 def _named(what, given, function, skipped):
-    """The tensors by name. `function` takes them after its first `skipped` parameters."""
+    """The tensors `given`, by name. If they have no names, they get the names of the
+    parameters of `function`, after its first `skipped` ones."""
     if isinstance(given, torch.Tensor):
         given = (given,)
     if isinstance(given, (tuple, list)):
@@ -202,7 +205,7 @@ class WithLoss(torch.nn.Module):
 
 
 class WithLossAndLogits(WithLoss):
-    """The same, and the logits as last result if the model has any."""
+    """Like WithLoss. If the model has logits, also returns them, as the last result."""
 
     def forward(self, *arguments):
         made = self.made(arguments)
@@ -226,7 +229,8 @@ class WithLossAndLogits(WithLoss):
                     f"{given!r:.200}"
                 )
             return given
-        # A loss that has parameters has a head. It takes hidden states, not logits.
+        # If the loss has parameters, we assume that it has the head, and so takes
+        # hidden states and not logits.
         if isinstance(self.loss, torch.nn.Module) and list(self.loss.parameters()):
             return None
         found = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
@@ -234,7 +238,7 @@ class WithLossAndLogits(WithLoss):
 
 
 def _are_of(logits, tokens):
-    """Whether the tensor may be the logits of the token after each token."""
+    """Whether `logits` may predict, for each of `tokens`, the next token."""
     return (
         isinstance(logits, torch.Tensor)
         and logits.is_floating_point()
@@ -245,7 +249,8 @@ def _are_of(logits, tokens):
 
 
 def _call_of(given):
-    """A function that calls another one with such tensors after its first arguments."""
+    """A function that calls a given function with some first arguments and then with
+    tensors. It passes the tensors by position or by name, as in `given`."""
     if isinstance(given, PositionalTensors):
         return lambda function, tensors, *before: function(*before, *tensors)
     names = list(given)

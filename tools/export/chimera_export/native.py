@@ -4,10 +4,11 @@
 
 A subgraph is a part of a layer's graphs that runtime/stage/exported/Layer runs as one
 function. Each subgraph becomes a shared library. Its arguments are the inputs of the
-subgraph, in the order of the graph's inputs, and its results are the outputs. The
-libraries of one layer for one number of samples are one archive,
-FOLDER/native/SHA-256.pt2. A library does not check its arguments, so its metadata has a
-description of them (`chimera`), which the runtime compares with its tensors.
+subgraph, in the order of the graph's inputs, and its results are the outputs. One
+archive has the libraries of one layer for one number of samples:
+FOLDER/native/SHA-256.pt2. A library does not check its arguments. So its metadata
+describes them (key `chimera`), and the runtime compares this description with its
+tensors.
 """
 
 import contextlib
@@ -31,8 +32,8 @@ from torch._inductor.package import package_aoti
 from . import graphs, joint
 from .model import Refused
 
-# The instruction sets that the compiler may use, by PyTorch's name of the x86-64
-# processor.
+# The instruction sets that the compiler may use. The keys are PyTorch's names for the
+# capability of an x86-64 processor.
 LEVELS = {"DEFAULT": "x86-64", "AVX2": "x86-64-v3", "AVX512": "x86-64-v4"}
 OPTIONS = {
     "aot_inductor.package": True,
@@ -44,9 +45,9 @@ OPTIONS = {
 
 
 def subgraphs(made, forward, backward):
-    """Each subgraph with its name: the graph, the numbers of its nodes, and the numbers
-    of its inputs and outputs. `forward` and `backward` are the numbers of the graphs'
-    nodes. Layer.cpp makes the same subgraphs."""
+    """Yields for each subgraph its name, its graph, the numbers of the graph's nodes,
+    and the numbers of its inputs and outputs. `forward` and `backward` number the nodes
+    of the two graphs. Layer.cpp makes the same subgraphs."""
 
     def of(ports, numbers, *roles):
         return [numbers[p.node] for p in ports if not roles or p.role in roles]
@@ -90,10 +91,11 @@ def _signature(value):
 
 @contextlib.contextmanager
 def _for_all_of_a_kind():
-    """Compiles for all processors with this one's instruction sets. By default PyTorch
-    compiles for exactly this processor."""
+    """A context in which the compiler generates code for all processors with the same
+    instruction sets as this one. By default PyTorch generates code for exactly this
+    processor."""
     if platform.machine() != "x86_64":
-        cpu_vec_isa.valid_vec_isa_list()  # before OPTIONS apply: this links libtorch
+        cpu_vec_isa.valid_vec_isa_list()  # call it before OPTIONS apply, because it links libtorch
         yield
         return
     kind = torch.backends.cpu.get_cpu_capability()
@@ -127,10 +129,10 @@ class Compiler:
                 f"--native: expected a C++ compiler, but found no {compiler} (the "
                 "variable CXX names another)"
             )
-        # Each library has a folder of its own. By default PyTorch names a library in a
-        # cache by a part of its code. Another process that compiles the same graph, or
-        # the same in another type, could then overwrite the file before it is packaged
-        # here.
+        # Each library has a folder of its own. By default PyTorch puts libraries into
+        # one cache, and names each by a part of its code. So another process could
+        # overwrite a library before it is packaged here, if it compiles the same graph
+        # or the same graph in another type.
         self.folder = tempfile.TemporaryDirectory(prefix="chimera-native-")
         self.archives = {}  # by digest
         self.functions = 0
@@ -138,8 +140,8 @@ class Compiler:
         self.known = {}
 
     def compile(self, made, forward, backward, name):
-        """The digest of the archive with a layer's subgraphs, or None without one.
-        `name` is for messages."""
+        """Compiles the subgraphs of a layer. Returns the digest of the archive, or None
+        if no subgraph could be compiled. `name` is for messages."""
         if drops(made.forward):
             self.interpreted.append(f"{name}: it has dropout, whose elements the runtime draws")
             return None

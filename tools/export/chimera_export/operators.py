@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Refuses operators and arguments that a run would refuse, while a model is exported.
+"""Refuses, at export, operators and arguments that a run would refuse.
 
 The runtime has a list of operators (operators.txt), and checks some arguments before it
 calls one (Executable.cpp, Checks.cpp and CheckPackage.cpp in the runtime). A model that
@@ -36,7 +36,7 @@ def allowed():
 
 
 def advice_of(target):
-    """What a user can write instead of an operator."""
+    """Advice for a user whose model has this operator: what to write instead."""
     name = target.name()
     return next((text for start, text in ADVICE.items() if name.startswith(start)),
                 "write it without")  # fmt: skip

@@ -25,8 +25,8 @@ LARGEST_CONSTANT = 1 << 20  # bytes
 
 
 def _products_of_attention(query, key):
-    """Operations of the products of queries with keys, or of scores with values. Fewer
-    key heads than query heads are repeated."""
+    """The FLOPs of the product of queries with keys, or of scores with values. If there
+    are fewer key heads than query heads, the key heads are repeated."""
     batch, heads, rows, size = query
     return 2 * batch * heads * rows * key[2] * size
 
@@ -59,8 +59,9 @@ _register_formulas()
 
 
 def flops_of(function, targets=None):
-    """Operations of the part of a graph that `targets` need: those of products and
-    convolutions by PyTorch's formulas, and one for each element of any other result."""
+    """The FLOPs of the part of a graph that `targets` need. Products and convolutions
+    are counted by PyTorch's formulas. Any other operation counts as one FLOP for each
+    element of its result."""
     wanted = set(targets if targets is not None else [p.node for p in function.outputs])
     total = 0
     for node in reversed(function.graph.nodes):
@@ -86,13 +87,14 @@ class Exporter:
         self.allowed = operators.allowed()
         self.kinds, self.known = [], {}
         self.narrowed = ()  # lines that compute in a smaller type than the parameters have
-        # From the id() of an entry of a kind's graphs to the entry, its traced graphs and the
-        # numbers of their nodes.
+        # The key is the id() of a graph's entry in a kind. The value is the entry, its
+        # traced graphs and the numbers of their nodes.
         self.traced = {}
-        self.heaviest = {}  # likewise, the node that makes the largest tensor
-        # A parameter under several names has the first one.
+        self.heaviest = {}  # with the same keys: the node that makes the largest tensor
+        # If a parameter has several names, the first one is used.
         self.names = {id(p): name for name, p in model.named_parameters()}
-        # If there is such a mode, parameters have no memory, and so no values to write.
+        # If the parameters are fake tensors, they have a fake mode and no values to
+        # write.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
         self.has_values = self.mode is None
         if not self.has_values and any(
@@ -167,8 +169,9 @@ class Exporter:
         return package
 
     def _check_parts(self, package):
-        """Refuses a weight of the loss that is not the sum of its parts' weights. The
-        loss of a step would then depend on the schedule."""
+        """Refuses a loss if its weight for a micro-batch is not the sum of the weights
+        of the micro-batch's parts. The loss of a step would then depend on the
+        schedule."""
         kind = package["kinds"][package["layers"][-1]["kind"]]
         if "weight" not in kind["graphs"][0]:
             self._check_mean_of_parts(kind)
@@ -221,7 +224,7 @@ class Exporter:
         with growth.evaluated(function):
             means = [mean_of_parts(count) for count in counts]
             drops = mean_of_parts(counts[0]) != means[0]
-        if drops:  # also in eval mode, so losses cannot be compared
+        if drops:  # random numbers even in eval mode, so losses cannot be compared
             warn(f"{unknown}, because it differs each time")
             return
         for count, mean in zip(counts[1:], means[1:]):
@@ -273,8 +276,8 @@ class Exporter:
         )
 
     def _layer(self, layer, samples):
-        """The package's entry of a layer, and the names of its parameters. `layer` has
-        the layer once for each number of samples."""
+        """The package's entry of a layer, and the names of its parameters. `layer` is a
+        list: the same layer, traced for each number of samples."""
         names = [self.names[id(p)] for p in layer[0].module.parameters()]
         path = layer[0].prefix + "." if layer[0].prefix else ""
         if not all(name.startswith(path) for name in names):
@@ -305,7 +308,8 @@ class Exporter:
         return {"kind": self.known[digest], "path": path}, names
 
     def _start(self, parameter):
-        """The entry about a parameter's initial values if no file gives them."""
+        """The entry about a parameter's initial values: from a file (Given) if the
+        model has values, otherwise drawn from a distribution."""
         return {"start": "Given"} if self.has_values else initial.package_entry(parameter)
 
     def _key(self, layer):
@@ -431,8 +435,8 @@ class Exporter:
         return {"logits": made, "vocabulary": int(result.node.meta["val"].shape[-1])}
 
     def _tied(self, names):
-        """The position of the parameter that first and last layer share, in each of
-        them."""
+        """The index of the tied parameter in the first layer and in the last layer.
+        None if the layers share no parameter."""
         seen, tied = {}, None
         for number, of_layer in enumerate(names):
             for index, name in enumerate(of_layer):

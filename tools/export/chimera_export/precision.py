@@ -10,9 +10,9 @@ SHOWN = 4
 
 
 def narrowed(graph, dtype):
-    """The lines of a traced graph, as text for a message, that convert values of `dtype`,
-    the parameters' type, to a smaller type. Only values that depend on inputs or
-    parameters count."""
+    """The lines of a traced graph that convert values of the parameters' type `dtype`
+    to a smaller type, as text for a message. Ignores values that depend on no input and
+    no parameter."""
     lines, dynamic = {}, set()
     for node in graph.nodes:
         value = node.meta.get("val")

@@ -1,12 +1,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks whether logits can read the labels that they are compared with.
+"""Checks whether logits depend on the labels that they are compared with.
 
-Labels are the next tokens. So a model that is not causal can read them in its input, and
-so can a model whose logits are compared with labels of earlier positions. Both learn to
+Labels are the next tokens. So a model that is not causal sees them in its input, and so
+does a model whose logits are compared with labels of earlier positions. Both learn to
 copy, and their losses go to 0. To find out, the traced model is run again, without
 gradients, with other tokens from the middle on. Logits whose label is one of the changed
-tokens may change. Earlier logits must not.
+tokens may change. Earlier logits must not change.
 
         tokens   a b c d    a b X Y
         labels   b c d e    b X Y .
@@ -38,9 +38,10 @@ def tokens_of(inputs):
 
 
 def check(whole, model, found):
-    """Refuses a loss whose logits are all compared with tokens that they are computed
-    from. Prints a note about a model that is not causal. `whole` is the traced `model`,
-    which has real inputs and labels. `found` are the Comparisons of its labels."""
+    """Refuses a loss if all of its logits are computed from the tokens that they are
+    compared with. Prints a note about a model that is not causal. `whole` is the traced
+    `model`, which has real inputs and labels. `found` are the Comparisons of its
+    labels."""
     name = tokens_of(model.inputs)
     if name is None or model.inputs[name].shape[1] < 2:
         return
@@ -55,8 +56,8 @@ def check(whole, model, found):
 
 
 def _has_hidden(label):
-    """Whether the labels are of masked tokens. All other positions then have a negative
-    number, which is not a token."""
+    """Whether only masked tokens have labels. The labels of all other positions are
+    then negative, which no token is."""
     return bool((label < 0).any())
 
 
@@ -139,8 +140,8 @@ def _run(whole, inputs, wanted):
     values, needed = {}, ancestors([wanted])
     uses = {node: sum(user in needed for user in node.users) for node in needed}
     given = dict(zip(whole.graph.find_nodes(op="placeholder"), inputs))
-    # Fork the random generator, so that the user's code draws the same numbers as before.
-    # Dropout is the same in both runs.
+    # Fork the random generator, so that the numbers that the user's code draws do not
+    # change. The fixed seed makes dropout the same in both runs.
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         for node in whole.graph.nodes:

@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Refuses models whose graphs would compute something else than the model does, before
-the trace or by the traced graph."""
+"""Refuses models whose graphs would not compute what the model computes. Some checks
+run before the trace. Others look at the traced graph."""
 
 import contextlib
 
@@ -89,8 +89,9 @@ def nothing_custom():
 
 @contextlib.contextmanager
 def nothing_by_value():
-    """A context, inside the traced function, in which Python may not use a tensor's value.
-    Outside of torch.export it would be too late: that prints pages about the error."""
+    """A context, inside the traced function, in which Python may not use a tensor's
+    value. Around torch.export the context would be too late, because torch.export
+    prints pages about the error."""
     try:
         yield
     except GuardOnDataDependentSymNode as error:

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the sizes of tensors that a layer makes against the limits of a run.
 
-The proof of a program counts the tensors whose sizes a package states. So a run refuses a
-layer that makes a tensor larger than 64 times the largest of these plus 16 MiB
-(ExportedStage.cpp). Boundaries grow with the samples (CheckPackage.cpp)."""
+The proof of a program's memory knows only the tensors whose sizes the package states.
+So a run refuses a layer that makes a tensor larger than 64 times the largest of these
+tensors plus 16 MiB (ExportedStage.cpp). Tensors at boundaries must grow with the number
+of samples (CheckPackage.cpp)."""
 
 import math
 
@@ -23,7 +24,8 @@ def bytes_of(value):
 
 
 def limit_of(kind, type_of_parameters):
-    """The most bytes of a tensor in a run of a stage with only this kind of layer."""
+    """The largest size, in bytes, that a run allows for a tensor if its stage has only
+    layers of this kind."""
     sizes = {name: dtype.itemsize for dtype, name in graphs.TYPES.items()}
     stated = [(p["shape"], type_of_parameters) for p in kind["parameters"]]
     stated += [(c["shape"], c["type"]) for c in kind["constants"]]
@@ -35,8 +37,8 @@ def limit_of(kind, type_of_parameters):
 
 
 def heaviest(functions):
-    """The node that makes the largest tensor in the graphs of `functions`. Views do not
-    count, because they take no memory."""
+    """The node that makes the largest tensor in the graphs of `functions`. Ignores
+    views, because they take no memory."""
     nodes = [
         node
         for function in functions

@@ -9,7 +9,8 @@ OTHER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32LE", codecs.BOM_UTF32_BE: "UTF-32BE",
     codecs.BOM_UTF16_LE: "UTF-16LE", codecs.BOM_UTF16_BE: "UTF-16BE",
 }  # fmt: skip
-# In four bytes of ASCII text in an encoding, the positions of the zero bytes.
+# ASCII text in these encodings has zero bytes. The numbers are their positions in every
+# four bytes.
 ZEROS = {
     "UTF-32LE": (1, 2, 3), "UTF-32BE": (0, 1, 2), "UTF-16LE": (1, 3), "UTF-16BE": (0, 2),
 }  # fmt: skip
@@ -68,7 +69,7 @@ def _check_mark(raw):
 
 
 def _advice(raw):
-    """What a user can do about a file with zero bytes, as text for a message."""
+    """Advice about a file with zero bytes, as text for a message."""
     if raw.startswith(TAR[1], TAR[0]):
         return "it looks like a tar archive, so extract the text first"
     shares = [raw[i::4].count(0) / max(len(raw[i::4]), 1) for i in range(4)]

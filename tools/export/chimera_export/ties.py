@@ -1,12 +1,13 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Parameters that were tied and are now two.
+"""Finds parameters that were tied and have become separate.
 
 A tied parameter is one nn.Parameter under two names. After torch.export.load, it is two
-nn.Parameters with one memory. After a cast or a copy, it is two with equal values.
-Autograd would train them separately. Parameters with one memory are tied again here.
-Parameters with equal values may be intended. They are refused if one is in the first and
-one in the last layer, where tied parameters are, and elsewhere there is a warning.
+nn.Parameters with one memory. After a cast or a copy, it is two nn.Parameters with
+equal values. Autograd would train the two separately. Parameters with one memory are
+tied again here. Parameters with equal values may be intended. They are refused if one
+is in the first layer and one in the last layer, because tied parameters are usually
+there. For other layers there is only a warning.
 """
 
 import torch
@@ -29,8 +30,8 @@ def _extent(parameter):
 
 
 def tie_shared_memory(model):
-    """Makes two parameters one if they are the same memory. Refuses parameters that share
-    a part of their memory."""
+    """If two parameters are the same memory, makes them one parameter. Refuses
+    parameters that share only a part of their memory."""
     by_memory, same = {}, {}
     for name, parameter in WithLoss(model).named_parameters():
         if not parameter.numel():
@@ -89,7 +90,7 @@ def check_configurations(model):
 
 def _value_key(parameter):
     """A key that tells most parameters apart without a comparison of all elements. None
-    if a parameter has too few elements or all are equal."""
+    if a parameter has too few elements, or if all of its elements are equal."""
     flat = parameter.detach().reshape(-1)
     some = flat[:: max(flat.numel() // FEW, 1)].tolist()
     if len(some) < FEW or len(set(some)) == 1 and bool((flat == flat[0]).all()):
@@ -98,8 +99,9 @@ def _value_key(parameter):
 
 
 def check_values(model, first, last):
-    """Refuses parameters with equal values in the first and the last layer, whose
-    parameters' names are `first` and `last`. Warns of others."""
+    """Refuses equal parameters if one is in the first layer and one in the last layer.
+    `first` and `last` are the names of these layers' parameters. Warns of other equal
+    parameters."""
     groups = {}
     for name, parameter in model.named_parameters():
         if key := _value_key(parameter):

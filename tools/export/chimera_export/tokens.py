@@ -7,9 +7,9 @@ truncation, padding, dropout of merges. A corpus has none of these, so they are 
 off. The tokenizer's changes of characters (normalizer, added tokens) stay.
 
 Encoding needs some 180 bytes of memory for each byte of text, so a text is encoded in
-pieces. A piece ends after a line break where the tokenizer makes the same tokens from
-both sides separately as from both together. A tokenizer that puts a space before every
-text has no such place, so it encodes each text whole.
+pieces. A text is cut after a line break if the tokenizer makes the same tokens from the
+two sides separately as from both together. A tokenizer that puts a space before every
+text allows no such cut, so it encodes each text whole.
 """
 
 import collections
@@ -129,8 +129,8 @@ class Encoder:
         return lines
 
     def _is_lost(self, character):
-        """Whether a character, or a part of it, is lost: byte-pair encoding without a
-        token for unknown characters drops them."""
+        """Whether a character, or a part of it, is lost. Byte-pair encoding drops
+        unknown characters if the vocabulary has no token for them."""
         model = self.tokenizer.model
         if (
             not isinstance(model, tokenizers.models.BPE)

@@ -48,9 +48,9 @@ _FUNCTIONS_OF_USERS = ("made", "loss_of", "_logits")  # of WithLoss
 
 
 def _of_users(frames):
-    """The frames of the user's code among the frames of a traced model. The last one is
-    the line to show. If there is none, the last frame of PyTorch. The first frame tells
-    whether the module or the loss was running."""
+    """Some frames of a traced model. The first one tells whether the module or the loss
+    was running. Then come the frames of the user's code; the last one is the line to
+    show. If there is no user's code, the last frame of PyTorch comes instead."""
     entries = [
         i
         for i, f in enumerate(frames)
