@@ -14,7 +14,7 @@ using namespace chimera;
 
 namespace {
 
-/// The module of the expressions, or "error: " and the reason.
+/// The module that describes the expressions, or "error: " and the reason.
 std::string moduleOf(const std::vector<std::string> &expressions) {
   std::string error;
   std::optional<std::string> text = describeExpressions(expressions, error);
@@ -77,7 +77,7 @@ TEST(Expression, ScheduleDecidesOnStagesOfAWorker) {
       "schedule(\"interleaved-1f1b\") workers(4)\n");
 }
 
-/// A place in the module is from a word of the expression.
+/// Each position in the module comes from a word of the expression.
 TEST(Expression, PlacesAreWords) {
   const std::string module =
       moduleOf({"stages=4 micro_batches=8 schedule=1f1b,chimera{pipelines = 4} "

@@ -119,8 +119,8 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
         << word << ": " << textOf(word);
 }
 
-/// Micro-batch 2 has the placement of 1, as far as it is given. So its stage 0
-/// belongs on the line of worker 1.
+/// Micro-batch 2 runs in the same direction as micro-batch 1, as far as the
+/// file says. So its missing stage 0 belongs on the line of worker 1.
 TEST(OrderFile, MissingStageIsOnTheLineOfItsDirection) {
   EXPECT_EQ(textOf("P0: 0F0 1F1 1F2 1B1 1B2 0B0\n"
                    "P1: 0F1 1F0 1B0 0B1\n"),
@@ -147,7 +147,7 @@ TEST(OrderFile, SmallLettersAreOfAGrid) {
             "write the stage and a capital letter, such as 1B0");
 }
 
-/// The line follows the error, as in errors about modules.
+/// After the error come the line and a caret, as in errors about modules.
 TEST(OrderFile, FaultsShowTheirLine) {
   std::string error = errorOf("# two\nP0:\tF0 X0 B0 # end\r\nP1: F0 B0\n");
   EXPECT_EQ(error.substr(error.find('\n')), "\n"

@@ -32,7 +32,8 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
     std::vector<int64_t> next(layers + 1, INT64_MAX);
     for (int32_t i = k + 1; i <= layers; ++i) {
       auto time = [&](int32_t j) { return (*costs[k])[i] - (*costs[k])[j]; };
-      // Starts of the last range such that no later start is better.
+      // Positions where the last range may start: with any later start, the
+      // longest of the ranges before it would take longer.
       std::vector<int32_t> begins;
       int64_t least = INT64_MAX;
       for (int32_t j = i - 1; j >= k; --j)
@@ -57,9 +58,9 @@ std::vector<int32_t> plainCuts(const Costs &costs) {
   return ends;
 }
 
-/// The dynamic program of an earlier version. It is for stages in which a layer
-/// takes the same time everywhere. Such stages must still be cut in the same
-/// way.
+/// The dynamic program of an earlier version. It requires that a layer takes
+/// the same time in each stage. For such layers, balancedCuts must still return
+/// the same cuts.
 std::vector<int32_t> formerCuts(const PrefixSums &prefix, int32_t ranges) {
   auto layers = static_cast<int32_t>(prefix.size()) - 1;
   std::vector<int64_t> before = prefix, best(layers + 1);
@@ -85,8 +86,8 @@ std::vector<int32_t> formerCuts(const PrefixSums &prefix, int32_t ranges) {
   return ends;
 }
 
-/// The shortest possible time of the longest range, by a dynamic program that
-/// does not use candidates.
+/// The least possible time of the longest range, by a dynamic program that
+/// tries every end of every range.
 int64_t leastOfBalances(const Costs &costs) {
   std::vector<int64_t> best = *costs[0];
   best[0] = INT64_MAX;
@@ -109,9 +110,9 @@ int64_t longestOf(const Costs &costs, const std::vector<int32_t> &ends) {
   return most;
 }
 
-/// The times of random layers. There are several kinds: all layers equal,
-/// random times, times that may be 0, and a few layers that take far longer
-/// than the others.
+/// The times of random layers. There are several kinds: equal times, random
+/// times, times that may be 0, and times of which a few are far longer than the
+/// others.
 class RandomLayers {
 public:
   explicit RandomLayers(uint32_t seed) : random(seed) {
@@ -165,8 +166,9 @@ TEST(BalancedCuts, DoNotChangeIfAllStagesAreEqual) {
 }
 
 TEST(BalancedCuts, LeaveALongLayerToAStageThatIsNotRecomputed) {
-  // In one stage, the first two layers take 101. In the second, recomputed
-  // stage the long layer alone would take 150.
+  // The second stage recomputes, and the others do not. In the first stage, the
+  // first two layers take 101, with the long second one. In the second stage,
+  // the long layer alone would take 150.
   PrefixSums once = {0, 1, 101, 102, 103}, again = {0, 2, 152, 154, 156};
   Costs costs = {&once, &again, &once};
   EXPECT_EQ(balancedCuts(costs), (std::vector<int32_t>{2, 3, 4}));

@@ -22,8 +22,8 @@ int64_t timeOf(const CutStage &stage, bool again) {
          stage.cost.weightGradient;
 }
 
-/// The shortest possible time of the longest of the stages from `stage` on,
-/// over the layers from `layer` on, by trying every cut.
+/// Cuts the layers from `layer` on into the stages from `stage` on, in every
+/// possible way. Returns the least time of the longest stage.
 int64_t leastOfCuts(const LayerTable &table,
                     const std::vector<Recompute> &recompute, int32_t stages,
                     int32_t stage = 0, int32_t layer = 0) {
@@ -83,8 +83,8 @@ TEST(CutModel, HoldsWhatItsLayersDo) {
     EXPECT_EQ(stage.cost.backward,
               stage.cost.inputGradient + stage.cost.weightGradient);
     // For each parameter the update reads 4 bytes of gradient, and reads and
-    // writes 4 bytes of weight and 8 of optimizer state, at 500 bytes per ns
-    // for each layer.
+    // writes 4 bytes of weight and 8 bytes of optimizer state: 28 bytes. The
+    // time is rounded up for each layer, at 500 bytes per ns.
     int64_t update = 0;
     for (int32_t i = stage.first; i < stage.end; ++i)
       update += (28 * table.layers[i].parameters + 499) / 500;
@@ -135,7 +135,7 @@ TEST(Model, CountsWhatEachPartKeeps) {
     EXPECT_EQ(halves[i].boundary, whole[i].boundary);
     EXPECT_EQ(halves[i].forward, whole[i].forward);
   }
-  // The head also saves the number that it divides by.
+  // The head also saves the number by which it divides the loss.
   EXPECT_EQ(halves.back().stash, whole.back().stash + 4);
 }
 

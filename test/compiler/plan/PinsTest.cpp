@@ -104,7 +104,7 @@ TEST(SpaceOf, HasPinnedOptionsAlone) {
   for (const std::string &name : halving)
     EXPECT_NE(name.find("concatenation = halving"), name.npos) << name;
   EXPECT_TRUE(std::ranges::includes(all, halving));
-  // A setting that is pinned twice is in the result once.
+  // If the user pins a setting twice, the space of plans has it once.
   EXPECT_EQ(settings("chimera, chimera {concatenation = halving}"), all);
   EXPECT_EQ(settings("chimera {pipelines = 2}, chimera {pipelines = 4}"), all);
 }
@@ -134,8 +134,9 @@ TEST(SpaceOf, GivesTheReasonIfASettingIsImpossible) {
   EXPECT_EQ(space.onlyReason, space.refusals[0].reason);
 }
 
-/// The reason for the most workers is reported: with few workers most options
-/// are impossible for another reason.
+/// For each number of workers there is a reason why the setting is impossible.
+/// The reason for the most workers (D=4) is reported, because with few workers
+/// most options are impossible for another reason.
 TEST(SpaceOf, SaysWhyMostWorkersCannotHaveASetting) {
   Question question = someQuestion(4, 1 << 24, 4);
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
@@ -166,7 +167,7 @@ TEST(SpaceOf, GivesNoReasonIfThereAreSeveral) {
   ASSERT_EQ(readSchemes("chimera {pipelines = 3}", question.pins.schemes), "");
   Space space = spaceOf(question);
   EXPECT_TRUE(space.choices.empty());
-  EXPECT_EQ(space.onlyReason, ""); // one reason is of D=1, another of D=4
+  EXPECT_EQ(space.onlyReason, ""); // the reasons for D=1 and D=4 differ
 }
 
 } // namespace

@@ -78,8 +78,8 @@ TEST(Profile, KnowsRanksThatSharedCores) {
     EXPECT_EQ(readProfile("p.json", document.dump(), profile), "");
     return profile.hasSharedCores();
   };
-  // Older profiles do not say the number of cores. Then cores count as not
-  // shared.
+  // An older profile does not have the number of cores. Then we assume that the
+  // ranks did not share cores.
   EXPECT_FALSE(hasSharedCores());
   document["threads"] = 2;
   EXPECT_FALSE(hasSharedCores());
@@ -200,7 +200,8 @@ TEST(Profile, RefusesProfilesOfTwoModels) {
             "p.json: expected a profile of the optimizer adamw, got sgd");
 }
 
-/// A package of three layers for 4 or 2 samples, and a profile with 8.
+/// The package has graphs for 4 and for 2 samples. The profile was measured
+/// with 8.
 TEST(Profile, OfAPackageReachesOtherSizes) {
   auto exported = std::make_shared<program::ModelT>();
   exported->architecture = program::kExported;
@@ -220,7 +221,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
   ASSERT_EQ(model.check(4, 1, &machine), "");
   EXPECT_EQ(model.table(4, 1, &machine).layers[2].forward, 250);
   EXPECT_EQ(model.table(2, 1, &machine).layers[2].forward, 125);
-  // Change the profile to that of a model with longer samples.
+  // Now the profile is of a model with longer samples.
   document["model"]["sample_bytes"] = 32;
   ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
   EXPECT_EQ(model.check(4, 1, &machine)
@@ -228,7 +229,8 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
             0u);
 }
 
-/// There are two profiles. One has whole backwards, the other split ones.
+/// One of the two profiles has times of whole backwards. The other one has
+/// times of split backwards.
 TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
   Machine machine = someMachine(2, 1 << 30);
   json whole = smallProfile(), split = smallProfile();
@@ -255,15 +257,15 @@ TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
   EXPECT_EQ(read(whole, whole), nothing);
   EXPECT_EQ(read(split, split), nothing);
   EXPECT_EQ(read(smallProfile(), split),
-            ""); // new: the last stage's halves
+            ""); // new: times of the last stage's halves
   EXPECT_EQ(missingKinds(machine.profiles), kBackward | kRecompute);
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
   for (bool isWholeFirst : {true, false}) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
     LayerCost head = model.table(2, 1, &machine).layers[2];
     EXPECT_EQ(head.forward, isWholeFirst ? 500 : 600);
-    // In the run with longer forwards everything was slower. So the times of
-    // the other run are scaled.
+    // The two runs were not equally fast: their forwards differ. So the times
+    // that only the second profile has are scaled by the ratio of the forwards.
     EXPECT_EQ(head.backward, isWholeFirst ? 900 : 1079);
     EXPECT_EQ(head.inputGradient, isWholeFirst ? 250 : 300);
     EXPECT_EQ(head.weightGradient, isWholeFirst ? 584 : 700);
@@ -301,7 +303,8 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_EQ(layers[0].backward + layers[1].backward, 2000);
   EXPECT_EQ(layers[0].inputGradient + layers[1].inputGradient, 800);
   EXPECT_EQ(layers[0].update + layers[1].update, 60);
-  // An embedding has almost no operations, so it gets almost no time.
+  // An embedding does few operations, so almost no part of the stage's time is
+  // its own.
   EXPECT_LT(layers[0].forward, 60);
   EXPECT_EQ(layers[2].forward, 500);
   EXPECT_EQ(layers[2].backward, 900);
@@ -309,8 +312,8 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_GT(layers[2].inputGradient, 300);
 }
 
-/// There are profiles of two micro-batch sizes. The larger size takes longer
-/// per sample.
+/// The profiles are of micro-batches of 4 and 8 samples. With 8 samples, a
+/// sample takes longer.
 TEST(Profile, ReachesOtherSizes) {
   Machine machine = someMachine(2, 1 << 30);
   for (auto [size, forward] : {std::pair(4, 1000), std::pair(8, 2500)}) {
@@ -329,14 +332,14 @@ TEST(Profile, ReachesOtherSizes) {
   EXPECT_EQ(forward(8), 2500);
   EXPECT_EQ(forward(6), 1750);
   EXPECT_EQ(forward(16), 5500);
-  // The line through both points would be below 0 here. The time per sample
-  // stays the measured one.
+  // At these sizes, a line through both points would be below 0. So the time
+  // per sample stays the one that was measured at size 4.
   EXPECT_EQ(forward(2), 500);
   EXPECT_EQ(forward(1), 250);
   EXPECT_EQ(model.table(1, 1, &machine).layers[2].update,
             model.table(16, 1, &machine).layers[2].update);
-  // If the larger size took less time than the smaller one, the line is not
-  // continued.
+  // If the larger micro-batch took less time than the smaller one, the line
+  // through both points is not used for larger sizes.
   machine.profiles.pop_back();
   Profile fast = machine.profiles.front();
   fast.microBatchSize = 8;

@@ -14,7 +14,7 @@
 
 namespace chimera::plan {
 
-/// A GPT-2 of one layer, with embedding and head.
+/// A GPT-2 of one layer, with an embedding and a head.
 inline program::ModelT smallModel() {
   program::ModelT model;
   model.architecture = "gpt2";
@@ -29,7 +29,8 @@ inline program::ModelT smallModel() {
 inline constexpr program::Types kFloats = {program::DataType::Float32,
                                            program::DataType::Float32};
 
-/// A bare model of `layers` different layers, which depend only on the seed.
+/// A model of `layers` bare layers (only times and sizes). They are drawn at
+/// random from the seed.
 inline Model someModel(int32_t layers, uint32_t seed) {
   std::mt19937 random(seed);
   auto upTo = [&](int64_t most) {
@@ -43,7 +44,7 @@ inline Model someModel(int32_t layers, uint32_t seed) {
   return Model(all, kFloats, program::kAdamW);
 }
 
-/// A machine on which everything takes time.
+/// A machine on which all computations and messages take time.
 inline Machine someMachine(int32_t devices, int64_t memory) {
   Machine machine;
   machine.devices = devices;
@@ -56,7 +57,8 @@ inline Machine someMachine(int32_t devices, int64_t memory) {
   return machine;
 }
 
-/// The machine of someMachine, in nodes with faster links inside a node.
+/// The machine of someMachine with `onNode` devices per node. Links inside a
+/// node are faster.
 inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
   Machine machine = someMachine(devices, memory);
   machine.network.node = {onNode, machine.network};

@@ -18,7 +18,7 @@
 namespace chimera::plan {
 namespace {
 
-/// A predicate for `evaluate` that never gives up on a choice.
+/// A callback for `evaluate` that never rules the choice out.
 bool never(double, int64_t) { return false; }
 
 struct SearchCase {
@@ -31,7 +31,7 @@ struct SearchCase {
   Evaluator evaluator;
 };
 
-/// Small questions: with much memory, with little memory, and with almost none.
+/// Questions for small machines, with much, little or almost no memory.
 std::vector<Question> someQuestions() {
   std::vector<Question> all;
   for (int64_t memory : {1 << 24, 160000, 90000, 60000})
@@ -105,9 +105,10 @@ TEST(SpaceOf, GivesTheReasonIfASchemeHasNoChoice) {
             "model), got 4: take 3 or 6");
 }
 
-/// The reason is the one for the smallest number of copies, for any number of
-/// workers. It names the nearest possible mini-batches. If a package restricts
-/// the micro-batch sizes, fewer mini-batches are possible.
+/// Each number of workers allows other mini-batches. The reason that is
+/// reported is the one for the fewest copies. It names the nearest possible
+/// mini-batches. If micro-batch sizes are pinned, fewer mini-batches are
+/// possible.
 TEST(SpaceOf, NamesTheNearestMiniBatches) {
   Question question = someQuestion(8, 1 << 24, 513);
   question.pins.workers = {1, 2, 4};
@@ -131,8 +132,8 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
   for (Question &question : someQuestions()) {
     SearchCase searchCase(std::move(question));
     for (const Choice &choice : searchCase.space.choices) {
-      // Collects every bound that the search passes to the predicate, and the
-      // outcome.
+      // Collect every bound of the step time and the memory that the evaluator
+      // passes to the callback.
       std::vector<std::pair<double, int64_t>> bounds;
       Outcome outcome = searchCase.evaluator.evaluate(
           choice, [&](double bound, int64_t peakBytes) {
@@ -142,8 +143,8 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
       auto *proposal = std::get_if<Proposal>(&outcome);
       if (!proposal)
         continue;
-      // Unless cores are shared, the shortest step over the all-reduce policies
-      // is one of the bounds.
+      // The evaluator passes three bounds. If cores are not shared, the fourth
+      // one is the shortest step over the all-reduce policies.
       const auto &node = searchCase.question.machine.network.node;
       EXPECT_EQ(bounds.size(), node && node->cores > 0 ? 3u : 4u);
       for (auto [bound, peakBytes] : bounds) {
@@ -156,8 +157,8 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
 
 TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
   std::vector<Question> questions = someQuestions();
-  // Large all-reduces of ranks that share cores. Many of them should start
-  // late.
+  // Ranks share cores, and all-reduces are large, so that many all-reduces
+  // should start late.
   Question &shared = questions.emplace_back(someQuestion(6, 1 << 24, 12, 3));
   shared.machine = someSharedNodes(6, 1 << 24, 6, 3);
   shared.machine.network.node->within.allReduceMessage = {40, 1 << 14,
@@ -264,8 +265,8 @@ TEST(Search, FindsWhatTryingEverythingFinds) {
   EXPECT_GE(fewer, 6);
 }
 
-/// With one worker, schedules differ only in memory, and the one that needs the
-/// least is listed.
+/// With one worker, all schedules take the same time. The table lists only the
+/// one that needs the least memory.
 TEST(Search, ListsPlansWithoutAPipelineOnce) {
   Question question = someQuestion(2, 1 << 24, 8);
   question.pins.workers = {1};
@@ -286,7 +287,8 @@ TEST(Search, ListsPlansWithoutAPipelineOnce) {
     EXPECT_EQ(proposal.peakBytes, least[proposal.step]);
 }
 
-/// The plans that no other plan beats in both time and memory.
+/// The step times and memory peaks of the Pareto front: no other plan is at
+/// least as good in both and better in one.
 std::set<std::pair<double, int64_t>> frontOf(const Answer &answer) {
   std::set<std::pair<double, int64_t>> front;
   for (const Proposal &one : answer.simulated)
@@ -365,9 +367,9 @@ TEST(StepBreakdown, SumToTheStep) {
 }
 
 TEST(StepBreakdown, CountWaitsForSharedCoresByThemselves) {
-  // Three workers share one core. If messages take no time, a step takes about
-  // the sum of the three workers' computations. It takes a little less, because
-  // the next step starts before this one ends.
+  // Three workers share one core, and messages take no time. So a step takes
+  // about the sum of the three workers' computations. It takes a little less,
+  // because the next step starts before this step ends.
   Question question = someQuestion(3, 1 << 24, 6, 4);
   question.machine = someSharedNodes(3, 1 << 24, 3, 1);
   question.pins.workers = {3};
@@ -400,11 +402,13 @@ TEST(StepBreakdown, CountWaitsForSharedCoresByThemselves) {
       free += slow.timeOf(part);
     }
     EXPECT_LE(free, 3.03 * computed); // times are rounded
-    // If cores are not shared, a step takes a third of that, plus the bubble.
+    // Without shared cores, a step takes a third of this sum, plus the bubble.
+    // So most of the step is time lost to shared cores.
     EXPECT_GT(slow.timeOf(Part::SharedCores), computed);
     ++compared;
   }
-  EXPECT_EQ(compared, 2); // backwards whole and split
+  EXPECT_EQ(compared,
+            2); // one choice with whole backwards, one with split backwards
 }
 
 } // namespace

@@ -17,7 +17,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// The end of the last action that makes a contribution.
+/// The end of the last action that adds to the gradient of this contribution.
 int64_t endOf(const Case &c, const Timing &timing,
               const GradientReduce::Contribution &contribution) {
   return timing.starts[contribution.worker][contribution.lastAction] +
@@ -25,7 +25,8 @@ int64_t endOf(const Case &c, const Timing &timing,
              c.schedule.workers[contribution.worker][contribution.lastAction]);
 }
 
-/// The stages whose all-reduce starts early. All workers of a stage must agree.
+/// The stages whose all-reduce starts early (during idle time). All workers
+/// with a replica of a stage must agree.
 std::set<int32_t> earlyStages(const Case &c) {
   std::set<int32_t> early;
   Timing timing = simulate(c.problem, c.schedule);
@@ -49,8 +50,9 @@ std::set<int32_t> stagesAbove(int32_t first, int32_t end) {
   return stages;
 }
 
-/// Section 3.2 of the paper: a stage above D/2 has idle time after its last
-/// backward. Stage D/2 and the stages below have none.
+/// Section 3.2 of Chimera's paper: with two pipelines, a worker has idle time
+/// after its last backward of a stage above D/2. It has none after its last
+/// backward of stage D/2 or a lower stage.
 TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t units = 1; units <= 3; ++units)
@@ -62,8 +64,8 @@ TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
       }
 }
 
-/// With 2f pipelines some stages start early if there is any idle time. With f
-/// = D/2 there is none.
+/// With 2f pipelines, some all-reduces start early if a worker is ever idle.
+/// With f = D/2 no worker is idle.
 TEST(AllReduce, StartsEarlyIfIdleTimeIsLeftWithMorePipelines) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t f = 2; f <= d / 2; ++f) {
@@ -81,8 +83,8 @@ TEST(AllReduce, StartsEarlyIfIdleTimeIsLeftWithMorePipelines) {
           const std::vector<int64_t> &starts =
               timing.starts[contribution.worker];
           int64_t ready = endOf(c, timing, contribution);
-          // Defines idle in another way: the actions that follow take less time
-          // than is left.
+          // Another definition of idle: the actions that start after `ready`
+          // take less time than remains. Each action takes 1.
           int64_t later =
               starts.end() - std::ranges::lower_bound(starts, ready);
           EXPECT_EQ(contribution.isIdle, ready + later <= starts.back())
@@ -106,7 +108,8 @@ TEST(AllReduce, IsInTheOrderInWhichSumsAreComplete) {
     }
 }
 
-/// If the tied stages are on one worker, it sums them without a message.
+/// If one worker has both stages that share parameters, it adds their gradients
+/// without a message.
 TEST(AllReduce, SumsReplicasAndTiedParameters) {
   EXPECT_TRUE(hasAllReduces(makeCase("chimera", 2, 2).problem));
   Problem alone = makeCase("gpipe", 4, 4).problem;
@@ -119,9 +122,10 @@ TEST(AllReduce, SumsReplicasAndTiedParameters) {
   EXPECT_TRUE(hasAllReduces(alone));
 }
 
-/// The matrix that the first and the last stage share is reduced once, over
-/// both stages. A worker's part is ready after the later of its two
-/// contributions. The all-reduces of the two stages do not include the matrix.
+/// The first and the last stage share a matrix. One all-reduce sums its
+/// gradient over both stages. A worker is ready for it after the later of its
+/// contributions to the two stages. The all-reduces of the two stages do not
+/// include the matrix.
 TEST(AllReduce, SumsTiedParametersOnce) {
   for (const char *scheme : {"gpipe", "chimera", "gems"})
     for (int32_t d = 2; d <= 8; d += 2) {
@@ -167,7 +171,7 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime(MessageTime{0, 3, 10}, 4, 100), 45);
   // Rounded up: 2 * 2/3 * 100 / 7 = 19.04...
   EXPECT_EQ(allReduceTime(MessageTime{0, 1, 7}, 3, 100), 20);
-  // Each bucket adds its latency; the bytes stay the same.
+  // Each bucket adds its own latencies. The time for the bytes stays the same.
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 4, 100, 7), 7 * 4 * 5 + 45);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(allReduceTime(MessageTime{0, kMost, 1}, 4, kMost), kMost);
@@ -175,7 +179,7 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime(MessageTime{kMost / 64, 0, 1}, 2, 8, kMost / 8),
             kMost);
   EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 1, 8, 2), 0);
-  // Doubling takes log2(r) exchanges, each of all bytes.
+  // For r replicas, doubling takes ceil(log2(r)) exchanges, each of all bytes.
   constexpr auto kDoubling = AllReduceAlgorithm::Doubling;
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 1, 100, 7, kDoubling), 0);
   EXPECT_EQ(allReduceTime(MessageTime{5, 3, 10}, 4, 100, 7, kDoubling),
@@ -185,8 +189,8 @@ TEST(AllReduce, TakesRabenseifnersTime) {
   EXPECT_EQ(allReduceTime(MessageTime{kMost, 0, 1}, 4, 8, 1, kDoubling), kMost);
 }
 
-/// The bytes of a bucket are a multiple of 8 and as many as allowed. All
-/// buckets together have the bytes of the whole.
+/// A bucket has the largest multiple of 8 bytes that is allowed. The buckets of
+/// a gradient together have all of its bytes.
 TEST(AllReduce, CutsGradientsIntoBuckets) {
   for (int64_t bytes = 0; bytes <= 80; ++bytes) {
     EXPECT_EQ(bucketsOf(bytes, 0).count, 1);
@@ -210,8 +214,8 @@ TEST(AllReduce, CutsGradientsIntoBuckets) {
   }
 }
 
-/// All stages have buckets, except the one whose replicas are on a single
-/// worker.
+/// The gradients of all stages are cut into buckets, except for the middle
+/// stage: both of its replicas are on one worker.
 TEST(AllReduce, IsInBuckets) {
   Case c = makeCase("chimera", 3, 3);
   c.problem.bytes.assign(3, {100, 0, 0, 0, 0});
@@ -222,9 +226,9 @@ TEST(AllReduce, IsInBuckets) {
   for (const GradientReduce &reduce :
        gradientReduces(c.problem, c.schedule, simulate(c.problem, c.schedule)))
     buckets[reduce.stage] = reduce.buckets;
-  // With buckets of 16 bytes. The gradients have 60 and 20 bytes, and the tied
-  // parameters of both stages 40. Both replicas of the middle stage are on one
-  // worker.
+  // A bucket has at most 16 bytes, because 17 is rounded down to a multiple of
+  // 8. Without the 40 bytes of tied parameters, the first stage's gradient has
+  // 60 bytes and the last stage's 20.
   EXPECT_EQ(buckets, (std::map<std::optional<int32_t>, int64_t>{
                          {0, 4}, {1, 1}, {2, 2}, {std::nullopt, 3}}));
 }
@@ -243,8 +247,8 @@ TEST(AllReduceTime, CountsItsEndsOnce) {
   work.width = 1;
   EXPECT_EQ(allReduceTime(work, one, 100, 1), 0);
   EXPECT_EQ(allReduceTime(work, two, 100, 1), 5 + 30 + 7 + 200);
-  // If messages of an all-reduce have no times of their own, they take the
-  // link's.
+  // If messages of all-reduces have no times of their own, the times of the
+  // link are used.
   work.allReduceMessage.reset();
   work.allReduceEnds = {};
   work.link = {{1, 0, 1}, {2, 0, 1}, {3, 0, 1}};
@@ -257,14 +261,14 @@ TEST(AllReduceTime, IsThatOfTheLinksThatJoinAllReplicas) {
   work.link = {{100, 0, 1}};
   work.node = {8, {{{1, 0, 1}}}};
   work.width = 2;
-  // Eight ranks are one node. With sixteen, a worker's replicas are on two
-  // nodes.
+  // With two copies, all eight ranks are on one node. With four copies there
+  // are sixteen ranks, so the replicas of a worker are on two nodes.
   EXPECT_EQ(allReduceTime(work, std::vector{1}, 8, 1), 2 * 1);
   EXPECT_EQ(allReduceTime(work, std::vector{0, 3}, 8, 1), 4 * 1);
   work.width = 4;
   EXPECT_EQ(allReduceTime(work, std::vector{1}, 8, 1), 4 * 100);
-  // Within one copy, it depends on the two workers if they are on the same
-  // node.
+  // With one copy, the two workers may be on the same node or on different
+  // nodes.
   work.width = 1;
   work.node->devices = 2;
   EXPECT_EQ(allReduceTime(work, std::vector{2, 3}, 8, 1), 2 * 1);

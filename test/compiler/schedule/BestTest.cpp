@@ -21,7 +21,8 @@ namespace {
 
 const Scheme &chimera() { return *findScheme("chimera"); }
 
-/// A request with all options open, and unequal stages.
+/// A request in which every option of the scheme is "best" and the stages are
+/// unequal.
 Request openRequest(const std::string &scheme, int32_t workers,
                     int32_t microBatches, StageCost cost) {
   Request request =
@@ -38,7 +39,8 @@ struct Cost {
   bool fits;
 };
 
-/// The cost of the plan with these options, computed without bestOf.
+/// The time of the plan with these options, and whether it fits, computed
+/// without bestOf.
 Cost costOf(const Scheme &scheme, Request request, const Options &options) {
   request.options = options;
   Plan plan = *makePlan(scheme, request).plan;
@@ -68,7 +70,7 @@ TEST(Best, TriesEverySettingThatSizesAllow) {
       1u);
 }
 
-/// Costs are even, so that half a backward is an integer.
+/// The costs are even numbers, so that half a backward is an integer.
 TEST(Best, IsTheFastestChoiceThatFits) {
   for (int32_t d : {2, 4, 8})
     for (int32_t n : {d, 2 * d, 4 * d, 4 * d + 1})
@@ -103,7 +105,8 @@ TEST(Best, IsTheFastestChoiceThatFits) {
         }
 }
 
-/// With unit costs, half a backward takes one tick, as a whole one does.
+/// If all actions take one tick, half a backward also takes one tick, which
+/// must not be refused.
 TEST(Best, TakesUnitCosts) {
   Request request = openRequest("chimera", 4, 8, {});
   request.options.set("pipelines", "2");
@@ -128,8 +131,8 @@ TEST(Best, IsAValueOfEveryOption) {
   }
 }
 
-/// A report names the best settings if and only if they save time and no worker
-/// needs more memory.
+/// A report suggests the best settings if and only if they save time and no
+/// worker needs more memory with them.
 TEST(Best, IsNamedInReports) {
   int32_t named = 0;
   for (auto [d, n] : {std::pair(4, 4), {4, 8}, {4, 16}, {8, 32}, {6, 12}})

@@ -34,15 +34,16 @@ TEST(Bounds, HaveTexts) {
   }
 }
 
-/// LB1 is the work of the busiest worker. Here it is the worker with the slow
-/// stage.
+/// LB1 is the time of all actions of the busiest worker. Here that is the
+/// worker with the slow stage.
 TEST(Bounds, LB1IsTheWorkOfTheBusiestWorker) {
   Case c = makeCase("gpipe", 3, 5, {2, 3, 1, 1});
   c.problem.stages[1] = {20, 30, 1, 1};
   EXPECT_EQ(timeOfBound(c.problem, "LB1"), 5 * 50);
 }
 
-/// LB2 of a single pipeline is (N+D-1) (f+b). GPipe and 1F1B reach it.
+/// LB2 of a single pipeline is (N+D-1) (f+b). GPipe and 1F1B take exactly this
+/// time.
 TEST(Bounds, OneMachineOnALine) {
   for (const char *scheme : {"gpipe", "1f1b"})
     for (int32_t d : {1, 2, 5, 8})
@@ -54,9 +55,9 @@ TEST(Bounds, OneMachineOnALine) {
       }
 }
 
-/// LB2 of a single pipeline with split backwards is the larger of two times:
-/// (D-1) f + N (f+i) + max(N w, (D-1) i + w), and the time that worker 0 alone
-/// needs, D f + (D-1) i + N (i+w).
+/// LB2 of a single pipeline with split backwards is the larger of two times.
+/// The first one is (D-1) f + N (f+i) + max(N w, (D-1) i + w). The second one
+/// is the time that worker 0 needs: D f + (D-1) i + N (i+w).
 TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
   for (int32_t d : {2, 4, 8})
     for (int32_t n : {1, 3, 8, 20})
@@ -76,9 +77,11 @@ TEST(Bounds, OneMachineOnALineWithSplitBackwards) {
       }
 }
 
-/// LB2 with two directions is load + (D/2f - 1) (f+b). For odd D, (D-1)/2
-/// replaces D/2 - 1. Forwards and backwards cover whole micro-batches here.
-/// Pairs raise the bound, and halves lower it.
+/// LB2 with 2f pipelines in two directions is load + (D/(2f) - 1) (forward +
+/// backward), where load is the time of the busiest worker's actions. For odd
+/// D, (D-1)/2 replaces the factor D/(2f) - 1. This test skips doubling and
+/// halving: forwards over two micro-batches raise the bound, and halves of
+/// backwards lower it.
 TEST(Bounds, OneMachineInTwoDirections) {
   const Scheme &chimera = *findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
@@ -93,9 +96,9 @@ TEST(Bounds, OneMachineInTwoDirections) {
     }
 }
 
-/// LB2 if each worker has two chunks of half a stage. For a loop, and for a V
-/// with whole backwards, it is load + (D-1) (f+b)/2. For a V with split
-/// backwards it is load + (D-1) f/2.
+/// LB2 if each worker has two chunks, each of half a stage. For chunks in a
+/// loop, and for chunks in a V with whole backwards, it is load + (D-1)
+/// (f+b)/2. For chunks in a V with split backwards it is load + (D-1) f/2.
 TEST(Bounds, OneMachineWithVirtualStages) {
   for (int32_t d : {2, 4, 8})
     for (bool folded : {false, true})
@@ -129,14 +132,14 @@ TEST(Bounds, CriticalPath) {
   EXPECT_EQ(timeOfBound(c.problem, "LB3"), 4 * 7 + 6 * 10);
   c.problem.splits = true;
   EXPECT_EQ(timeOfBound(c.problem, "LB3"), 4 * 2 + 4 * 3 + 4 + 6 * 10);
-  // A weight gradient of the last stage can take longer than the remaining
-  // backward.
+  // A weight gradient of the last stage may take longer than the backward
+  // through all other stages.
   c.problem.stages[3].weightGradient = 1000;
   EXPECT_EQ(timeOfBound(c.problem, "LB3"), 4 * 2 + 3 + 1000 + 3 * 10);
 }
 
-/// LB4: worker 0 holds each stash for D (f+b), so a cap of D-1 stashes costs
-/// time.
+/// LB4: worker 0 holds each stash for D (f+b). So if its memory has room for
+/// only D-1 stashes, a step takes longer.
 TEST(Bounds, Memory) {
   Case c = makeCase("1f1b", 4, 32, {1, 2, 1, 1});
   EXPECT_EQ(timeOfBound(c.problem, "LB4"), 0);
@@ -144,7 +147,7 @@ TEST(Bounds, Memory) {
   c.problem.memoryCaps.assign(4, 11 + 30);
   EXPECT_EQ(timeOfBound(c.problem, "LB4"), 32 * 4 * 3 / 3);
   EXPECT_STREQ(bestBound(bounds(c.problem)).name, "LB4");
-  // If nothing fits at all, there is no bound.
+  // If not even one stash fits, there is no bound.
   c.problem.memoryCaps.assign(4, 6);
   EXPECT_EQ(timeOfBound(c.problem, "LB4"), 0);
   // The product of bytes and time exceeds 64 bits here.
@@ -155,9 +158,9 @@ TEST(Bounds, Memory) {
   EXPECT_EQ(timeOfBound(c.problem, "LB4"), INT64_MAX);
 }
 
-/// An input gradient may release a part of a stash before there is a gradient
-/// sum. Then the worker needs either the smaller stash and the sum, or the
-/// whole stash without the sum.
+/// The first input gradient may release a part of its stash before the worker
+/// has a gradient sum. So for the bound, the worker needs the sum and the
+/// smaller stash, or the whole stash without the sum.
 TEST(Bounds, MemoryOfBothStashes) {
   Case c = makeCase("1f1b", 1, 4, {1, 2, 1, 1}, true);
   c.problem.bytes = {{5, 1, 10, 4, 0}};
@@ -170,8 +173,8 @@ TEST(Bounds, MemoryOfBothStashes) {
   EXPECT_EQ(timeOfBound(c.problem, "LB4"), (4 * (10 * 2 + 30) + 29) / 30);
 }
 
-/// With a V placement each worker holds the two stashes of a micro-batch for
-/// (2D+1) (f+i) + 2w.
+/// With stages in a V, each worker holds the two stashes of a micro-batch for
+/// (2D+1) (f+i) + 2w together.
 TEST(Bounds, MemoryOnAV) {
   Problem problem;
   problem.workers = 4;
@@ -183,15 +186,16 @@ TEST(Bounds, MemoryOnAV) {
   EXPECT_EQ(timeOfBound(problem, "LB4"), 4 * (9 * 2 + 2));
 }
 
-/// LB5 is the time for which the busiest channel is busy. The simulator lets
-/// messages of a channel overlap, so it can be faster.
+/// LB5 is the time that the messages of the busiest channel take, one after
+/// another. The simulator lets messages of a channel overlap, so a simulated
+/// step may be shorter than LB5.
 TEST(Bounds, Messages) {
   Case c = makeCase("gpipe", 3, 10);
   c.problem.bytes = {{0, 0, 0, 0, 100}, {0, 0, 0, 0, 300}, {0, 0, 0, 0, 999}};
   c.problem.link = {1000, 1, 2};
   EXPECT_EQ(timeOfBound(c.problem, "LB5"), 10 * 150);
-  // Both directions share a channel: 0 to 1 carries activations of one pipeline
-  // and gradients of the other.
+  // The pipelines of both directions use the channel from worker 0 to 1. One
+  // sends activations over it, the other sends gradients.
   Case both = makeCase("chimera", 2, 10);
   both.problem.bytes = {{0, 0, 0, 0, 7}, {}};
   both.problem.link = {0, 1, 1};
@@ -200,8 +204,8 @@ TEST(Bounds, Messages) {
   EXPECT_STRNE(bestBound(bounds(c.problem)).name, "LB5");
 }
 
-/// Chimera at b = 2f: direct concatenation is above the bound, fine-tuned
-/// doubling reaches it.
+/// Chimera with backwards of twice a forward: direct concatenation takes longer
+/// than the bound. Fine-tuned doubling takes exactly the time of the bound.
 TEST(Bounds, Gap) {
   Case direct = makeCase("chimera", 4, 8, {1, 2, 1, 1});
   EXPECT_DOUBLE_EQ(gapTo(simulate(direct.problem, direct.schedule),

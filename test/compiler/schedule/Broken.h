@@ -15,11 +15,12 @@
 
 namespace chimera::schedule {
 
-/// A sound schedule, a change, and all violations that the change causes: the
-/// name of the constraint and the message. F0.1 means "forward of pipeline <the
-/// micro-batch's>, stage 0, micro-batch 1", likewise B, I, W and R. If there is
-/// one pipeline, the message does not name it. F0.0-1 is one forward over two
-/// micro-batches, B0.1a the first half of a backward.
+/// A valid schedule, a change, and all violations that the change causes: the
+/// name of the constraint and the message. A message writes actions in short
+/// form. F0.1 is the forward of stage 0 on micro-batch 1, and B, I, W and R are
+/// the other kinds. With several pipelines, F0.1 also means "of the
+/// micro-batch's pipeline". F0.0-1 is one forward over two micro-batches. B0.1a
+/// is the first half of a backward.
 struct Broken {
   const char *name;
   Case (*make)();
@@ -30,16 +31,17 @@ inline std::ostream &operator<<(std::ostream &os, const Broken &broken) {
   return os << broken.name;
 }
 
-/// Two stages, two micro-batches.
+/// GPipe with two stages and two micro-batches.
 inline Case line() { return makeCase("gpipe", 2, 2); }
 
-/// Schedules of whole micro-batches with a flush, without recomputes.
+/// Schedules with a flush and without recomputes. Each action covers one whole
+/// micro-batch.
 std::span<const Broken> brokenOrders();
-/// Schedules with ranges and parts of micro-batches, recomputes, and steps that
-/// overlap.
+/// Schedules with actions over two micro-batches or over half of one, with
+/// recomputes, or with steps that overlap.
 std::span<const Broken> brokenPieces();
 
-/// The sound schedules that the lists above change.
+/// The valid schedules that brokenOrders and brokenPieces change.
 std::vector<Case> soundOrders();
 std::vector<Case> soundPieces();
 

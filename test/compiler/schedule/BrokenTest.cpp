@@ -13,8 +13,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Shortens "forward of pipeline 0, stage 0, micro-batch 1" to "F0.1", and the
-/// same without the pipeline.
+/// Shortens "forward of pipeline 0, stage 0, micro-batch 1" to "F0.1". Does the
+/// same if the text does not name the pipeline.
 std::string shorten(std::string text) {
   const std::pair<std::string, std::string> kinds[] = {{"weight_gradient", "W"},
                                                        {"input_gradient", "I"},
@@ -59,8 +59,7 @@ TEST_P(BrokenSchedule, HasAllItsViolationsReported) {
   EXPECT_EQ(found(c), GetParam().expected);
 }
 
-/// Every violation gives the position of its action, so that a tool can show
-/// it.
+/// Every violation has the position of its action, so that a tool can show it.
 TEST_P(BrokenSchedule, SaysWhichActionIsWrong) {
   using Constraint = Violation::Constraint;
   Case c = GetParam().make();
@@ -86,7 +85,7 @@ TEST_P(BrokenSchedule, SaysWhichActionIsWrong) {
 INSTANTIATE_TEST_SUITE_P(Verify, BrokenSchedule, testing::ValuesIn(allBroken()),
                          [](const auto &info) { return info.param.name; });
 
-/// The schedules are sound before they are changed.
+/// The schedules are valid before they are changed.
 TEST(BrokenSchedules, StartFromSoundOnes) {
   for (const std::vector<Case> &list : {soundOrders(), soundPieces()})
     for (const Case &c : list)
@@ -94,7 +93,7 @@ TEST(BrokenSchedules, StartFromSoundOnes) {
   EXPECT_GE(allBroken().size(), 20u);
 }
 
-/// The lists break every constraint.
+/// Together, the broken schedules violate every constraint.
 TEST(BrokenSchedules, BreakEveryConstraint) {
   using Constraint = Violation::Constraint;
   for (Constraint constraint :

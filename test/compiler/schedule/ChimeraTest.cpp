@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The family makes its orders from a table of slots. These tests make them from
-// formulas and from loops without a table, and compare.
+// compiler/schedule makes the orders of Chimera from a table of slots. These
+// tests make them from formulas and from loops without a table, and compare.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +21,11 @@
 namespace chimera::schedule {
 namespace {
 
-/// The order of one worker, for two pipelines and even D, made without a table.
-/// X is the pipeline whose stage on this worker has the lower index, and Y is
-/// the other pipeline. With doubling, forwards come in pairs. Each kind of
-/// action runs on the micro-batches in ascending order.
+/// The order of one worker, for two pipelines and even D, made by loops without
+/// a table. X is the pipeline whose stage on this worker has the lower index,
+/// and Y is the other pipeline. With doubling, two micro-batches of a pipeline
+/// follow each other. Each kind of action runs on the micro-batches in
+/// ascending order.
 class FivePhases {
 public:
   FivePhases(int32_t d, int32_t worker, bool doubled)
@@ -67,8 +68,9 @@ private:
 
   void append(Kind kind, int32_t pipeline) {
     int32_t i = next[static_cast<int>(kind)][pipeline]++;
-    // The i-th micro-batch of the pipeline: each pipeline has half of a unit
-    // or, with doubling, every second pair.
+    // The number of the pipeline's i-th micro-batch. Without doubling, each
+    // pipeline has one half of each unit of D micro-batches. With doubling, it
+    // has every second pair of micro-batches.
     int32_t m = doubled ? i / 2 * 4 + i % 2 + 2 * pipeline
                         : i / (d / 2) * d + i % (d / 2) + d / 2 * pipeline;
     program.push_back(
@@ -98,9 +100,9 @@ TEST(Chimera, HasFivePhasesOnEveryWorker) {
     }
 }
 
-/// The number of micro-batches of each pipeline in a unit. A unit has min(D,
-/// rest) micro-batches (at most D-1 for odd D). They go one by one to d0, u0,
-/// d1, u1, ….
+/// How many of the `count` micro-batches of a unit each pipeline has. They go
+/// one by one to the pipelines d0 (down), u0 (up), d1, u1, …. A unit has D
+/// micro-batches, or D-1 for odd D; the last unit may have fewer.
 std::vector<int32_t> shareOut(int32_t count, int32_t pipelines) {
   std::vector<int32_t> shares(pipelines, 0);
   for (int32_t i = 0; i < count; ++i)
@@ -108,9 +110,10 @@ std::vector<int32_t> shareOut(int32_t count, int32_t pipelines) {
   return shares;
 }
 
-/// In every unit, the j-th micro-batch of a pipeline runs its forward on stage
-/// s in slot 2j + s and its backward in slot 2j + 2D-1 - s. For odd D the up
-/// pipeline is one slot later. Units follow each other after 2D slots.
+/// The slots of direct concatenation. In every unit, the j-th micro-batch of a
+/// pipeline runs its forward on stage s in slot 2j + s and its backward in slot
+/// 2j + 2D-1 - s. For odd D, all slots of the up pipeline are one later. A unit
+/// starts 2D slots after the previous one.
 TEST(Chimera, HasTheSlotsOfTheFormula) {
   for (int32_t d = 2; d <= 24; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -119,7 +122,7 @@ TEST(Chimera, HasTheSlotsOfTheFormula) {
       int32_t unit = d - d % 2, p = pipelinesOf(choice);
       for (int32_t n : {1, 2, d - 1, d, d + 1, 2 * d + d / 2, 3 * d}) {
         SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
-        // From a micro-batch to its pipeline and first slot.
+        // The pipeline and the first slot of each micro-batch.
         std::map<int32_t, std::pair<int32_t, int64_t>> stated;
         for (int32_t k = 0, m = 0; m < n; ++k) {
           std::vector<int32_t> shares = shareOut(std::min(unit, n - m), p);
@@ -143,8 +146,8 @@ TEST(Chimera, HasTheSlotsOfTheFormula) {
     }
 }
 
-/// Down pipeline i has stage s on worker (s + i D/f) mod D. Up pipeline i has
-/// it on (D-1-s + i D/f) mod D.
+/// With 2f pipelines, down pipeline i has stage s on worker (s + i D/f) mod D.
+/// Up pipeline i has stage s on worker (D-1-s + i D/f) mod D.
 TEST(Chimera, PlacesEveryPipeline) {
   for (int32_t d = 2; d <= 32; d += 2)
     for (int32_t f = 1; f <= d / 2; ++f) {
@@ -161,8 +164,9 @@ TEST(Chimera, PlacesEveryPipeline) {
     }
 }
 
-/// The micro-batches of an incomplete unit go one by one to d0, u0, d1, u1, …;
-/// the first pipelines get one more. Micro-batches are numbered by pipeline.
+/// The micro-batches of an incomplete unit go one by one to the pipelines d0
+/// (down), u0 (up), d1, u1, …. So the first pipelines may have one more than
+/// the others. Micro-batches are numbered pipeline by pipeline.
 TEST(Chimera, DividesARemainderOfAUnit) {
   auto shares = [](int32_t d, int32_t n, int32_t pipelines) {
     std::vector<std::vector<int32_t>> result;
@@ -183,8 +187,8 @@ TEST(Chimera, DividesARemainderOfAUnit) {
 }
 
 /// Replaces each action of `direct` on micro-batch m by two actions, on 2m and
-/// 2m+1. If `together`, two such forwards become one forward over both. If N is
-/// odd, the last micro-batch stays alone.
+/// 2m+1. If `together`, replaces a forward by one forward over both
+/// micro-batches. If `n` is odd, the last micro-batch has no partner.
 std::vector<Action> twice(const std::vector<Action> &direct, int32_t n,
                           bool together) {
   std::vector<Action> program;
@@ -202,7 +206,8 @@ std::vector<Action> twice(const std::vector<Action> &direct, int32_t n,
   return program;
 }
 
-/// The order of `twice`, with each backward replaced by its two halves.
+/// `direct`, with each backward replaced by two backwards over half a
+/// micro-batch.
 std::vector<Action> halved(const std::vector<Action> &direct) {
   std::vector<Action> program;
   for (Action action : direct) {
@@ -216,8 +221,10 @@ std::vector<Action> halved(const std::vector<Action> &direct) {
   return program;
 }
 
-/// Doubling with an incomplete unit, or with more than two pipelines, uses the
-/// direct order for half as many micro-batches.
+/// If the last unit is incomplete, or if there are more than two pipelines,
+/// doubling uses the order of direct concatenation for half as many
+/// micro-batches. Halving uses the order for all micro-batches, with halved
+/// backwards.
 TEST(Chimera, DoublesTheDirectProgramIfUnitsDoNotFit) {
   for (int32_t d = 2; d <= 16; ++d)
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -241,8 +248,8 @@ TEST(Chimera, DoublesTheDirectProgramIfUnitsDoNotFit) {
     }
 }
 
-/// Moves every first-stage forward that directly follows a first-stage backward
-/// before that backward, into its slot. Nothing else moves.
+/// On the first stage, exchanges each forward that directly follows a backward
+/// with this backward. Nothing else moves.
 std::vector<Action> withFirstForwardsEarlier(std::vector<Action> direct) {
   for (size_t i = 1; i < direct.size(); ++i)
     if (direct[i - 1].stage == 0 && direct[i - 1].kind == Kind::Backward &&
@@ -274,7 +281,8 @@ TEST(Chimera, EagerSwapsFirstForwardsBeforeBackwards) {
     }
 }
 
-/// Stages are unequal, and messages take time on their way and at both ends.
+/// Compares eager with direct concatenation. The stages are unequal. Messages
+/// take time on their way, at the sender and at the receiver.
 TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
   std::mt19937 random(5);
   auto draw = [&](int64_t least, int64_t most) {
@@ -304,8 +312,8 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
   EXPECT_GT(sooner, 100);
 }
 
-/// N is D (2U+1). The step is U units of pairs, and then a plain unit whose
-/// forwards cover one micro-batch each.
+/// N is D (2U+1): U units of pairs, and then half a unit. This half is a plain
+/// unit, whose forwards cover one micro-batch each.
 TEST(Chimera, EndsInAPlainUnitIfHalfAUnitIsLeft) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t u = 1; u <= 2; ++u) {
@@ -315,8 +323,9 @@ TEST(Chimera, EndsInAPlainUnitIfHalfAUnitIsLeft) {
       Case pairs =
           makeCase("chimera", d, 2 * d * u, {1, 2, 1, 1}, false, choice);
       Case plain = makeCase("chimera", d, d);
-      // The actions on the first 2 D U micro-batches must be the order with
-      // pairs only. The other actions must be the plain order.
+      // The actions on the first 2 D U micro-batches must have the order of a
+      // step of pairs only. The other actions must have the order of a step
+      // without doubling.
       for (int32_t w = 0; w < d; ++w) {
         std::vector<Action> first, last;
         for (Action action : c.schedule.workers[w])

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Notation: D workers, N micro-batches, 2f pipelines. In the bodies of
-// formulas, f and b are the times of a forward and a backward, with b >= f.
-// There are no messages, and all stages are equal.
+// Notation: D workers, N micro-batches, 2f pipelines. In formulas of times, f
+// and b are the times of a forward and a backward, with b >= f. Messages take
+// no time, and all stages are equal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +22,11 @@
 namespace chimera::schedule {
 namespace {
 
-/// b/f is 1, 5/4, 2 and 3, in integers.
+/// The ratio b/f is 1, 5/4, 2 or 3.
 constexpr int64_t kForward = 4;
 constexpr int64_t kBackwards[] = {4, 5, 8, 12};
 
-/// Calls `check(timing, b)` for each ratio of the times.
+/// Calls `check(timing, b)` for each b of kBackwards.
 template <typename Check>
 void atEachRatio(const std::string &scheme, int32_t d, int32_t n,
                  const Choice &choice, Check check) {
@@ -40,17 +40,18 @@ void atEachRatio(const std::string &scheme, int32_t d, int32_t n,
   }
 }
 
-/// Each D is a test of its own.
+/// Each test runs once for each D.
 class ClosedForms : public testing::TestWithParam<int32_t> {};
 class EvenD : public ClosedForms {};
 class OddD : public ClosedForms {};
 
-/// With N = kD + rest, 1 <= rest <= D, n = ceil(rest / 2f) and h = D/f:
+/// The time T of a step with direct concatenation and 2f pipelines. With N = kD
+/// + rest, 1 <= rest <= D, n = ceil(rest / (2f)) and h = D/f:
 ///
 ///   T = k [D (f+b) + (h-2) (b-f)] + D (f+b) + 2 (n-1) b
 ///       - [k >= 1] min(f, (h/2 - n) (b-f))
 ///
-/// and 2Dk + 2(n-1) + 2D slots.
+/// If each action takes one slot, the step has 2Dk + 2(n-1) + 2D slots.
 TEST_P(EvenD, Direct) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -75,9 +76,10 @@ TEST_P(EvenD, Direct) {
   }
 }
 
-/// Eager concatenation saves min(f, b-f) between two units if the largest share
-/// of the later unit is that of a whole unit. The exception is h = 2, which is
-/// data parallelism.
+/// Compared with direct concatenation, eager concatenation saves min(f, b-f)
+/// between two units, if some pipeline has as many micro-batches of the later
+/// unit as of a whole unit. The exception is h = 2: then every worker has whole
+/// models, which is data parallelism.
 TEST_P(EvenD, Eager) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -99,7 +101,8 @@ TEST_P(EvenD, Eager) {
   }
 }
 
-/// If N = KD, every worker is idle for (D-2) (K (b-f) + f).
+/// With direct concatenation, two pipelines and N = KD, every worker is idle
+/// for (D-2) (K (b-f) + f).
 TEST_P(EvenD, DirectIdlesAtEveryJunction) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k)
@@ -109,7 +112,8 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
     });
 }
 
-/// If N = KD, workers hold from D - D/2f + 1 to D micro-batches.
+/// If N is a multiple of D, workers hold from D - D/(2f) + 1 to D
+/// micro-batches.
 TEST_P(EvenD, HoldsUpToAUnit) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d))
@@ -122,9 +126,10 @@ TEST_P(EvenD, HoldsUpToAUnit) {
         });
 }
 
-/// One unit has D/f - 2 idle slots. At b = 2f a worker is idle for twice that
-/// time. In the notation of the paper's Table 3, this is a bubble of (D - 2f) /
-/// (3fN/2 + D - 2f).
+/// With 2f pipelines, a unit has D/f - 2 idle slots. If a backward takes twice
+/// a forward, a worker is idle for the time of twice as many forwards. In the
+/// notation of the paper's Table 3, this is a bubble of (D - 2f) / (3fN/2 + D -
+/// 2f).
 TEST_P(EvenD, MorePipelinesIdleLess) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -141,8 +146,9 @@ TEST_P(EvenD, MorePipelinesIdleLess) {
   }
 }
 
-/// The ratio of Table 3 is (D - 2f) / (2fN + D - 2f). It holds at b = f for N =
-/// KD.
+/// The bubble ratio of the paper's Table 3 is (D - 2f) / (2fN + D - 2f), where
+/// 2f is the number of pipelines. It is exact if a backward takes as long as a
+/// forward and D divides N.
 TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d))
@@ -155,7 +161,8 @@ TEST_P(EvenD, StatedBubbleRatioOfMorePipelines) {
       }
 }
 
-/// Every worker has the weights and optimizer state of 2f stages.
+/// Each worker has a stage of each of the 2f pipelines, with its weights and
+/// optimizer state.
 TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -167,8 +174,8 @@ TEST_P(EvenD, HoldsAStageOfEveryPipeline) {
 }
 
 /// Checks the numbers of forwards and backwards on the critical path against
-/// Chimera's performance model. The times are chosen so that no other numbers
-/// give the same sum.
+/// Chimera's performance model. The caller chooses times for which no other
+/// numbers have the same sum.
 void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
   int64_t count[2] = {0, 0};
   for (const ActionRef &ref : simulate(c.problem, c.schedule).criticalPath)
@@ -177,8 +184,8 @@ void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
   EXPECT_EQ(count[1], backwards);
 }
 
-/// If N = KD, the critical path has N - (K-1)(D-2) forwards and N + K(D-2)
-/// backwards.
+/// With direct concatenation and N = KD, the critical path has N - (K-1)(D-2)
+/// forwards and N + K(D-2) backwards.
 TEST_P(EvenD, DirectCriticalPath) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -202,8 +209,8 @@ TEST_P(EvenD, StatedBubbleRatios) {
               (d - 2.0) / (1.5 * d + d - 2.0), 1e-12);
 }
 
-/// The two end workers hold D/2 + 1 micro-batches. Each worker further inside
-/// holds one more.
+/// The first and the last worker hold D/2 + 1 micro-batches. From both ends
+/// towards the middle, each worker holds one more.
 TEST_P(EvenD, EndWorkersHoldLeast) {
   int32_t d = GetParam();
   std::vector<int32_t> peaks;
@@ -213,7 +220,8 @@ TEST_P(EvenD, EndWorkersHoldLeast) {
   EXPECT_EQ(simulate(c.problem, c.schedule).peakActivations, peaks);
 }
 
-/// With as many pipelines as stages, there is no bubble if D divides N.
+/// With D pipelines, every worker has all stages. Then there is no bubble if D
+/// divides N.
 TEST_P(EvenD, WholeModelsIdleNever) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 3; ++k)
@@ -225,7 +233,7 @@ TEST_P(EvenD, WholeModelsIdleNever) {
 INSTANTIATE_TEST_SUITE_P(Chimera, EvenD, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
-/// N <= D-1: T = D (f+b) + (N-1) b, in N-1 + 2D slots.
+/// If N <= D-1, a step takes D (f+b) + (N-1) b, or N-1 + 2D slots.
 TEST_P(OddD, OneUnit) {
   int32_t d = GetParam();
   for (int32_t n = 1; n <= d - 1; ++n) {
@@ -237,8 +245,8 @@ TEST_P(OddD, OneUnit) {
   }
 }
 
-/// If N = K (D-1), a step takes D f + 2 (K-1) f + K (2D-2) b. A unit has 2D
-/// slots. In the last unit, D of them are idle.
+/// If N = K (D-1), a step takes D f + 2 (K-1) f + K (2D-2) b. Each unit has 2D
+/// slots. In the last unit, a worker is idle in D of its slots.
 TEST_P(OddD, WholeUnits) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -259,8 +267,8 @@ TEST_P(OddD, WholeUnits) {
 INSTANTIATE_TEST_SUITE_P(Chimera, OddD, testing::Range(3, 33, 2),
                          testing::PrintToStringParamName());
 
-/// A step takes D (f+b) + (N-1) (D max(f,b) + min(f,b)). Workers hold one
-/// micro-batch at a time.
+/// A step of GEMS takes D (f+b) + (N-1) (D max(f,b) + min(f,b)). Each worker
+/// holds one micro-batch at a time.
 TEST_P(ClosedForms, Gems) {
   int32_t d = GetParam();
   for (int32_t n : {1, 2, 3, 4, 7, 8, 20, 33}) {
@@ -277,7 +285,8 @@ TEST_P(ClosedForms, Gems) {
 INSTANTIATE_TEST_SUITE_P(Gems, ClosedForms, testing::Values(2, 3, 4, 7, 8, 16),
                          testing::PrintToStringParamName());
 
-/// The bubble of Table 2, (D-1) / (D + 1/2), is nearly right at b = 2f.
+/// Table 2 of Chimera's paper states a bubble of (D-1) / (D + 1/2) for GEMS. At
+/// b = 2f this is nearly exact.
 TEST(Gems, IsIdleNearlyAsStated) {
   for (auto [d, n, simulated, stated] :
        {std::tuple{4, 8, 0.680, 0.667}, {8, 32, 0.826, 0.824}}) {
@@ -288,9 +297,9 @@ TEST(Gems, IsIdleNearlyAsStated) {
   }
 }
 
-/// Gradients go to the next stage at once, and weight gradients after them
-/// delay no other worker. If the backward is split into i and w, a worker is
-/// idle for (D-1) (f+i).
+/// If a backward is split into an input gradient of time i and a weight
+/// gradient of time w, each stage sends its input gradient at once. The weight
+/// gradient delays no other worker. So a worker is idle for only (D-1) (f+i).
 TEST(GPipe, IdlesLessWithSplitBackwards) {
   for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
     for (int32_t n : {1, 2, 3, 8, 33})
@@ -301,7 +310,7 @@ TEST(GPipe, IdlesLessWithSplitBackwards) {
       }
 }
 
-/// If messages take time c, a step takes (N+D-1) (f+b) + 2 (D-1) c.
+/// If a message takes the time c, a step takes (N+D-1) (f+b) + 2 (D-1) c.
 TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
   for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
     for (int32_t n : {1, 2, 3, 8, 33})
@@ -313,8 +322,9 @@ TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
       }
 }
 
-/// Idle shares in percent at b = 2f, in this order: GPipe and 1F1B, the paper's
-/// ideal, direct concatenation, and fine-tuned doubling, which needs an even K.
+/// Idle time in percent at b = 2f, for N = KD. The columns are GPipe and 1F1B,
+/// the paper's ideal, direct concatenation, and fine-tuned doubling, which
+/// needs an even K.
 TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   struct Row {
     int32_t d, k;
@@ -349,8 +359,8 @@ TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   }
 }
 
-/// If D = 8 and b = 2f and there are fewer micro-batches than stages, the idle
-/// shares are above the formula of Table 2.
+/// D = 8 and b = 2f, with fewer micro-batches than stages: the bubble ratios
+/// are larger than the formula of Table 2 says.
 TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
   for (auto [n, simulated, stated] :
        {std::tuple{2, 0.75, 0.60}, {4, 0.57, 0.43}}) {
@@ -361,7 +371,8 @@ TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
   }
 }
 
-/// An incomplete unit runs like a complete one with idle slots.
+/// An incomplete unit runs like a complete one. The slots of the missing
+/// micro-batches are idle.
 TEST(ChimeraSizes, OfTheReference) {
   for (auto [d, n, slots, time] :
        {std::tuple{4, 6, 16, 25}, {8, 18, 48, 83}, {4, 4, 10, 16}}) {
@@ -372,13 +383,14 @@ TEST(ChimeraSizes, OfTheReference) {
 }
 
 /// With a whole model on every worker and an incomplete unit, workers are idle
-/// for f + b.
+/// for f + b in total.
 TEST(ChimeraSizes, WholeModelsIdleOnARest) {
   Case c = makeCase("chimera", 2, 3, {4, 5, 1, 1});
   EXPECT_EQ(simulate(c.problem, c.schedule).flushBubble(), 9);
 }
 
-/// At b = 2f, direct concatenation beats 1F1B if (K+1)(D-2) < 3(D-1).
+/// At b = 2f and N = KD, direct concatenation is faster than 1F1B if and only
+/// if (K+1)(D-2) < 3(D-1).
 TEST(ChimeraSizes, WhereDirectBeatsOneForwardOneBackward) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t k = 1; k <= 5; ++k) {
@@ -391,8 +403,9 @@ TEST(ChimeraSizes, WhereDirectBeatsOneForwardOneBackward) {
     }
 }
 
-/// If messages take a quarter of a forward, other sizes favour direct
-/// concatenation. Times are in quarters of a forward.
+/// If messages take a quarter of a forward, direct concatenation is faster than
+/// 1F1B at D = 4, and slower at D = 8. A unit of time is a quarter of a
+/// forward.
 TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
   for (auto [d, direct, line] : {std::tuple{4, 251, 256}, {8, 559, 536}}) {
     for (const char *scheme : {"chimera", "1f1b"}) {
@@ -404,7 +417,8 @@ TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
   }
 }
 
-/// The bubbles in quarters of f, for D=4, N=8, b=2f and messages of f/4 or f.
+/// The bubbles of D=4, N=8 and b=2f, for messages that take a quarter of a
+/// forward or a whole one. A unit of time is a quarter of a forward.
 TEST(Messages, CostAlternatingOrdersMost) {
   for (auto [scheme, quarter, whole] :
        {std::tuple{"1f1b", 52, 100}, {"gpipe", 42, 60}, {"chimera", 35, 68}}) {

@@ -22,8 +22,8 @@ int64_t inDeviceOrder(const Case &c) {
                                simulate(c.problem, c.schedule));
 }
 
-/// GPipe on two workers with messages of 4, of which only one travels at a
-/// time:
+/// GPipe on two workers. A message takes 4, and only one message is under way
+/// at a time:
 ///
 ///   P0  F0 F1 .  .  .  .  .  .  .  .  .  .  .  .  .  B0 .  .  .  B1
 ///   P1  .  .  .  .  .  F0 .  .  .  F1 B0 B1
@@ -34,9 +34,9 @@ TEST(DeviceOrder, OneMessageIsUnderWayAtATime) {
   EXPECT_EQ(inDeviceOrder(c), 20);
 }
 
-/// The time for which a message occupies a worker counts. It occupies its
-/// sender before it travels, and its receiver when the next action waits for
-/// it.
+/// A message occupies its sender before it travels. It occupies its receiver
+/// when the receiver's next action waits for it. These times are part of the
+/// step.
 TEST(DeviceOrder, WhatOccupiesAWorkerIsCounted) {
   Case c = makeCase("gpipe", 2, 1);
   c.problem.link = {{4, 0, 1}, {2, 0, 1}, {3, 0, 1}};
@@ -45,8 +45,8 @@ TEST(DeviceOrder, WhatOccupiesAWorkerIsCounted) {
   EXPECT_EQ(inDeviceOrder(c), 1 + 9 + 2 + 9 + 1);
 }
 
-/// One worker has no messages. Between two workers nothing is delayed if each
-/// message has arrived before the next one is sent.
+/// A single worker has no messages. Between workers, no message is delayed if
+/// each one has arrived before the next one is sent.
 TEST(DeviceOrder, CostsNothingIfMessagesDoNotOverlap) {
   EXPECT_EQ(inDeviceOrder(makeCase("1f1b", 1, 5)), 10);
   for (int32_t workers = 2; workers <= 8; ++workers) {
@@ -56,8 +56,9 @@ TEST(DeviceOrder, CostsNothingIfMessagesDoNotOverlap) {
   }
 }
 
-/// In this model, a worker also waits for everything that it waits for in its
-/// own order. So no event is earlier if the run completes.
+/// In device order, a worker waits for everything for which it waits in
+/// `simulate`, and possibly for more. So if the run completes, no event is
+/// earlier than in `simulate`.
 TEST(DeviceOrder, IsNeverFaster) {
   for (const char *scheme : {"chimera", "gpipe", "1f1b", "gems", "pipedream"})
     for (int32_t workers : {2, 3, 4, 6, 8})
@@ -75,8 +76,8 @@ TEST(DeviceOrder, IsNeverFaster) {
         }
 }
 
-/// Uses the drawing of SharedCores.h. No two messages compete there, so all
-/// actions take as long as without this rule.
+/// The case that SharedCores.h draws. Its messages never wait for each other,
+/// so device order does not change the times.
 TEST(DeviceOrder, TakesTheTimesOfSharedCores) {
   Case c = makeCase("gpipe", 2, 2, {2, 4, 1, 1});
   c.problem.node = {.devices = 2, .cores = 1};
@@ -91,7 +92,7 @@ TEST(DeviceOrder, CountsUpdatesAmongActions) {
   EXPECT_EQ(inDeviceOrder(c), simulate(c.problem, c.schedule).makespan);
 }
 
-/// Uses random cases with shared cores, split backwards, updates and messages.
+/// Random cases with shared cores, split backwards, updates and messages.
 TEST(DeviceOrder, IsNeverFasterIfWorkersShareCores) {
   std::mt19937 random(3);
   auto draw = [&](int64_t least, int64_t most) {

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Closed forms of Chimera's doubling and halving, in the notation of
-// ClosedFormsTest: D even, h = D/f, and U units, with N = 2DU for doubling and
-// N = DU for halving.
+// ClosedFormsTest.cpp: D workers (even), N micro-batches, 2f pipelines, and
+// h = D/f. A step has U units: N = 2DU for doubling, and N = DU for halving.
+// In formulas of times, f and b are the times of a forward and a backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,20 +22,20 @@
 namespace chimera::schedule {
 namespace {
 
-/// b/f is 1, 3/2, 2, 5/2 and 3, in integers that can be halved.
+/// The ratio b/f is 1, 3/2, 2, 5/2 or 3. Half of each number is an integer.
 constexpr int64_t kDoublingForward = 4;
 constexpr int64_t kDoublingBackwards[] = {4, 6, 8, 10, 12};
 
-/// Fine-tuned doubling: two forwards take the place of one forward over two
-/// micro-batches.
+/// Fine-tuned doubling runs two forwards where doubling runs one forward over
+/// two micro-batches.
 constexpr auto kTuned = Concatenation::FineTunedDoubling;
 
 class Pairs : public testing::TestWithParam<int32_t> {
 protected:
   int32_t d = GetParam();
 
-  /// Calls `check(timing, h, u, b)` for all f that D allows, all U up to 3 and
-  /// each ratio of the times.
+  /// Calls `check(timing, h, u, b)` for all numbers of pipelines that D allows,
+  /// for U up to 3 and for each b of kDoublingBackwards.
   template <typename Check>
   void forEachCase(Concatenation concatenation, Check check) {
     for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -56,11 +57,13 @@ protected:
   }
 };
 
-/// Twice the idle time of a worker if each forward covers a pair. With two
-/// pipelines the idle time is (D-2) [max(2f, b) + (U-1) |b-2f|]. With more
-/// pipelines there is no table of slots, and a worker's pair waits for the next
-/// one only if backwards take longer. Then it is (h-2) [max((2f+b)/2, b) +
-/// (U-1) max(0, b-2f)].
+/// Twice the idle time of a worker if each forward covers two micro-batches (a
+/// pair), where f and b are the times of a forward and a backward of one
+/// micro-batch. With two pipelines the idle time is (D-2) [max(2f, b) + (U-1)
+/// |b-2f|]. With more pipelines the order is that of direct concatenation: a
+/// pair delays the next one only if backwards take longer than a pair's
+/// forward. Then the idle time is (h-2) [max((2f+b)/2, b) + (U-1) max(0,
+/// b-2f)].
 int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
   int64_t f = kDoublingForward;
   if (h == d)
@@ -69,7 +72,7 @@ int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
                     2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
 }
 
-/// The paper's Figure 7c.
+/// The orders of Figure 7c in Chimera's paper.
 TEST_P(Pairs, IdleAsTheirLongerHalf) {
   forEachCase(Concatenation::Doubling,
               [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
@@ -78,8 +81,8 @@ TEST_P(Pairs, IdleAsTheirLongerHalf) {
               });
 }
 
-/// Halving has half as much idle time as doubling: a bubble of (D-2) / (3N +
-/// D-2) at b = 2f.
+/// Halving has half as much idle time as doubling. With two pipelines and b =
+/// 2f the bubble ratio is (D-2) / (3N + D-2).
 TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
   forEachCase(Concatenation::Halving, [&](const Timing &t, int64_t h, int32_t u,
                                           int64_t b) {
@@ -91,8 +94,9 @@ TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
   });
 }
 
-/// Figure 7d: every worker is idle for (h-2) [max((f+b)/2, b-f) + (U-1) max(0,
-/// b-2f)]. At b = 2f that is a bubble of (D-2) / (2N + D-2).
+/// Figure 7d of Chimera's paper, fine-tuned doubling: every worker is idle for
+/// (h-2) [max((f+b)/2, b-f) + (U-1) max(0, b-2f)]. With two pipelines and b =
+/// 2f the bubble ratio is (D-2) / (2N + D-2).
 TEST_P(Pairs, FineTunedIdleLess) {
   forEachCase(kTuned, [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
     int64_t f = kDoublingForward;
@@ -106,8 +110,9 @@ TEST_P(Pairs, FineTunedIdleLess) {
   });
 }
 
-/// Doubling has twice as many micro-batches in flight: from 3D/2 + 1 to 2D with
-/// two pipelines, otherwise twice as many as direct concatenation.
+/// With doubling, workers hold more micro-batches: from 3D/2 + 1 to 2D with two
+/// pipelines. With more pipelines, they hold twice as many as with direct
+/// concatenation.
 TEST_P(Pairs, HoldTwiceAsMany) {
   for (Concatenation concatenation : {Concatenation::Doubling, kTuned})
     forEachCase(
@@ -133,8 +138,8 @@ TEST_P(Pairs, OfHalvesHoldNoMore) {
               });
 }
 
-/// The first unit has 4D-2 slots, of which D-2 are idle. Each further unit adds
-/// 3D.
+/// The first unit takes 4D-2 slots, of which a worker is idle in D-2. Each
+/// further unit takes 3D slots.
 TEST_P(Pairs, RepeatEveryThreeDSlots) {
   for (Concatenation concatenation :
        {Concatenation::Doubling, Concatenation::Halving})
@@ -149,9 +154,9 @@ TEST_P(Pairs, RepeatEveryThreeDSlots) {
     }
 }
 
-/// Fine-tuned doubling with 2f <= b <= 3f has N + (D-2)/2 - 2(U-1)(D-2)
-/// forwards and N + (D-2)/2 + (U-1)(D-2) backwards on the critical path. The
-/// times are chosen so that no other numbers give the same sum.
+/// The critical path of fine-tuned doubling, if 2f <= b <= 3f. It has N +
+/// (D-2)/2 - 2(U-1)(D-2) forwards and N + (D-2)/2 + (U-1)(D-2) backwards. The
+/// times of the test are chosen so that no other numbers have the same sum.
 TEST_P(Pairs, FineTunedCriticalPath) {
   for (int32_t u = 1; u <= 3; ++u) {
     int32_t n = 2 * d * u;
@@ -168,9 +173,11 @@ TEST_P(Pairs, FineTunedCriticalPath) {
 INSTANTIATE_TEST_SUITE_P(Chimera, Pairs, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
-/// At b = 2f, a step takes 28 f with pairs and 27 f with fine-tuned doubling.
-/// For D=8, fine-tuned doubling takes 57 f with N=16 and 105 f with N=32. These
-/// are the load plus (D/2-1) (f+b), the lower bound of this placement.
+/// If a backward takes twice a forward, f: for D=4 and N=8, a step takes 28 f
+/// with doubling and 27 f with fine-tuned doubling. For D=8, fine-tuned
+/// doubling takes 57 f with N=16 and 105 f with N=32. The times of fine-tuned
+/// doubling are the lower bound of this placement: the busiest worker's time
+/// plus (D/2-1) (f+b).
 TEST(Doubling, TakesTheTimesOfThePaper) {
   auto time = [](int32_t d, int32_t n, Concatenation concatenation) {
     Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
@@ -183,7 +190,8 @@ TEST(Doubling, TakesTheTimesOfThePaper) {
   EXPECT_EQ(time(8, 32, kTuned), 105);
 }
 
-/// If D is odd, a unit has 2 (D-1) micro-batches and repeats every 3D-1 slots.
+/// If D is odd, a unit has 2 (D-1) micro-batches. Each further unit takes 3D-1
+/// slots.
 TEST(Doubling, OfOddStagesRepeats) {
   for (int32_t d = 3; d <= 17; d += 2)
     for (int32_t u = 1; u <= 3; ++u) {
