@@ -5,16 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each family has a drawing of its grid above the function that makes it:
+// Each family of schedules has a drawing of its grid above the function that
+// makes it:
 //
 //   D=3, N=3, equal times:
 //
 //     t    0  1  2 ...
 //     P0   F0 F1 F2 ...
 //
-// These tests read the drawings from the sources and compare every cell with
-// the family's schedule. This also tests renderGrid. The other tests are about
-// text and the notation of times.
+// These tests read the drawings from the sources of the families, and compare
+// every cell with the schedule that the family makes. So they also test
+// renderGrid. The other tests are about text and the notation of times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,7 +100,8 @@ TEST(Drawing, OfOneForwardOneBackward) {
   expectTrue("OneForwardOneBackward.cpp", "1f1b");
 }
 
-/// Two-digit micro-batches widen the columns. `=` continues an action.
+/// Micro-batches with two digits make all columns wider. `=` continues an
+/// action.
 TEST(Timeline, AlignsItsColumns) {
   Case c = makeCase("gpipe", 1, 11, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -110,7 +112,7 @@ TEST(Timeline, AlignsItsColumns) {
   EXPECT_NE(grid.find(" B10 =\n"), std::string::npos);
 }
 
-/// Lines are as long as allowed, and every block repeats the header.
+/// Each line is as long as the width allows. Every block repeats the header.
 TEST(Timeline, FoldsGridsThatAreTooWide) {
   Case c = makeCase("gpipe", 1, 3, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -132,11 +134,12 @@ TEST(Timeline, FoldsGridsThatAreTooWide) {
                       "\n"
                       "t    8\n"
                       "P0   =\n");
-  // At least one column.
+  // A block has at least one column.
   EXPECT_EQ(grid(1).substr(0, 23), "t    0\nP0   F0\n\nt    1\n");
 }
 
-/// If a grid is too large to read, a line says how else to see the schedule.
+/// Instead of a grid that is too large to read, a line says how else to see the
+/// schedule.
 TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
   auto textOf = [](int64_t backward) {
     Case c = makeCase("gpipe", 1, 1, {1, backward, 1, 1});
@@ -155,8 +158,8 @@ TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
       0u);
 }
 
-/// Four digits stay as they are. Longer numbers are shortened to three or four
-/// digits.
+/// Times with at most four digits stay as they are. Longer ones are rounded to
+/// three or four digits, in a larger unit.
 TEST(Timeline, WritesLargeTimesShort) {
   auto unit = [](const char *name, int64_t perUnit = 1) {
     return TimeScale{findTimeUnit(name), perUnit};
@@ -190,7 +193,7 @@ TEST(Timeline, WritesTimesExactly) {
   EXPECT_EQ(decimalTime(15, {findTimeUnit("none"), 2}), "7.5");
 }
 
-/// The text names the unit, with one tick per unit and with two.
+/// Tests a scale with one tick per unit and a scale with two.
 TEST(Timeline, SaysTheUnitOfItsTimes) {
   Case c = makeCase("gpipe", 2, 1, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -217,7 +220,8 @@ TEST(Timeline, SaysTheUnitOfItsTimes) {
             "peak activations per worker: 1 1\n");
 }
 
-/// The step time comes after the summary of the two steps.
+/// If steps overlap, the drawing has two steps. The time of one step comes
+/// after their summary.
 TEST(Timeline, HasTheStepTimeIfStepsOverlap) {
   Case c = makeCase("pipedream", 4, 5, {1, 2, 1, 1, 3});
   c.problem.link.alpha = 1;

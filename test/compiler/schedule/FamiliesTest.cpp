@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Closed forms of every family over ranges of sizes. D is the number of
-// workers, N of micro-batches; f and b are the times of a forward and a
-// backward.
+// Closed forms of every family of schedules, for many sizes. D is the number of
+// workers, and N is the number of micro-batches. f and b are the times of a
+// forward and a backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ std::string nameOfSizes(int32_t d, int32_t n) {
   return "D=" + std::to_string(d) + " N=" + std::to_string(n);
 }
 
-/// The table has the slots of Li and Hoefler's drawing: 3D-2 slots, of which
-/// D-2 are idle on each worker.
+/// As in Li and Hoefler's drawing (N = D), the table has 3D-2 slots. Each
+/// worker is idle in D-2 of them.
 TEST(Chimera, FillsThreeDMinusTwoSlots) {
   for (int32_t d = 2; d <= 32; d += 2) {
     SCOPED_TRACE(d);
@@ -38,8 +38,8 @@ TEST(Chimera, FillsThreeDMinusTwoSlots) {
   }
 }
 
-/// Half of the idle slots, D/2-1, are in the first half of the table, before a
-/// backward of either direction can delay a worker.
+/// Of the D-2 idle slots of a worker, D/2-1 are in the first half of the table.
+/// There no backward can delay a worker yet.
 TEST(Chimera, SpreadsIdleSlotsOverBothHalves) {
   for (int32_t d = 2; d <= 32; d += 2) {
     SCOPED_TRACE(d);
@@ -64,8 +64,8 @@ TEST(Chimera, HoldsHalfToAllMicroBatches) {
   }
 }
 
-/// If actions start as soon as possible and b >= f, the critical path has D
-/// forwards and 2D-2 backwards. At b = 2f its length is 5D-4.
+/// N = D, and actions start as soon as possible. If b >= f, the critical path
+/// has D forwards and 2D-2 backwards. So at b = 2f the step takes 5D-4 times f.
 TEST(Chimera, TakesDForwardsAndTwoDMinusTwoBackwards) {
   for (int32_t d = 2; d <= 32; d += 2)
     for (auto [f, b] : {std::pair{1, 1}, {1, 2}, {2, 3}, {3, 10}}) {
@@ -80,8 +80,8 @@ TEST(Chimera, TakesDForwardsAndTwoDMinusTwoBackwards) {
     }
 }
 
-/// Worker w has stages w and D-1-w. Each direction has half of the
-/// micro-batches.
+/// Worker w has stage w of the down pipeline and stage D-1-w of the up
+/// pipeline. Each pipeline has half of the micro-batches.
 TEST(Chimera, LaysTwoPipelinesOverTheWorkers) {
   Case c = makeCase("chimera", 6, 6);
   ASSERT_EQ(c.problem.pipelines.size(), 2u);
@@ -132,15 +132,15 @@ TEST(Chimera, RecommendsDataParallelismIfItIsSimpler) {
   EXPECT_EQ(noteOf(makeCase("chimera", 2, 2)),
             "with as many pipelines as stages every worker holds the whole "
             "model: plain data parallelism does the same without messages");
-  // Pipelines without micro-batches do not count.
+  // Pipelines that get no micro-batches do not count.
   EXPECT_EQ(noteOf(makeCase("chimera", 2, 1)), "");
   EXPECT_EQ(noteOf(makeCase("chimera", 8, 7, {}, false, choose(8))), "");
 }
 
 class Linear : public testing::TestWithParam<const char *> {};
 
-/// Every worker is idle for D-1 forwards and backwards (the ramp and the
-/// drain), for any N.
+/// During the ramp and the drain, every worker is idle for D-1 forwards and
+/// backwards. It is never idle otherwise, for any N.
 TEST_P(Linear, IdlesForTheRampOnly) {
   for (int32_t d : {1, 2, 3, 4, 7, 16})
     for (int32_t n : {1, 2, 3, 5, 8, 16, 33})

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Peaks that torch 2.15 computes (analyze_pipeline_activation_liveness,
-// granularity stage_microbatch), and makespans that OR-tools 9.15 proves
-// optimal (CP-SAT). An optimum limits chimera from both sides: no bound may be
-// above it, and no schedule that fits into the same memory may be below it. An
-// order that reaches it shows that verifier and simulator have the same rules.
+// Compares the library with other programs: with memory peaks that torch 2.15
+// computes (analyze_pipeline_activation_liveness, granularity
+// stage_microbatch), and with makespans that OR-tools 9.15 proves optimal
+// (CP-SAT). No lower bound may be above an optimum, and no schedule that fits
+// into the same memory may be below it. Each optimum comes with an order. The
+// simulator must find the optimal makespan for this order, so it has the same
+// rules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +27,8 @@ namespace {
 using Lines = std::vector<std::string>;
 using Peaks = std::vector<int32_t>;
 
-/// Gives `problem` the order in `lines`, and its split backwards.
+/// Reads the order in `lines`, and splits those backwards of `problem` that are
+/// split in the order.
 Schedule readOrder(Problem &problem, const Lines &lines) {
   const OrderText text(problem.workers, problem.pipelines, problem.updates);
   Schedule schedule;
@@ -42,8 +45,9 @@ Schedule readOrder(Problem &problem, const Lines &lines) {
   return schedule;
 }
 
-/// Gives every stage a stash of 1, held until the backward ends (or the weight
-/// gradient, if split), and each worker memory for `most` of them.
+/// Gives every stage a stash of 1 byte per micro-batch. A worker holds it until
+/// the backward ends or, if the backward is split, until the weight gradient
+/// ends. Each worker has memory for `most` stashes.
 void capStashes(Problem &problem, int64_t most) {
   problem.bytes.assign(problem.stages.size(), {0, 0, 1, 1, 0});
   problem.memoryCaps.assign(problem.workers, most);
@@ -59,7 +63,7 @@ TEST(Golden, PeaksOfTorch) {
   EXPECT_EQ(simulate(zbv.problem, zbv.schedule).peakActivations, Peaks(4, 8));
 }
 
-/// As in torch, micro-batches run in two rounds of five.
+/// Ten micro-batches run in two rounds of five, as in torch.
 TEST(Golden, InterleavedInRoundsOfFive) {
   Case c = makeCase("interleaved-1f1b", 4, 10, {1, 2, 1, 1}, false, {{}, 2});
   Timing timing = simulate(c.problem, c.schedule);
@@ -67,10 +71,10 @@ TEST(Golden, InterleavedInRoundsOfFive) {
   EXPECT_EQ(timing.peakActivations, (Peaks{12, 10, 8, 6}));
 }
 
-/// The order of torch's DualPipeV for 4 ranks and 8 micro-batches. Torch pairs
-/// a forward with a backward; here the pairs are taken apart. If the two do not
-/// really overlap, the order takes as long as ZB-V and holds one micro-batch
-/// more.
+/// The order of torch's DualPipeV for 4 ranks and 8 micro-batches. Torch runs a
+/// forward and a backward as an overlapping pair. Here they run one after
+/// another. Without the overlap, the order takes as long as ZB-V, and each
+/// worker holds one micro-batch more.
 TEST(Golden, DualPipeVTakesAsLongAsZeroBubbleVWithoutOverlap) {
   Case zbv = makeCase("zb-v", 4, 8, {1, 2, 1, 1}, false, {{}, 2});
   EXPECT_EQ(simulate(zbv.problem, zbv.schedule).makespan, 51);
@@ -95,12 +99,13 @@ TEST(Golden, DualPipeVTakesAsLongAsZeroBubbleVWithoutOverlap) {
 }
 
 struct Optimum {
-  int64_t cap; ///< stashes of a worker
+  int64_t cap; ///< number of stashes for which a worker has memory
   int64_t makespan;
   Lines order; ///< an order with this makespan
 };
 
-/// Checks the bounds and the order of an optimum.
+/// Checks that no bound is above the optimum, and that its order takes this
+/// time.
 void expectReached(Problem problem, const Optimum &optimum) {
   capStashes(problem, optimum.cap);
   const Schedule schedule = readOrder(problem, optimum.order);
@@ -110,8 +115,9 @@ void expectReached(Problem problem, const Optimum &optimum) {
         << bound.name << " with a cap of " << optimum.cap;
 }
 
-/// Chimera's placement with D = 4, N = 4, F = 1, B = 2 and free messages.
-/// Micro-batches 0 and 1 run down, 2 and 3 up.
+/// Chimera's placement with D = 4 workers and N = 4 micro-batches. A forward
+/// takes 1, a backward 2, and a message no time. Micro-batches 0 and 1 are in
+/// the down pipeline, and 2 and 3 in the up pipeline.
 TEST(Golden, NoOrderOfChimerasPlacementBeatsTheOptimum) {
   const Optimum all[] = {
       {4,
@@ -151,8 +157,9 @@ TEST(Golden, NoOrderOfChimerasPlacementBeatsTheOptimum) {
   EXPECT_GE(fit, 4);
 }
 
-/// A line with D = 4, N = 8 and F = I = W = 1. A stash is held until W. The
-/// first order is ZB-H1.
+/// One pipeline with D = 4 workers and N = 8 micro-batches. Forward, input
+/// gradient and weight gradient take 1 each. A worker holds a stash until the
+/// weight gradient ends. The first order is ZB-H1.
 TEST(Golden, NoOrderOfALineBeatsTheOptimum) {
   const Optimum all[] = {
       {4,

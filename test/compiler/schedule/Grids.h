@@ -5,18 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two notations of schedules as text. The first is that of renderGrid and of
-// the Chimera paper: a word for each slot or unit of time,
+// Two notations of schedules as text. The first one is the notation of
+// renderGrid and of Chimera's paper, with a word for each slot or each unit of
+// time:
 //
 //   slot 0  1  2  3
 //   P0   F0 f1 b1 B0
 //
-// The second is the dense notation of the papers on zero bubbles: one or two
-// characters for each unit of time. A digit is the forward of that micro-batch;
-// lower case a, b, … is the backward or input gradient of micro-batch 0, 1, …;
-// upper case is the weight gradient; `.` is idle. With two characters, the
-// second is `'` for chunk 1 and a blank for chunk 0. An action repeats its cell
-// while it runs.
+// The second one is the dense notation of papers on zero bubbles, with one or
+// two characters (a cell) for each unit of time. A digit is the forward of that
+// micro-batch. Lower case a, b, … is the backward or the input gradient of
+// micro-batch 0, 1, …, and upper case is its weight gradient. `.` is idle time.
+// If a cell has two characters, the second one is `'` for chunk 1 and a blank
+// for chunk 0. An action repeats its cell while it runs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,7 @@ namespace chimera::schedule {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-/// The words of each line that is not empty.
+/// The words of each line, without empty lines.
 Cells cellsOf(const std::string &text);
 
 /// An action of a dense grid. Actions are ordered by worker, then by start.
@@ -48,17 +49,17 @@ struct DrawnAction {
 };
 std::ostream &operator<<(std::ostream &os, const DrawnAction &action);
 
-/// Reads a dense grid with cells of `width` characters and actions that take
-/// the times of `cost`. Lower case is a backward or, if `split`, an input
-/// gradient. Throws if the text is not a grid.
+/// Reads the actions of a dense grid. A cell has `width` characters, and
+/// actions take the times of `cost`. Lower case is an input gradient if
+/// `split`, otherwise a backward. Throws if the text is not a grid.
 std::vector<DrawnAction> readDense(const std::string &text, size_t width,
                                    StageCost cost, bool split);
 
-/// The simulator's times in the same form, all in chunk 0.
+/// The actions of a schedule with their simulated times, all in chunk 0.
 std::vector<DrawnAction> drawn(const Schedule &schedule, const Timing &timing);
 
-/// The order that a dense grid shows. Chunk c of worker w is stage stageOf(w,
-/// c) of the only pipeline.
+/// The order of the actions of a dense grid. The grid has one pipeline. Chunk c
+/// of worker w is stage stageOf(w, c).
 Schedule orderOf(const std::vector<DrawnAction> &actions, int32_t workers,
                  int32_t (*stageOf)(int32_t worker, int32_t chunk));
 

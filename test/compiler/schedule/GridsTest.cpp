@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The grids of Li and Hoefler's paper (Figures 3, 7 and 8) and of other papers,
-// compared with the library's schedules of the same sizes.
+// Compares the library's schedules with grids of the same sizes from papers: Li
+// and Hoefler's (Figures 3, 7 and 8) and others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// Compares the words of renderGrid, in slots or in times.
+/// Checks that renderGrid draws `grid`, in slots or in times.
 void expectGrid(const Case &c, const std::string &grid, bool slots) {
   ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
   Timing timing = slots ? slotTiming(c.problem, c.schedule)
@@ -29,7 +29,7 @@ void expectGrid(const Case &c, const std::string &grid, bool slots) {
   EXPECT_EQ(cellsOf(gridOf(c, timing, slots)), cellsOf(grid));
 }
 
-/// Figure 3, upper right.
+/// Li and Hoefler, Figure 3, upper right.
 const char *const kFigure3 = R"(
 slot 0   1   2   3   4   5   6   7   8   9
 P0   F0  .   F1  f2  b2  f3  b3  B0  .   B1
@@ -58,8 +58,8 @@ TEST(Grids, ChimeraOnEightWorkersInSlots) {
   expectGrid(makeCase("chimera", 8, 8), kEightWorkers, true);
 }
 
-/// The times of the same orders if actions run as soon as possible and
-/// backwards take twice as long as forwards.
+/// The same orders as in kFigure3, in times. Actions run as soon as possible,
+/// and backwards take twice as long as forwards.
 const char *const kFourTimed = R"(
 t    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15
 P0   F0  F1  .   f2  b2  =   f3  b3  =   .   B0  =   .   .   B1  =
@@ -88,7 +88,7 @@ TEST(Grids, ChimeraOnEightWorkersInTime) {
   expectGrid(makeCase("chimera", 8, 8, {1, 2, 1, 1}), kEightTimed, false);
 }
 
-/// Figure 7b.
+/// Li and Hoefler, Figure 7b.
 const char *const kDirect = R"(
 slot 0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
 P0   F0  .   F1  f2  b2  f3  b3  B0  F4  B1  F5  f6  b6  f7  b7  B4  .   B5
@@ -110,8 +110,8 @@ TEST(Grids, DirectConcatenation) {
   expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}), kDirectTimed, false);
 }
 
-/// Figure 7b with the first-stage forwards of the second unit (F4, F5, f6 and
-/// f7) moved before the backwards that they followed.
+/// Figure 7b after a change: each first-stage forward of the second unit (F4,
+/// F5, f6 and f7) changes places with the backward before it.
 const char *const kEager = R"(
 slot 0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
 P0   F0  .   F1  f2  b2  f3  b3  F4  B0  F5  B1  f6  b6  f7  b7  B4  .   B5
@@ -135,7 +135,7 @@ TEST(Grids, EagerConcatenation) {
              false);
 }
 
-/// Figure 7d.
+/// Li and Hoefler, Figure 7d.
 const char *const kDoubling = R"(
 t    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17  18  19  20  21  22  23  24  25  26
 P0   F0  F1  F4  F5  f2  f3  b2  =   f6  f7  b3  =   .   B0  =   b6  =   B1  =   b7  =   B4  =   .   .   B5  =
@@ -150,9 +150,9 @@ TEST(Grids, FineTunedDoubling) {
              kDoubling, false);
 }
 
-/// Figure 8. It numbers its pipelines down 0, down 1, up 0, up 1. This library
-/// orders them down 0, up 0, down 1, up 1, so the middle two exchange their
-/// micro-batches.
+/// Li and Hoefler, Figure 8. The paper numbers the pipelines down 0, down 1, up
+/// 0, up 1. This library numbers them down 0, up 0, down 1, up 1. So the
+/// micro-batches of the second and the third pipeline are exchanged.
 const char *const kFigure8 = R"(
 slot 0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
 P0   F0  .   F1  f6  F2  f7  F3  f4  b4  f5  b5  B2  b6  B3  b7  B0  .   B1
@@ -241,8 +241,8 @@ TEST(Grids, FourPipelinesAsSoonAsPossible) {
       kFourPipelines);
 }
 
-/// A grid of another family, read as an order of one pipeline over four workers
-/// with eight micro-batches.
+/// A dense grid of another family, read as the order of one pipeline with four
+/// workers and eight micro-batches.
 struct Foreign {
   Problem problem;
   Schedule schedule;
@@ -265,14 +265,15 @@ struct Foreign {
     schedule = orderOf(actions, 4, stageOf);
   }
 
-  /// Checks that the scheme's placement and order are those of the grid.
+  /// Checks that the scheme makes the placement and the order of the grid.
   void expectPlan(const Case &c) const {
     EXPECT_EQ(c.problem.pipelines, problem.pipelines);
     EXPECT_EQ(c.problem.splits, problem.splits);
     EXPECT_EQ(c.schedule.workers, schedule.workers);
   }
 
-  /// Checks that the order is valid and that its times are those of the grid.
+  /// Checks that the order is valid and that the simulated times equal the
+  /// grid.
   Timing expectTimes() const {
     EXPECT_EQ(check(problem), "");
     EXPECT_EQ(messages(verify(problem, schedule)), "");
@@ -291,7 +292,7 @@ int32_t folded(int32_t worker, int32_t chunk) {
   return chunk == 0 ? worker : 7 - worker;
 }
 
-/// Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24.
+/// ZB-H1 of Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24.
 const char *const kZeroBubbleH1 = R"(
 P0 0123...aA4bB5cC6dD7eEfFgGhH
 P1 .012..a3bA4cB5dC6eD7fEgFhGH
@@ -319,8 +320,8 @@ TEST(Grids, ZeroBubbleH1AndH2) {
   EXPECT_EQ(h2.peakActivations[0], 7);
 }
 
-/// Narayanan et al., SC'21: stages 0 to 3 and stages 4 to 7 are both on workers
-/// 0 to 3.
+/// Interleaved 1F1B of Narayanan et al., SC'21. Worker w has stages w (chunk 0)
+/// and w + 4 (chunk 1).
 const char *const kInterleaved = R"(
 P0 0 1 2 3 0'1'2'3'4 5 6 . . . a'a'7 b'b'. 4'c'c'5'd'd'6'a a 7'b b c c . d d . e'e'. f'f'. g'g'. h'h'e e f f g g h h
 P1 . 0 1 2 3 0'1'2'3'4 . . a'a'5 b'b'6 c'c'7 d'd'4'a a 5'b b 6'c c 7'd d . e'e'. f'f'. g'g'. h'h'e e f f g g h h . .
@@ -335,7 +336,8 @@ TEST(Grids, Interleaved) {
   EXPECT_EQ(timing.makespan, 57);
   EXPECT_EQ(timing.flushBubble(), 9);
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{11, 9, 7, 5}));
-  // Messages take a quarter of the forward of two chunks, or the whole of it.
+  // A message takes a quarter of the forwards of both chunks, or as long as
+  // both.
   for (auto [alpha, bubble] : {std::pair{1, 32}, {4, 88}}) {
     grid.problem.stages.assign(8, {2, 4, 1, 1});
     grid.problem.link.alpha = alpha;
@@ -343,8 +345,8 @@ TEST(Grids, Interleaved) {
   }
 }
 
-/// Stages 0 to 3 go down the workers, stages 4 to 7 back up. Stages 3 and 4 are
-/// on the same worker.
+/// ZB-V. Stages 0 to 3 are on workers 0 to 3, and stages 4 to 7 on workers 3 to
+/// 0. So stages 3 and 4 are on the same worker.
 const char *const kZeroBubbleV = R"(
 P0 0 1 2 3 4 5 6 0'a'A'1'b'B'2'c'C'3'd'D'7 a A 4'e'E'b B 5'f'F'c C 6'g'G'd D 7'h'H'e E f F g G h H . . .
 P1 . 0 1 2 3 4 0'5 1'a'A'2'b'B'3'c'C'6 a A 4'd'D'7 b B 5'e'E'c C 6'f'F'd D 7'g'G'e h'f E g F h G H'H . .
@@ -359,7 +361,7 @@ TEST(Grids, ZeroBubbleV) {
   EXPECT_EQ(timing.makespan, 51);
   EXPECT_EQ(timing.internalBubble(), 0);
   EXPECT_EQ(timing.peakActivations, std::vector<int32_t>(4, 8));
-  // Sizes and a memory cap: each chunk has a stash of 1, and 8 stashes fit.
+  // Each stash has 1 byte. With memory caps of 8 bytes, 8 stashes fit.
   grid.problem.bytes.assign(8, {0, 0, 1, 1, 0});
   grid.problem.memoryCaps.assign(4, 8);
   EXPECT_EQ(messages(verify(grid.problem, grid.schedule)), "");

@@ -13,9 +13,10 @@
 namespace chimera::schedule {
 namespace {
 
-/// Stage 0 has 10 bytes of weights (and as many of gradients), 5 of optimizer
-/// state, 100 of stash and 1000 of boundary. Stage 1 has 20, 0 and 200; nothing
-/// reads its boundary.
+/// Two stages. Stage 0 has 10 bytes of weights (and 10 of gradients), 5 of
+/// optimizer state, a stash of 100 and a boundary of 1000. Stage 1 has 20 bytes
+/// of weights, no optimizer state and a stash of 200. No stage reads the
+/// boundary of stage 1.
 Case sized(bool split = false) {
   Case c = makeCase("1f1b", 2, 2, {1, 2, 1, 1}, split);
   c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
@@ -26,14 +27,14 @@ TEST(Memory, CountsWhatAWorkerAlwaysHolds) {
   Case c = sized();
   EXPECT_EQ(residentBytes(c.problem)[0], 15);
   EXPECT_EQ(residentBytes(c.problem)[1], 20);
-  // Chimera has both stages on both workers.
+  // In Chimera, both workers have both stages.
   c = makeCase("chimera", 2, 2);
   c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   EXPECT_EQ(residentBytes(c.problem)[0], 35);
   EXPECT_EQ(residentBytes(c.problem)[1], 35);
 }
 
-/// Worker 0: F0 F1 B0 B1, worker 1: F0 B0 F1 B1.
+/// Worker 0 runs F0 F1 B0 B1, and worker 1 runs F0 B0 F1 B1.
 TEST(Memory, CountsStashesSumsAndBoundaries) {
   Case c = sized();
   Timing timing = simulate(c.problem, c.schedule);
@@ -50,15 +51,15 @@ TEST(Memory, GoesUpAndDownOverTime) {
   for (MemorySample sample :
        memoryOverTime(c.problem, c.schedule, timing, 1, 20))
     samples.push_back({sample.time, sample.bytes});
-  // F0 1-2, B0 2-4, F1 4-5, B1 5-7.
+  // The actions of worker 1 with their times: F0 1-2, B0 2-4, F1 4-5, B1 5-7.
   EXPECT_EQ(samples,
             (std::vector<std::pair<int64_t, int64_t>>{
                 {0, 20}, {1, 1220}, {2, 1240}, {4, 1240}, {5, 1240}, {7, 40}}));
 }
 
-/// The stash that the input gradient leaves is freed after the weight gradient,
-/// which sends nothing. While the input gradient runs, the larger of both
-/// stashes counts.
+/// A weight gradient sends nothing. After it, the stash that the input gradient
+/// leaves is freed. While an input gradient runs, the worker needs the larger
+/// of the stash before it and the stash that it leaves.
 TEST(Memory, KeepsAWeightStashForTheWeightGradient) {
   for (int64_t kept : {200, 250, 30}) {
     Case c = sized(true);
@@ -69,7 +70,7 @@ TEST(Memory, KeepsAWeightStashForTheWeightGradient) {
          memoryOverTime(c.problem, c.schedule, timing, 1, 20))
       samples.push_back({sample.time, sample.bytes});
     int64_t larger = std::max<int64_t>(kept, 200);
-    // F0 1-2, I0 2-3, W0 3-4, F1 4-5, I1 5-6, W1 6-7.
+    // The actions of worker 1: F0 1-2, I0 2-3, W0 3-4, F1 4-5, I1 5-6, W1 6-7.
     EXPECT_EQ(samples,
               (std::vector<std::pair<int64_t, int64_t>>{{0, 20},
                                                         {1, 1220},
@@ -83,8 +84,8 @@ TEST(Memory, KeepsAWeightStashForTheWeightGradient) {
   }
 }
 
-/// Without a flush, a gradient sum is freed at its update: here after each
-/// micro-batch, or after each step.
+/// Without a flush, a gradient sum is freed when the weights are updated: after
+/// each micro-batch (pipedream) or after each step (pipedream-2bw).
 TEST(Memory, HoldsASumUntilItsUpdate) {
   for (bool each : {true, false}) {
     Case c = makeCase(each ? "pipedream" : "pipedream-2bw", 1, 2);
@@ -96,15 +97,15 @@ TEST(Memory, HoldsASumUntilItsUpdate) {
          memoryOverTime(c.problem, c.schedule, timing, 0, resident))
       bytes.push_back(sample.bytes - resident);
     // The bytes at the actions F0 B0 F1 B1 of two steps, and at the end.
-    // `between` is the bytes that remain after B0.
+    // `between` is the number of bytes at F1.
     int64_t between = each ? 100 : 110;
     EXPECT_EQ(bytes, (std::vector<int64_t>{100, 110, between, 110, 100, 110,
                                            between, 110, 0}));
   }
 }
 
-/// The error names the worker that exceeds its cap by most, and counts the
-/// others.
+/// The error names the worker that exceeds its cap by the most bytes, and says
+/// how many other workers exceed their caps.
 TEST(Memory, NamesWorkersAboveTheirCap) {
   Case c = sized();
   EXPECT_FALSE(capExcess(c.problem, c.schedule));
@@ -126,7 +127,7 @@ TEST(Memory, IsNothingWithoutSizes) {
   Case c = makeCase("1f1b", 2, 2);
   EXPECT_EQ(simulate(c.problem, c.schedule).peakBytes,
             (std::vector<int64_t>{0, 0}));
-  // The peak is at the first action that reaches it.
+  // If several actions reach the peak, the first one is returned.
   EXPECT_EQ(MemoryPeaks(c.problem).of(c.schedule.workers[0], 0).index, 0);
   EXPECT_EQ(MemoryPeaks(c.problem).of({}, 0).index, -1);
 }

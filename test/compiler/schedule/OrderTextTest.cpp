@@ -19,7 +19,7 @@ std::string lineOf(const Case &c, int32_t worker) {
       .write(c.schedule, worker);
 }
 
-/// Reads the lines of `c` back as an order.
+/// Writes the order of `c` as text, and reads it back.
 Schedule readBack(const Case &c) {
   OrderText text(c.problem.workers, c.problem.pipelines, c.problem.updates);
   Schedule schedule;
@@ -87,7 +87,8 @@ TEST(OrderText, WritesNoMoreThanIsNeeded) {
             "F0 I0 W0 F1 I1 W1");
   EXPECT_EQ(lineOf(makeCase("interleaved-1f1b", 2, 2, {}, false, {{}, 2}), 0),
             "0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1");
-  // A worker has one stage of each of Chimera's pipelines.
+  // In Chimera, a worker has only one stage of each pipeline, so the text names
+  // no stages.
   EXPECT_EQ(lineOf(makeCase("chimera", 4, 4), 0),
             "F0 . F1 F2 B2 F3 B3 B0 . B1");
   EXPECT_EQ(lineOf(makeCase("chimera", 2, 2), 0), ".0 F0 F1 B1 B0");
@@ -95,7 +96,8 @@ TEST(OrderText, WritesNoMoreThanIsNeeded) {
             "F0 | F1 B0 F2 B1 | F1 B0 B1");
 }
 
-/// Checks that `text` is refused at the word that begins at `at`.
+/// Checks that reading `text` fails with an error at the word that begins at
+/// `at`.
 void refuse(const Case &c, int32_t worker, const std::string &text, size_t at,
             const std::string &message) {
   SCOPED_TRACE(text);
@@ -130,7 +132,7 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
          "expected a stage before F1, one of 1, 3, because worker 1 has "
          "several");
 
-  // If there are two pipelines, the error names one.
+  // If there are two pipelines, the error names the pipeline.
   c = makeCase("chimera", 2, 2);
   refuse(c, 0, "2F0", 0,
          "expected a stage that worker 0 has of pipeline 0 (0), got 2");

@@ -40,8 +40,8 @@ P3   f23  .    f67  F01  B0   F45  B1   b2   B4   b3   B5   b6   .    b7
   EXPECT_EQ(simulate(c.problem, c.schedule).makespan, 28);
 }
 
-/// Halving has the table of doubling, with one micro-batch in place of a pair
-/// and half a backward in place of a whole one.
+/// Halving has the slots of doubling. Each slot has one micro-batch where
+/// doubling has two, and half a backward where doubling has a whole one.
 TEST(Pieces, HalvingHasTheSlotsOfDoubling) {
   Case c = halving(4, 4);
   EXPECT_EQ(cellsOf(gridOf(c, slotTiming(c.problem, c.schedule), true)),
@@ -55,8 +55,9 @@ P3   f1   .    f3   F0   B0a  F2   B0b  b1a  B2a  b1b  B2b  b3a  .    b3b
   EXPECT_EQ(simulate(c.problem, c.schedule).makespan, 14);
 }
 
-/// For D=8 and N=8, workers hold at least 7 and at most D micro-batches. With
-/// direct concatenation they hold at least 5.
+/// With halving, D=8 and N=8, the worker that holds the fewest micro-batches
+/// holds 7 (with direct concatenation 5). The worker that holds the most holds
+/// 8.
 TEST(Pieces, HalvingHoldsNoMoreThanDirect) {
   Case c = halving(8, 8);
   Timing timing = simulate(c.problem, c.schedule);
@@ -84,7 +85,8 @@ TEST(Pieces, TakeTheirShareOfTheTime) {
     }
 }
 
-/// A pair has one message with both boundaries. A half has half a message.
+/// A forward over two micro-batches sends one message with the boundaries of
+/// both. Half a backward sends half a message.
 TEST(Pieces, HaveMessagesOfTheirSize) {
   Case c = doubling(2, 4);
   c.problem.link = {10, 1, 2};
@@ -100,8 +102,9 @@ TEST(Pieces, HaveMessagesOfTheirSize) {
       12);
 }
 
-/// Worker 0 of D=2, N=2 runs F0 f1a … Each half backward frees half of the
-/// bytes. After its second half, the micro-batch is no longer in flight.
+/// With halving and D=2, N=2, worker 0 runs F0 f1a …. Each half of a backward
+/// frees half of the micro-batch's bytes. After the second half, the
+/// micro-batch is no longer in flight.
 TEST(Pieces, FreeTheirShareOfTheBytes) {
   Case c = halving(2, 2);
   c.problem.bytes.assign(2, {0, 0, 10, 10, 0});
@@ -119,8 +122,8 @@ TEST(Pieces, AreDescribedInFull) {
             "forward of pipeline 1, stage 2, micro-batches 4 to 5");
   EXPECT_EQ(describe({Kind::Backward, 1, 2, 4, 1, 1, 2}),
             "backward of pipeline 1, stage 2, micro-batch 4, part 1 of 2");
-  // "2-3" could be confused with "23" only if there is a micro-batch 23;
-  // otherwise "23" means 2 and 3.
+  // If there is a micro-batch 23, "23" means that one, and the micro-batches 2
+  // and 3 are "2-3". Otherwise "23" means 2 and 3.
   Problem ten = doubling(2, 10).problem, twelve = doubling(2, 12).problem;
   EXPECT_EQ(microBatchText(ten, {Kind::Forward, 0, 0, 8, 2}), "89");
   EXPECT_EQ(microBatchText(twelve, {Kind::Forward, 0, 0, 8, 2}), "8-9");
@@ -129,8 +132,9 @@ TEST(Pieces, AreDescribedInFull) {
   EXPECT_EQ(microBatchText(ten, {Kind::Backward, 0, 0, 3, 1, 27, 30}), "3.27");
 }
 
-/// There is no action for the second micro-batch of a pair alone, for the whole
-/// of a backward that is cut, or for a part of a backward that is whole.
+/// An action of the problem has no number if it covers only the second
+/// micro-batch of a pair, or a whole backward that is cut into parts, or a part
+/// of a backward that is not cut.
 TEST(Pieces, OfAnotherSizeAreUnknown) {
   Case c = doubling(4, 8);
   ActionIds ids(c.problem);
@@ -173,7 +177,7 @@ TEST(Pieces, AreNumberedOnce) {
       }
 }
 
-/// A violation names the range and the part of its action.
+/// A violation names the micro-batches or the part that its action covers.
 TEST(Pieces, AreNamedInViolations) {
   Case c = doubling(2, 4);
   std::swap(c.schedule.workers[0].front(), c.schedule.workers[0].back());
@@ -221,8 +225,8 @@ TEST(Pieces, HaveToFit) {
   c.problem.pipelines[0].backwardParts = 256;
   EXPECT_EQ(check(c.problem),
             "expected backwards of pipeline 0 in 1 to 255 parts, got 256");
-  // Recomputes, and both halves of split backwards, cover their pieces in the
-  // same way.
+  // If a backward is cut into two parts, so are its recompute and its two
+  // gradients.
   for (auto [split, again, cost] :
        {std::tuple{false, true, StageCost{1, 2, 1, 1, 1}},
         {true, false, {1, 1, 1, 2, 1}},

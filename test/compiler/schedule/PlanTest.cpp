@@ -23,7 +23,7 @@ TEST(Plan, IsNotMadeWhereTheSchemeSaysWhy) {
   EXPECT_EQ(made.reason, "expected as many stages as workers (4), got 8");
 }
 
-/// A plan is made again from its own request. The result is the same plan.
+/// A plan can be turned back into a request. Its plan is the same.
 TEST(Plan, AnswersItsRequest) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))
@@ -60,7 +60,7 @@ TEST(Splits, AreAllOrNoneOrSome) {
   EXPECT_EQ(some.simplified(), all);
 }
 
-/// Splits some of the backwards of a plan whose backwards are whole.
+/// Splits some of the whole backwards of `c`, chosen at random.
 Case mixed(Case c, std::mt19937 &random) {
   auto stages = static_cast<int32_t>(c.problem.stages.size());
   c.problem.splits = Splits(stages, c.problem.microBatches());
@@ -81,9 +81,10 @@ Case mixed(Case c, std::mt19937 &random) {
   return c;
 }
 
-/// Takes every scheme with whole backwards and splits some of these. The plan
-/// has numbers for all actions, is valid and is not below a bound. It takes a
-/// time between the times with all backwards whole and all split.
+/// Takes every scheme with whole backwards and splits some of the backwards.
+/// All actions of the plan have numbers. The plan is valid and not faster than
+/// a bound. Its time is between the time with all backwards whole and the time
+/// with all split.
 TEST(Splits, MayBeMixed) {
   std::mt19937 random(1);
   for (const Scheme &scheme : schemes())
@@ -114,7 +115,8 @@ TEST(Splits, MayBeMixed) {
                   simulate(whole.problem, whole.schedule).makespan);
         for (const Bound &bound : bounds(c.problem))
           EXPECT_GE(timing.makespan, bound.time) << bound.name;
-        // An action of the other kind does not belong to the problem.
+        // With some backwards split, the order with only whole backwards has
+        // wrong actions.
         EXPECT_NE(messages(verify(c.problem, whole.schedule)), "");
         EXPECT_FALSE(sizesOf(c.problem, c.choice.options));
       }

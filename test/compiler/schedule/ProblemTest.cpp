@@ -164,13 +164,14 @@ TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
   EXPECT_EQ(problem.transfer(problem.link, 1), 7 + 7);
 }
 
-/// Rank r is on node r / devices. Two workers are on one node only if they are
-/// on one node in every copy. The drawings show the workers of each copy, with
-/// `|` between nodes.
+/// Rank r is on node r / devices. Two workers use the links inside a node only
+/// if they are on one node in every copy of the pipeline. The drawings show the
+/// workers of all copies, with `|` between nodes.
 TEST(Problem, JoinsWorkersOfANodeByItsLinks) {
   struct Row {
     int32_t workers, width, devices;
-    std::vector<std::pair<int32_t, int32_t>> near; ///< on one node
+    std::vector<std::pair<int32_t, int32_t>>
+        near; ///< pairs of neighbours that use the links inside a node
   };
   const Row rows[] = {
       {4, 1, 2, {{0, 1}, {2, 3}}},         // 01 | 23

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tests every scheme with every choice of options, D from 2 to 32, and N from 1
-// to 4D+3. Each case is tested as the scheme makes it. Every fourth case (every
-// case up to D=8) is also tested in one of six variants. A generator with a
-// fixed seed chooses the variant: all variants of all cases would take minutes.
+// Tests every scheme with every choice of options, for D from 2 to 32 workers
+// and N from 1 to 4D+3 micro-batches. Each case is tested as the scheme makes
+// it. Every fourth case (up to D=8 every case) is also tested in a variant. A
+// random generator with a fixed seed chooses one of six variants, because
+// testing all variants of all cases would take minutes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +26,13 @@
 namespace chimera::schedule {
 namespace {
 
-/// b = (5/4) f, and R has another length.
+/// b = (5/4) f. A recompute takes longer than a forward.
 constexpr StageCost kCost = {8, 10, 4, 6, 12};
 
 class EverySchedule : public testing::TestWithParam<int32_t> {
 protected:
-  /// Calls `check` for one case in `every`.
+  /// Calls `check` for the cases: for all if `every` is 1, else for a random
+  /// case in `every`.
   template <typename Check> void forEachCase(uint32_t every, Check check) {
     int32_t d = GetParam();
     for (const Scheme &scheme : schemes())
@@ -49,7 +51,8 @@ protected:
   std::mt19937 random = std::mt19937(GetParam());
 };
 
-/// Checks that the schedule is valid, complete and not below a bound.
+/// Checks that the schedule is valid, runs to its end and is not faster than a
+/// bound.
 void expectSound(const Case &c, Timing &timing) {
   ASSERT_EQ(check(c.problem), "");
   ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
@@ -59,8 +62,9 @@ void expectSound(const Case &c, Timing &timing) {
     ASSERT_GE(timing.makespan, bound.time) << bound.name;
 }
 
-/// Checks the library's closed forms, and the micro-batches that worker w of a
-/// line holds.
+/// Compares the simulation with the library's formulas for bubbles and peaks.
+/// Also checks how many micro-batches each worker of gpipe, 1f1b and the
+/// schemes without a flush holds.
 void expectStated(const Case &c, const Timing &timing) {
   int32_t d = c.problem.workers, n = c.problem.microBatches();
   std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
@@ -86,10 +90,10 @@ void expectStated(const Case &c, const Timing &timing) {
     }
 }
 
-/// Checks how many micro-batches Chimera holds. It holds at most D (D-1 for odd
-/// D), and at least D - D/2f + 1 if N fills a unit. With doubling it holds
-/// twice as many, or at least 3D/2 + 1 in the order that is made for doubling.
-/// With halving it holds as many as that order needs.
+/// Checks how many micro-batches Chimera's workers hold, with D workers (even)
+/// and 2f pipelines: at most D and, if N >= D, at least D - D/(2f) + 1. For odd
+/// D, at most D-1. Doubling holds twice as many, but if the order is made for
+/// doubling (two pipelines, D divides N), only at least 3D/2 + 1.
 void expectChimera(const Case &c, const Timing &timing) {
   if (std::string_view(c.scheme->name) != "chimera")
     return;
@@ -108,9 +112,9 @@ void expectChimera(const Case &c, const Timing &timing) {
   ASSERT_GE(least, pairs ? 3 * d / 2 + 1 : units);
 }
 
-/// Uses the peaks as memory caps. Checks that the schedule keeps these caps,
-/// that the makespan is not below the bound under them, and that the schedule
-/// exceeds caps of one byte less.
+/// Makes the memory peaks the caps. Checks that the schedule fits into these
+/// caps, and that it is not faster than the bounds for these caps. With caps of
+/// one byte less, every worker must exceed its cap.
 void expectCapsKept(Case c) {
   c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 1, 1, 0});
   Timing timing = simulate(c.problem, c.schedule);
@@ -123,15 +127,17 @@ void expectCapsKept(Case c) {
   ASSERT_EQ(verify(c.problem, c.schedule).size(), c.problem.memoryCaps.size());
 }
 
-/// Checks recomputes: each worker holds one micro-batch. Fused recomputes take
-/// the time of longer backwards; early ones take at most that.
+/// Checks the case with recomputes. Each worker holds one micro-batch. With
+/// fused recomputes the step takes as long as with longer backwards. With early
+/// recomputes it takes at most as long.
 void expectRecomputed(Case c, Recompute how, bool split, int64_t makespan) {
   c.problem.recompute.assign(c.problem.stages.size(), how);
   c.schedule = insertRecompute(c.problem, c.schedule);
   Timing timing;
   expectSound(c, timing);
   ASSERT_GE(timing.makespan, makespan);
-  // If a scheme separates the two halves of a backward, workers hold more.
+  // Only zb-v runs other actions between the two halves of a backward, so its
+  // workers hold more.
   if (std::string_view(c.scheme->name) != "zb-v") {
     ASSERT_EQ(timing.peakActivations,
               std::vector<int32_t>(c.problem.workers, 1));
@@ -162,8 +168,8 @@ TEST_P(EverySchedule, IsSoundAndHoldsWhatIsStated) {
   });
 }
 
-/// The variants: memory caps; split backwards, which must not take longer;
-/// recomputes; or both.
+/// The variants are memory caps, split backwards, recomputes, and recomputes
+/// with split backwards. Splitting the backwards must not make the step longer.
 TEST_P(EverySchedule, IsSoundInAVariant) {
   forEachCase(GetParam() <= 8 ? 1 : 4, [&](Case c) {
     uint32_t variant = random() % 6;
@@ -185,10 +191,10 @@ TEST_P(EverySchedule, IsSoundInAVariant) {
   });
 }
 
-/// Checks that the critical path goes from 0 to the makespan without gaps,
-/// except for messages.
+/// Checks that the actions of the critical path go from time 0 to the makespan.
+/// Gaps between them must not be longer than a message.
 void expectCriticalPath(const Case &c, const Timing &timing) {
-  // The longest message belongs to a forward over two micro-batches.
+  // A forward over two micro-batches sends the longest messages.
   Action most{Kind::Forward, 0, 0, 0, 2};
   std::array<int64_t, 3> longestTimes = {};
   for (const LinkClass *links : c.problem.classes())
@@ -208,8 +214,9 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
   ASSERT_EQ(end, timing.makespan);
 }
 
-/// Messages occupy both of their workers. No bound is above the makespan. If
-/// one of the message times is longer, nothing ends earlier.
+/// Messages occupy their sender and their receiver. No bound is above the
+/// makespan. If one of the message times becomes longer, no action ends
+/// earlier.
 TEST_P(EverySchedule, IsSoundWithMessages) {
   forEachCase(GetParam() <= 8 ? 2 : 8, [&](Case c) {
     c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, 8});

@@ -19,8 +19,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Recomputes all stages in the same way. A recompute takes as long as a
-/// forward.
+/// Recomputes all stages: early or fused, as `how` says. A recompute takes as
+/// long as a forward.
 Case withRecompute(Case c, Recompute how) {
   for (StageCost &cost : c.problem.stages)
     cost.recompute = cost.forward;
@@ -29,8 +29,8 @@ Case withRecompute(Case c, Recompute how) {
   return c;
 }
 
-/// The case with an early recompute before every backward, even directly after
-/// its forward.
+/// The case with an early recompute before every backward. No recompute is left
+/// out, not even directly after the forward of its micro-batch.
 Case withNoneLeftOut(Case c) {
   Case fused = withRecompute(c, Recompute::Fused);
   fused.problem.recompute.assign(c.problem.stages.size(), Recompute::Early);
@@ -46,8 +46,9 @@ int64_t makespan(const Case &c) {
   return timing.makespan;
 }
 
-/// Times for F = R = 1 and B = 2, with three kinds of recomputes: fused, early,
-/// and early without those that can be left out.
+/// Step times of chimera, if forwards and recomputes take 1 and backwards 2.
+/// The columns are fused recomputes, early ones, and early ones without those
+/// that can be left out.
 TEST(Recompute, TakesTheTimesOfTheReference) {
   for (auto [d, fused, early, dropped] :
        {std::tuple{4, 22, 20, 19}, {8, 50, 44, 43}}) {
@@ -58,9 +59,9 @@ TEST(Recompute, TakesTheTimesOfTheReference) {
   }
 }
 
-/// The times of Mario (PPoPP'25) on 1F1B for F = R = 1 and B = 2, with four
-/// kinds of recomputes: none, fused, early, and early without those that can be
-/// left out.
+/// Step times of 1F1B in Mario (PPoPP'25), if forwards and recomputes take 1
+/// and backwards 2. The columns are no recomputes, fused ones, early ones, and
+/// early ones without those that can be left out.
 TEST(Recompute, TakesTheTimesOfMario) {
   for (auto [d, n, none, fused, early, dropped] :
        {std::tuple{4, 8, 33, 44, 41, 39}, {8, 16, 69, 92, 85, 83}}) {
@@ -72,7 +73,9 @@ TEST(Recompute, TakesTheTimesOfMario) {
   }
 }
 
-/// Chimera's idle shares with B = 3F: direct, and doubling for K >= 2.
+/// Chimera's idle time in percent, if a backward with its fused recompute takes
+/// three forwards and N = KD: with direct concatenation and, for K >= 2, with
+/// doubling.
 TEST(Recompute, LeavesTheIdleSharesOfTheReference) {
   struct Row {
     int32_t d, k;
@@ -106,8 +109,8 @@ TEST(Recompute, LeavesTheIdleSharesOfTheReference) {
   }
 }
 
-/// Early recomputation leaves out a recompute directly after the forward of the
-/// same micro-batch.
+/// With early recomputation, there is no recompute directly after the forward
+/// of the same micro-batch.
 TEST(Recompute, IsOmittedDirectlyAfterItsForward) {
   Case c = withRecompute(makeCase("1f1b", 2, 2), Recompute::Early);
   EXPECT_EQ(c.schedule.workers[1],
@@ -122,8 +125,9 @@ TEST(Recompute, IsOmittedDirectlyAfterItsForward) {
                                  {Kind::Backward, 0, 0, 0},
                                  {Kind::Recompute, 0, 0, 1},
                                  {Kind::Backward, 0, 0, 1}}));
-  // If a forward covers a pair, the recompute of either micro-batch may be left
-  // out. If backwards are halves, the recompute of the first half may be.
+  // After a forward over two micro-batches, the recompute of either of the two
+  // may be left out. After a forward whose backward is cut into two halves, the
+  // recompute of the first half may be left out.
   Problem pairs = makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
                            choose(2, Concatenation::Doubling))
                       .problem;
@@ -147,7 +151,7 @@ TEST(Recompute, IsOmittedDirectlyAfterItsForward) {
                                  {Kind::Backward, 0, 0, 0, 1, 1, 2}}));
 }
 
-/// Recomputes are only on the named stages, and come before the input gradient.
+/// Only stage 0 is recomputed. A recompute comes before the input gradient.
 TEST(Recompute, ComesBeforeTheInputGradient) {
   Case c = makeCase("gpipe", 2, 1, {}, true);
   c.problem.recompute = {Recompute::Fused, Recompute::None};
@@ -161,23 +165,25 @@ TEST(Recompute, ComesBeforeTheInputGradient) {
   EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
 }
 
-/// Stage 1 reads 1000 bytes and has a stash of 200. It holds the input until
-/// its recompute ends, and the stash from the start of the recompute. Stage 0
-/// has no input that counts.
+/// The input of stage 1 has 1000 bytes, and its stash 200. The worker holds the
+/// input until the recompute ends, and the stash from the start of the
+/// recompute. The input of stage 0 takes no memory here.
 TEST(Recompute, HoldsOnlyInputsUntilItRuns) {
   Case c = withRecompute(makeCase("gpipe", 2, 2), Recompute::Fused);
   c.problem.bytes = {{10, 5, 100, 100, 1000}, {20, 0, 200, 200, 7777}};
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));
-  // F sends 1000 to the next stage. B reads 1000 and a stash of 100.
+  // A forward of stage 0 sends 1000 bytes. A backward reads a gradient of 1000
+  // bytes and a stash of 100.
   EXPECT_EQ(timing.peakBytes[0], 25 + 1000 + 100);
   std::vector<int64_t> bytes;
   for (MemorySample sample :
        memoryOverTime(c.problem, c.schedule, timing, 1, 20))
     bytes.push_back(sample.bytes);
-  // F0 1, F1 2, R0 3, B0 4, R1 5, B1 6. The input of F stays. While R runs,
-  // there are both inputs and the stash. While B runs, there is also the
-  // gradient. From B0 on there is a sum of gradients.
+  // The actions with their start times: F0 1, F1 2, R0 3, B0 4, R1 5, B1 6.
+  // After a forward, its input stays. While R0 runs, the worker holds both
+  // inputs and the stash. While a backward runs, it also holds a gradient. From
+  // B0 on it holds the gradient sum.
   EXPECT_EQ(bytes,
             (std::vector<int64_t>{20, 1020, 2020, 2220, 2240, 1240, 1240, 40}));
   Case kept = makeCase("gpipe", 2, 2);
@@ -185,7 +191,7 @@ TEST(Recompute, HoldsOnlyInputsUntilItRuns) {
             (std::vector<int32_t>{2, 2}));
 }
 
-/// A forward whose recompute is left out keeps its stash.
+/// If a recompute is left out, the stash of the forward is kept.
 TEST(Recompute, KeepsTheStashIfOmitted) {
   Case c = withRecompute(makeCase("1f1b", 2, 2), Recompute::Early);
   c.problem.bytes = {{0, 0, 100, 100, 0}, {0, 0, 200, 200, 0}};
@@ -194,9 +200,9 @@ TEST(Recompute, KeepsTheStashIfOmitted) {
   EXPECT_EQ(timing.peakActivations, (std::vector<int32_t>{1, 1}));
 }
 
-/// Every scheme is valid with early and fused recomputes and with whole and
-/// split backwards. It is not below a bound, and never holds more micro-batches
-/// than without recomputes.
+/// Every scheme is valid with early and with fused recomputes, and with whole
+/// and with split backwards. It is not faster than a bound. No worker holds
+/// more micro-batches than without recomputes.
 TEST(Recompute, OfEverySchemeIsValid) {
   for (const Scheme &scheme : schemes())
     for (int32_t d : {2, 3, 4, 8})

@@ -54,7 +54,8 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
     }
 }
 
-/// The sizes that the help text states are the sizes that are accepted.
+/// The scheme accepts exactly the numbers of micro-batches that its help text
+/// states.
 TEST(Registry, InterleavedStatesItsNumbersOfMicroBatches) {
   const Scheme &scheme = *findScheme("interleaved-1f1b");
   EXPECT_STREQ(scheme.needs,
@@ -81,8 +82,8 @@ TEST(Registry, ZBVStatesWhenItsWorkersAreIdle) {
 }
 
 /// For all sizes that a scheme accepts, its schedules with whole and with split
-/// backwards are valid and run to their end. Their slots agree with their
-/// order.
+/// backwards are valid and run to their end. If the schedule has slots, they
+/// have the same order as its actions.
 TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
   for (const Scheme &scheme : schemes()) {
     int possible = 0;
@@ -100,7 +101,8 @@ TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
             ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
             Timing timing = simulate(c.problem, c.schedule);
             EXPECT_TRUE(timing.complete);
-            // Each worker runs all its actions: 4 + 8 for each micro-batch.
+            // Each worker runs all of its actions. They take 4 + 8 for each
+            // micro-batch.
             int32_t all = n * c.problem.steps * choice.chunks;
             for (size_t w = 0; w < timing.idle.size(); ++w)
               EXPECT_EQ(timing.makespan - timing.idle[w], 12 * all);
@@ -112,7 +114,7 @@ TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
 TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
   for (const Scheme &scheme : schemes()) {
     if (!canDo(scheme, 4, 4))
-      continue; // zb-v, which splits backwards itself
+      continue; // zb-v, whose backwards are always split
     Case whole = makeCase(scheme.name, 4, 4);
     Case split = makeCase(scheme.name, 4, 4, {}, true);
     EXPECT_FALSE(split.schedule.hasSlots());
@@ -134,8 +136,8 @@ TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
   }
 }
 
-/// The numbers of actions can be converted back to the actions. An action that
-/// the problem does not have has no number.
+/// Each action has a number, and the number can be converted back to the
+/// action. An action that is not in the problem has no number.
 TEST(ActionIds, NumbersEveryActionOnce) {
   for (bool split : {false, true}) {
     Case c = makeCase("chimera", 4, 4, {}, split);

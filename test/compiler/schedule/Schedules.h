@@ -18,8 +18,9 @@
 
 namespace chimera::schedule {
 
-/// Choices besides the sizes: a scheme's options (its defaults if empty), and
-/// the number of stages of a pipeline that each worker has.
+/// What a test chooses besides the numbers of workers and micro-batches: the
+/// scheme's options (by default its own defaults), and the number of stages of
+/// a pipeline on each worker.
 struct Choice {
   Options options;
   int32_t chunks;
@@ -28,7 +29,8 @@ struct Choice {
       : options(std::move(options)), chunks(chunks) {}
 };
 
-/// A scheme for D workers and N micro-batches, with equal stages.
+/// A scheme with its plan for some number of workers and micro-batches. All
+/// stages are equal.
 struct Case {
   const Scheme *scheme;
   Choice choice;
@@ -40,7 +42,8 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice = {}, StageCost cost = {},
                    bool splitBackward = false);
 
-/// The reason why the scheme cannot have these sizes. Empty if it can.
+/// The reason why the scheme has no plan for these numbers of workers and
+/// micro-batches. Empty if it has one.
 std::string planError(const Scheme &scheme, int32_t workers,
                       int32_t microBatches, const Choice &choice = {});
 inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
@@ -48,38 +51,40 @@ inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
   return planError(scheme, workers, microBatches, choice).empty();
 }
 
-/// Requires that the scheme exists and can have these sizes.
+/// Requires that the scheme exists and has a plan for these numbers (canDo).
 Case makeCase(const std::string &scheme, int32_t workers, int32_t microBatches,
               StageCost cost = {}, bool splitBackward = false,
               const Choice &choice = {});
 
-/// The request whose answer is the plan of `c`.
+/// The request for which makePlan returns the plan of `c`.
 Request requestOf(const Case &c);
 
-/// The scheme's note about its plan.
+/// The note of the scheme of `c` about its plan, for example that another
+/// scheme is better. Empty if there is none.
 std::string noteOf(const Case &c);
 
-/// Makes the plan of `c` again, for its present problem, with whole or split
-/// backwards.
+/// Replaces the schedule of `c` by a new plan for its present problem, with
+/// whole or split backwards.
 void replan(Case &c, bool splitBackward);
 
-/// Options of chimera with 2f pipelines and a concatenation.
+/// Options of chimera: the number of pipelines and the concatenation.
 inline Options choose(int32_t pipelines,
                       Concatenation concatenation = Concatenation::Direct) {
   return chooseChimera(pipelines, concatenation);
 }
 
-/// All values of the option.
+/// All values of chimera's option `concatenation`.
 inline constexpr Concatenation kConcatenations[] = {
     Concatenation::Direct, Concatenation::Eager, Concatenation::Doubling,
     Concatenation::FineTunedDoubling, Concatenation::Halving};
 
-/// Every choice that `scheme` accepts with `workers` workers and as many
-/// micro-batches: chimera's options, or one to three chunks.
+/// Every choice that `scheme` accepts with `workers` workers and `workers`
+/// micro-batches. For chimera these are all of its options, and for other
+/// schemes one to three stages per worker.
 std::vector<Choice> choices(const Scheme &scheme, int32_t workers);
 
-/// The concatenation of a choice of chimera's options, Direct for any other
-/// scheme.
+/// The concatenation that a choice of chimera's options has. Direct for other
+/// schemes.
 Concatenation concatenationOf(const Choice &choice);
 inline int32_t pipelinesOf(const Choice &choice) {
   return pipelinesOf(choice.options);
@@ -90,12 +95,12 @@ inline int32_t pipelinesOf(const Choice &choice) {
 std::string nameOf(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    const Choice &choice);
 
-/// The grid in slots or in times. If `lineWidth` is 0, lines may have any
-/// length.
+/// The grid of renderGrid, in slots or in times. Lines have at most `lineWidth`
+/// characters; 0 means no limit.
 std::string gridOf(const Case &c, const Timing &timing, bool slots,
                    size_t lineWidth = 0);
 
-/// The messages of all violations, a line each.
+/// The messages of all violations, one per line.
 std::string messages(const std::vector<Violation> &violations);
 
 } // namespace chimera::schedule

@@ -28,7 +28,7 @@ Case onCores(Case c, int32_t cores) {
   return c;
 }
 
-/// The drawing of SharedCores.h:
+/// The example of SharedCores.h: two workers share one core.
 ///
 ///   P0  FF FFFF .. .... BBBBBBBB BBBB
 ///   P1  .. FFFF FF BBBB BBBBBBBB ....
@@ -42,7 +42,7 @@ TEST(SharedCores, RunActionsAtAShareOfTheSpeed) {
   EXPECT_EQ(timing.idle, (std::vector<int64_t>{6, 6}));
   EXPECT_TRUE(timing.criticalPath.empty());
   EXPECT_TRUE(timing.complete);
-  // No bound is above the time that one core needs for the work.
+  // LB6 is the time that the core needs for all work. No bound is above it.
   std::vector<Bound> all = bounds(c.problem);
   EXPECT_STREQ(all.back().name, "LB6");
   EXPECT_EQ(all.back().time, 24);
@@ -52,8 +52,9 @@ TEST(SharedCores, MessagesOccupyThemToo) {
   Case c = makeCase("gpipe", 2, 1, {2, 2, 1, 1});
   c.problem.width = 2;
   c.problem.link = {{5, 0, 1}, {1, 0, 1}, {3, 0, 1}};
-  // Two copies of two ranks share a core. A worker never runs beside the other
-  // worker of its copy, but always beside the same worker of the other copy.
+  // Four ranks share one core: two copies of two workers. A worker never runs
+  // at the same time as the other worker of its copy. It always runs at the
+  // same time as its replica in the other copy.
   c = onCores(c, 1);
   c.problem.node->within = c.problem;
   Timing timing = simulate(c.problem, c.schedule);
@@ -77,11 +78,11 @@ TEST(SharedCores, ThereAreGroupsOfThoseOnANode) {
   EXPECT_EQ(groups(4, 1, {.devices = 4}), Groups());
   EXPECT_EQ(groups(4, 1, {.devices = 4, .cores = 2}), (Groups{{4, 2}}));
   EXPECT_EQ(groups(4, 1, {.devices = 2, .cores = 1}), (Groups{{2, 1}, {2, 1}}));
-  // A node has two copies of two workers, or four of one.
+  // A node has two copies of two workers, or four copies of one worker.
   EXPECT_EQ(groups(2, 2, {.devices = 4, .cores = 3}), (Groups{{2, 1.5}}));
   EXPECT_EQ(groups(1, 4, {.devices = 4, .cores = 3}), (Groups{{1, .75}}));
-  // Nodes of three devices: the second node has the fourth worker and, if there
-  // is a second copy, two of its workers.
+  // A node has three devices. With one copy, the second node has only worker 3.
+  // With two copies, the second node also has two workers of the second copy.
   EXPECT_EQ(groups(4, 2, {.devices = 3, .cores = 1}),
             (Groups{{3, 1}, {1, 1 / 3.}}));
   EXPECT_EQ(groups(4, 1, {.devices = 3, .cores = 1}), (Groups{{3, 1}, {1, 1}}));
@@ -103,7 +104,7 @@ TEST(SharedCores, DoNoMoreWorkThanTheyCan) {
   EXPECT_EQ(minStepTime(work, busy), 10); // (8 + 6 + 6) / 2
   work.node->cores = 1;
   EXPECT_EQ(minStepTime(work, busy), 20);
-  // A worker of the next copy has a third of the second node.
+  // With two copies, worker 3 gets a third of the core on the second node.
   work.width = 2;
   EXPECT_EQ(minStepTime(work, busy), 21); // (9 + 5) / (2 / 3)
 }
@@ -117,9 +118,9 @@ TEST(SharedCores, AllUpdateAtOnce) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 + 10);
 }
 
-/// Runs every scheme. With one core per worker, all times equal the times
-/// without shared cores, also with receive windows. With fewer cores no step is
-/// shorter, and no bound is above it.
+/// Runs every scheme. If each worker has its own core, all times equal those of
+/// simulate(), also with receive windows. With fewer cores no step is shorter,
+/// and no bound is above the time of the step.
 TEST(SharedCores, NeverShortenASchedule) {
   std::mt19937 random(1);
   auto draw = [&](int64_t most) {
@@ -184,9 +185,9 @@ TEST(SharedCores, NeverShortenASchedule) {
   EXPECT_GT(delayed, 50);
 }
 
-/// Consecutive steps with all-reduces and updates. With one core per worker
-/// they end as if each step were simulated alone. With fewer cores no step
-/// takes less than the cores need for all of its work.
+/// Simulates consecutive steps with all-reduces and updates. If each worker has
+/// its own core, the steps end as if each one were simulated alone. With fewer
+/// cores, no step takes less time than the cores need for all of its work.
 TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
   std::mt19937 random(2);
   auto draw = [&](int64_t most) {
@@ -238,7 +239,8 @@ TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
       }
 }
 
-/// If the time of a step overflows, it is not reported as a short time.
+/// The time of this step needs more than 63 bits. It must not become a short
+/// time.
 TEST(SharedCores, DoNotOverflow) {
   Case c = onCores(makeCase("gpipe", 2, 1, {2, 2, 1, 1}), 1);
   for (StageCost &cost : c.problem.stages)
@@ -246,7 +248,7 @@ TEST(SharedCores, DoNotOverflow) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 0x1p61);
 }
 
-/// If an order cannot end, it stops at the same actions as without shared
+/// A schedule with a deadlock stops at the same actions with and without shared
 /// cores.
 TEST(SharedCores, StopAtTheSameActionsInADeadlock) {
   Case c = makeCase("gpipe", 2, 2);

@@ -15,7 +15,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Two stages, one micro-batch, f = 2, b = 3, messages of 3:
+/// Two stages, one micro-batch. A forward takes 2, a backward 3 and a message
+/// 3:
 ///
 ///   P0  0-2 F            13-16 B
 ///   P1        5-7 F 7-10 B
@@ -31,8 +32,9 @@ TEST(Simulate, WaitsForTheLatencyBetweenWorkers) {
   EXPECT_DOUBLE_EQ(timing.bubbleRatio(), 22.0 / 32.0);
 }
 
-/// The same, with a message that occupies its sender for 1 after the action and
-/// its receiver for 2 before the next action:
+/// The case of WaitsForTheLatencyBetweenWorkers. Now a message also occupies
+/// its sender for 1 after the action, and its receiver for 2 before the next
+/// action:
 ///
 ///   P0  0-2 F 2-3 send                                17-19 receive 19-22 B
 ///   P1           6-8 receive 8-10 F 10-13 B 13-14 send
@@ -53,8 +55,8 @@ TEST(Simulate, OccupiesWorkersWithMessages) {
             (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
-/// A message between P0 and P1, which are on one node, takes 1. To P2 it takes
-/// 4:
+/// P0 and P1 are on one node. A message between them takes 1, and a message to
+/// or from P2 takes 4:
 ///
 ///   P0  F F .                           . B B
 ///   P1      . F F . . . .       . . . . B B .
@@ -68,8 +70,9 @@ TEST(Simulate, SendsOverTheLinkOfBothWorkers) {
             (std::vector<std::vector<int64_t>>{{0, 20}, {3, 17}, {9, 11}}));
 }
 
-/// A message may have arrived long before it is needed, here the second one on
-/// P1 at 2. It still occupies its worker before the action that uses it, `-`:
+/// A message may arrive long before it is needed: here the second one arrives
+/// at P1 at time 2. Even then it occupies its receiver (`-`) directly before
+/// the action that uses it:
 ///
 ///   P0  F0 F1 .  .  .  .  .  .  .  .  .  -  B  -  B
 ///   P1  .  -  F0 =  =  -  F1 =  =  B  =  B  =
@@ -87,8 +90,8 @@ TEST(Simulate, ReceivesBeforeTheActionThatNeedsIt) {
       (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {1, 2}, {0, 2}, {0, 3}}));
 }
 
-/// A send finishes before the next action of its worker starts, even if nothing
-/// waits for it.
+/// The next action of a worker starts only after a send has ended, even if no
+/// other worker waits for the message.
 TEST(Simulate, SendsAfterTheActionThatProducesTheValue) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link.send.alpha = 2;
@@ -100,21 +103,23 @@ TEST(Simulate, SendsAfterTheActionThatProducesTheValue) {
   EXPECT_EQ(timing.span, (std::vector<int64_t>{14, 10}));
 }
 
-/// The time for which messages occupy workers depends on their bytes: 4 over
-/// the first boundary, 1 over the second.
+/// Messages occupy workers for a time that depends on their bytes: 4 bytes
+/// cross the first boundary, and 1 byte crosses the second.
 TEST(Simulate, OccupiesWorkersForEveryByte) {
   Case c = makeCase("gpipe", 3, 1);
   c.problem.bytes = {{0, 0, 0, 0, 4}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 9}};
   c.problem.link.send = {0, 1, 2};
   c.problem.link.receive = {1, 1, 1};
   Timing timing = simulate(c.problem, c.schedule);
-  // F 0-1, send 2, receive 5; F 8-9, send 1 (rounded up), receive 2; F 12-13.
+  // F of stage 0 at 0-1, send 2, receive 5; F of stage 1 at 8-9, send 1
+  // (rounded up), receive 2; F of stage 2 at 12-13.
   EXPECT_EQ(timing.starts,
             (std::vector<std::vector<int64_t>>{{0, 25}, {8, 17}, {12, 13}}));
   EXPECT_EQ(timing.occupied, (std::vector<int64_t>{7, 10, 3}));
 }
 
-/// A fused recompute receives the gradient; its backward receives nothing more.
+/// A fused recompute waits for the gradient and receives it. So its backward
+/// receives nothing.
 TEST(Simulate, ReceivesOnceForAFusedRecompute) {
   Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1, 2});
   c.problem.recompute.assign(2, Recompute::Fused);
@@ -126,8 +131,8 @@ TEST(Simulate, ReceivesOnceForAFusedRecompute) {
   EXPECT_EQ(timing.occupied, (std::vector<int64_t>{1, 1}));
 }
 
-/// Inside one worker there are no messages: stages 0 and 1 of the up pipeline
-/// are on the same worker as those of the down pipeline.
+/// There are no messages inside one worker: it has stages 0 and 1 of both the
+/// down and the up pipeline.
 TEST(Simulate, HasNoLatencyInsideAWorker) {
   Problem problem;
   problem.workers = 1;
@@ -146,8 +151,8 @@ TEST(Simulate, HasNoLatencyInsideAWorker) {
   EXPECT_EQ(timing.peakActivations, std::vector<int32_t>{2});
 }
 
-/// Unequal stages: the second takes four, so the first stage's second forward
-/// ends long before it is needed.
+/// Unequal stages: the actions of the second stage take 4. So the first stage's
+/// second forward ends long before the second stage needs its result.
 ///
 ///   P0  F0 F1 .  .  .  .  .  .  .  B0 .  .  .  B1      f=1 b=1
 ///   P1  .  F0 =  =  =  F1 =  =  =  ...
@@ -160,8 +165,9 @@ TEST(Simulate, UsesTheCostsOfEachStage) {
   EXPECT_EQ(timing.makespan, 18);
 }
 
-/// A split backward holds its activations until its weight gradient ends, and
-/// sends its input gradient before that.
+/// If a backward is split, the worker holds the activations until the weight
+/// gradient ends. It sends the input gradient before the weight gradient
+/// starts.
 TEST(Simulate, SplitsABackward) {
   Case c = makeCase("gpipe", 2, 1, {1, 9, 2, 3}, true);
   Timing timing = simulate(c.problem, c.schedule);
@@ -182,9 +188,9 @@ TEST(Simulate, StopsIfWorkersWaitForEachOther) {
   EXPECT_EQ(timing.starts[1], (std::vector<int64_t>{1, -1, -1, -1}));
 }
 
-/// The stage before a boundary defines the bytes in both directions: 4 bytes
-/// after stage 0, 1 byte after stage 1. A byte takes one unit of time, plus
-/// alpha.
+/// The stage before a boundary has its number of bytes, for both directions: 4
+/// after stage 0, and 1 after stage 1. A message takes 1 (alpha) plus 1 per
+/// byte.
 ///
 ///   P0  F0 at 0                                  B0 at 19
 ///   P1       F0 at 6           B0 at 13
@@ -198,8 +204,9 @@ TEST(Simulate, ChargesTheBoundaryOfEachEdge) {
             (std::vector<std::vector<int64_t>>{{0, 19}, {6, 13}, {9, 10}}));
 }
 
-/// V placement: stages 0 and 3 on worker 0, stages 1 and 2 on worker 1. Only
-/// the boundaries 0-1 and 2-3 have messages.
+/// A V placement: stages 0 and 3 are on worker 0, and stages 1 and 2 on worker
+/// 1. So only the boundaries between stages 0 and 1 and between stages 2 and 3
+/// have messages.
 TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
   Problem problem;
   problem.workers = 2;
@@ -219,10 +226,11 @@ TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
                                {0, 23, 24, 47}, {11, 12, 35, 36}}));
 }
 
-/// Two bubbles that must not be confused. In 1F1B they are equal, because the
-/// first worker starts first and ends last. Here the last worker has the most
-/// work, without a gap. Its late start costs nothing if it starts late in the
-/// next step, too:
+/// The flush bubble is the makespan minus the load. The internal bubble is idle
+/// time between the first and the last action of a worker. In 1F1B they are
+/// equal, because the first worker starts first and ends last. In this drawing,
+/// the last worker has the most work, and no gap. If it also starts late in the
+/// next step, its late start costs nothing:
 ///
 ///   P0  F .  .  .  I  =  W  =  =  .  .  .  .  .
 ///   P1  .  F I  =  W  =  =  =  =  =  =  =  =  =
@@ -244,9 +252,9 @@ TEST(Simulate, DistinguishesFlushAndInternalBubble) {
   EXPECT_EQ(timing.internalBubble(), 0);
 }
 
-/// The path goes from time 0 to the end without a gap: each action starts at
-/// the end of the one before. It has D forwards and 2D-2 backwards (C_f and C_b
-/// in Chimera's performance model).
+/// The critical path goes from time 0 to the end without a gap: each action
+/// starts when the previous one ends. It has D forwards and 2D-2 backwards (C_f
+/// and C_b in Chimera's performance model).
 TEST(Simulate, FollowsTheCriticalPath) {
   for (int32_t d = 2; d <= 16; d += 2) {
     SCOPED_TRACE(d);
@@ -273,9 +281,9 @@ TEST(Simulate, LeavesTheTimeOfMessagesOnTheCriticalPath) {
             (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
 
-/// Each run gives the result of `simulate`, independent of the runs before. If
-/// `delayOf` returns a delay, every action of the run ends by that much later
-/// than in a run in which all workers begin at 0.
+/// The result of each run equals simulate(), whatever ran before. If `delayOf`
+/// returns a delay, every action ends by this delay later than in a run in
+/// which all workers begin at 0.
 TEST(StepSimulation, RunsStepAfterStep) {
   std::mt19937 random(3);
   auto draw = [&](int64_t most) {
@@ -295,7 +303,8 @@ TEST(StepSimulation, RunsStepAfterStep) {
         const Timing &first = simulation.fromZero();
         EXPECT_EQ(first.starts, simulate(c.problem, c.schedule).starts);
         for (int64_t most : {0, 5, 10, 20}) {
-          // Each worker begins before it has to, or a little later.
+          // Each worker begins before its first action must start, or a little
+          // later.
           std::vector<int64_t> begins;
           for (const std::vector<int64_t> &starts : first.starts)
             begins.push_back(

@@ -16,8 +16,8 @@
 namespace chimera::schedule {
 namespace {
 
-/// Processor time, in seconds, of the calls to the library that a compiler
-/// makes.
+/// Processor time, in seconds, of all calls of this library that a compiler
+/// makes for one schedule.
 double timeOfCalls(const Scheme &scheme, int32_t workers,
                    int32_t microBatches) {
   std::clock_t begin = std::clock();
@@ -30,9 +30,10 @@ double timeOfCalls(const Scheme &scheme, int32_t workers,
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/// Whether sixteen times the actions take less than 64 times as long. A
-/// quadratic algorithm takes 256 times as long in every attempt; a linear one
-/// only if other processes use the caches.
+/// Whether sixteen times as many actions take less than 64 times as long, in
+/// one of five attempts. A quadratic algorithm takes 256 times as long. A
+/// linear one takes more than 64 times as long only if other processes disturb
+/// the measurement.
 bool growsWithActions(const std::function<double()> &timeOfFew,
                       const std::function<double()> &timeOfMany) {
   for (int attempt = 0; attempt < 5; ++attempt)
@@ -41,7 +42,7 @@ bool growsWithActions(const std::function<double()> &timeOfFew,
   return false;
 }
 
-/// Time is measured for many stages, and for many micro-batches.
+/// Measures the time for many stages, and the time for many micro-batches.
 TEST(Sizes, TimeGrowsWithActions) {
   for (const Scheme &scheme : schemes()) {
     bool fills = !canDo(scheme, 4, 1); // needs N >= D
@@ -60,8 +61,8 @@ TEST(Sizes, TimeGrowsWithActions) {
   }
 }
 
-/// A pipeline without micro-batches gets no placement. There may be as many
-/// pipelines as stages, each with a worker for every stage.
+/// Only pipelines with micro-batches get a placement. Otherwise this plan would
+/// have 60000 pipelines, each with 60000 stages to place.
 TEST(Sizes, OnlyPipelinesWithMicroBatchesAreLaid) {
   constexpr int32_t kWorkers = 60000;
   std::vector<Pipeline> laid =

@@ -19,8 +19,9 @@
 namespace chimera::schedule {
 namespace {
 
-/// Sets the time of the all-reduce of each stage's gradient over two replicas.
-/// Over more replicas it takes longer. Messages take no time.
+/// Sets the time of the all-reduce of each stage's gradient, if the stage has
+/// two replicas. With more replicas it takes longer. Activations and input
+/// gradients take no time to send.
 void setSums(Case &c, const std::vector<int64_t> &times) {
   c.problem.link = {{0, 1, 1}};
   c.problem.bytes.clear();
@@ -38,8 +39,8 @@ SyncAndUpdate syncAndUpdateAfter(Case &c, AllReducePolicy policy) {
   return syncAndUpdateAfter(c, simulate(c.problem, c.schedule), policy);
 }
 
-/// Calls `check` for some sizes with every scheme that has a flush, and with
-/// all of its options.
+/// Calls `check` for every scheme with a flush, with all of its options, and
+/// for some sizes.
 template <typename Check> void forEachFlush(int32_t most, Check check) {
   for (const Scheme &scheme : schemes())
     for (int32_t d = 2; d <= most; ++d)
@@ -61,8 +62,9 @@ std::vector<int64_t> someTimes(const Case &c) {
   return times;
 }
 
-/// All-reduces that start earlier never end later. All-reduces that take no
-/// time add none. The maximum is the time of all of them, one after another.
+/// If all-reduces start earlier, the step never ends later. If they take no
+/// time, the step is not longer than its actions. It is at most longer by the
+/// sum of all all-reduces.
 TEST(SyncAndUpdate, IsShorterIfSumsStartEarlier) {
   forEachFlush(8, [](Case &c) {
     int64_t makespan = simulate(c.problem, c.schedule).makespan;
@@ -87,9 +89,11 @@ TEST(SyncAndUpdate, IsShorterIfSumsStartEarlier) {
   });
 }
 
-/// Two pipelines in equal slots: worker w < D/2 has D-1-2w slots after the last
-/// backward of its later stage, and ends w slots before the step (regions (a)
-/// and (c) of Fig. 6 of the paper, of this iteration).
+/// Two pipelines, and each action takes one slot. Worker w < D/2 has stages w
+/// and D-1-w. After its last backward of stage D-1-w it has D-1-2w more slots,
+/// and it ends w slots before the step. These are the regions (a) and (c) of
+/// Figure 6 of Chimera's paper. Only the part of all-reduces that does not fit
+/// there makes the step longer.
 TEST(SyncAndUpdate, IsTheTimeBeyondTheFreeRegions) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int64_t time : {1, 2, 5, 9, 30}) {
@@ -103,7 +107,8 @@ TEST(SyncAndUpdate, IsTheTimeBeyondTheFreeRegions) {
         int64_t x = std::max<int64_t>(0, times[d - 1 - w] - (d - 1 - 2 * w));
         expected = std::max(expected, x + times[w] - w);
       }
-      // Slot times; times as soon as possible leave more room.
+      // Use the times of slots. If actions started as soon as possible, there
+      // would be more room.
       Timing timing = slotTiming(c.problem, c.schedule);
       EXPECT_EQ(syncAndUpdateAfter(c, timing, AllReducePolicy::Eager).end() -
                     timing.makespan,
@@ -112,8 +117,9 @@ TEST(SyncAndUpdate, IsTheTimeBeyondTheFreeRegions) {
     }
 }
 
-/// A replica is updated once, on its worker, after all sums of its stage, after
-/// the worker's actions and after the worker's previous update.
+/// Each replica of a stage is updated once, by its worker. The update comes
+/// after all all-reduces of the stage, after the worker's actions and after the
+/// worker's previous update.
 TEST(SyncAndUpdate, UpdatesEachReplicaAfterItsSum) {
   for (bool isTied : {false, true})
     forEachFlush(6, [&](Case &c) {
@@ -153,10 +159,10 @@ TEST(SyncAndUpdate, UpdatesEachReplicaAfterItsSum) {
     });
 }
 
-/// The period of many steps, computed in another way: every start is raised
-/// until it is no earlier than anything that it waits for. Returns the mean
-/// time of the last 48 steps. This number is a multiple of periods of 2, 3, 4,
-/// 6 and more steps.
+/// The mean time of a step, computed in another way: the start of each action
+/// is raised until it is not before anything for which the action waits.
+/// Returns the mean of the last 48 of 97 steps. 48 is a multiple of 2, 3, 4, 6
+/// and 8, so the mean is exact if the times repeat after so many steps.
 double relaxedPeriod(const Case &c) {
   constexpr int32_t kSteps = 97;
   const Problem &problem = c.problem;
@@ -233,7 +239,7 @@ double relaxedPeriod(const Case &c) {
 TEST(StepTime, IsThatOfManySteps) {
   forEachFlush(5, [](Case &c) {
     if (c.problem.splits.any())
-      return; // relaxedPeriod does not know these halves
+      return; // relaxedPeriod does not support split backwards
     setSums(c, someTimes(c));
     c.problem.width = 2;
     for (StageCost &cost : c.problem.stages)
@@ -249,8 +255,8 @@ TEST(StepTime, IsThatOfManySteps) {
   });
 }
 
-/// The first worker of the pipeline is also the last one to end. So a step
-/// takes the makespan and the update.
+/// In GPipe, the worker that starts a step first also ends it last. So the time
+/// of a step is the makespan plus the update.
 TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
   Case c = makeCase("gpipe", 4, 6, {2, 3, 1, 2});
   for (StageCost &cost : c.problem.stages)
@@ -262,9 +268,9 @@ TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
   EXPECT_EQ(time.update, 7);
 }
 
-/// The workers of ZB-V start a step one after another, in the order in which
-/// they ended the step before. So a step takes the longest span (Qi et al.,
-/// ICLR'24).
+/// The workers of ZB-V start a step one after another, and end it in the same
+/// order. So a step takes as long as the longest span of a worker, from its
+/// first to its last action (Qi et al., ICLR'24).
 TEST(StepTime, IsTheLongestSpanOfZBV) {
   for (int32_t d : {2, 4, 8}) {
     Case c = makeCase("zb-v", d, 2 * d, {1, 2, 1, 1}, true, Choice({}, 2));
@@ -274,8 +280,8 @@ TEST(StepTime, IsTheLongestSpanOfZBV) {
   }
 }
 
-/// After each backward of PipeDream, and once per step of 2BW, a worker waits
-/// for a sum over the copies and updates its weights.
+/// A worker waits for the all-reduce over the copies and updates its weights:
+/// after each backward of PipeDream, and once per step of PipeDream-2BW.
 TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {
   for (int32_t d = 1; d <= 8; ++d)
     for (int32_t n : {d, 2 * d, 3 * d + 2})
@@ -297,8 +303,8 @@ TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {
       }
 }
 
-/// All-reduces may have times of their own. Then the times of the link's
-/// messages do not matter.
+/// Messages of all-reduces may have times of their own (allReduceMessage). Then
+/// the times of the link are not used for them.
 TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   Case c = makeCase("gpipe", 4, 4);
   c.problem.link = {{3, 0, 1}};
@@ -311,8 +317,8 @@ TEST(StepTime, TakesSumsByTimesOfTheirOwn) {
   EXPECT_FALSE(hasSyncAndUpdate(c.problem));
 }
 
-/// If all-reduces block, they run after all actions, even if the policy is
-/// eager.
+/// If all-reduces block their workers, they run after all actions, also with
+/// the eager policy.
 TEST(StepTime, HidesNoSumThatBlocks) {
   Case c = makeCase("chimera", 4, 4);
   c.problem.width = 2;
@@ -322,8 +328,8 @@ TEST(StepTime, HidesNoSumThatBlocks) {
   EXPECT_LT(stepTime(c.problem, c.schedule).total, lazy);
   c.problem.blockingAllReduces = true;
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, lazy);
-  // A blocking all-reduce does not overlap an update either: a worker reduces
-  // and updates one stage, and then the other.
+  // A blocking all-reduce does not overlap with an update either. A worker
+  // reduces and updates one of its stages, and then the other one.
   for (StageCost &cost : c.problem.stages)
     cost.update = 5;
   const StepTime time = stepTime(c.problem, c.schedule);
@@ -334,7 +340,8 @@ TEST(StepTime, HidesNoSumThatBlocks) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).update, 5);
 }
 
-/// Messages overlap with work, but a link cannot carry more than its bandwidth.
+/// Messages may overlap with actions. But the messages of one channel take time
+/// one after another, so a step is not shorter than their sum.
 TEST(StepTime, IsAtLeastThatOfMessages) {
   for (const char *name : {"gpipe", "pipedream-2bw"}) {
     SCOPED_TRACE(name);
@@ -357,7 +364,7 @@ TEST(StepTime, IsAtLeastThatOfMessages) {
   EXPECT_EQ(stepTime(c.problem, c.schedule).total, 8 * 30);
 }
 
-/// The sum of the times exceeds 64 bits here.
+/// The sum of these times needs more than 63 bits.
 TEST(StepTime, DoesNotOverflow) {
   Case c = makeCase("chimera", 4, 4);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();

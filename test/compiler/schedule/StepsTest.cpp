@@ -27,7 +27,8 @@ Problem of(const Problem &problem, int32_t steps) {
   return longer;
 }
 
-/// F(m) of stage s reads version max(0, m - (D-1-s)).
+/// The forward of micro-batch m on stage s reads weight version max(0, m -
+/// (D-1-s)).
 TEST(Steps, PipeDreamReadsTheNewestVersion) {
   Problem problem = makeCase("pipedream", 4, 6).problem;
   for (int32_t s = 0; s < 4; ++s) {
@@ -37,7 +38,7 @@ TEST(Steps, PipeDreamReadsTheNewestVersion) {
   }
 }
 
-/// All of step k reads version max(k-1, 0).
+/// All micro-batches of step k read weight version max(k-1, 0).
 TEST(Steps, PipeDream2BWReadsTheVersionOfTheStepBefore) {
   Problem problem = makeCase("pipedream-2bw", 4, 6).problem;
   for (int32_t s = 0; s < 4; ++s) {
@@ -48,8 +49,8 @@ TEST(Steps, PipeDream2BWReadsTheVersionOfTheStepBefore) {
   EXPECT_EQ(weightVersion(makeCase("gpipe", 2, 2).problem, 0, 1), 0);
 }
 
-/// The order of a worker with d = D-1-s: forwards 0 to d-1, then N times F(j+d)
-/// and B(j), then the rest.
+/// The order of the worker of stage s, where d = D-1-s. First come forwards 0
+/// to d-1. Then the body has N times F(j+d) and B(j). The rest comes last.
 TEST(Steps, PipeDreamHasItsDocumentedBodies) {
   Case c = makeCase("pipedream", 3, 4);
   for (int32_t w = 0; w < 3; ++w) {
@@ -66,7 +67,8 @@ TEST(Steps, PipeDreamHasItsDocumentedBodies) {
   }
 }
 
-/// An order of all steps in which one forward and one backward alternate.
+/// The order of all steps in which each worker first runs its early forwards
+/// and then alternates one forward and one backward.
 Schedule oneByOne(const Problem &problem) {
   Schedule order;
   int32_t all = problem.microBatches() * problem.steps;
@@ -80,11 +82,12 @@ Schedule oneByOne(const Problem &problem) {
         row.push_back({Kind::Backward, 0, w, i - ahead});
     }
   }
-  // Unrolled bodies are valid and equal the scheme's own order, for any number
-  // of steps, for whole and split backwards, and with and without recomputes.
   return problem.splits.any() ? splitBackwards(order) : order;
 }
 
+/// A schedule without a flush is unrolled for several steps. The result is
+/// valid and equals oneByOne, for whole and split backwards, and with and
+/// without recomputes.
 TEST(Steps, UnrollIntoTheSameOrder) {
   for (const char *name : kSchemes)
     for (int32_t d : {1, 2, 3, 4, 8})
@@ -106,7 +109,8 @@ TEST(Steps, UnrollIntoTheSameOrder) {
           }
 }
 
-/// If messages take no time, a step takes N (f + b).
+/// If messages take no time, a step takes the time of a worker's actions: N (f
+/// + b).
 TEST(Steps, TakeTheTimeOfTheirActions) {
   for (const char *name : kSchemes)
     for (int32_t d = 1; d <= 32; ++d)
@@ -116,7 +120,7 @@ TEST(Steps, TakeTheTimeOfTheirActions) {
           SteadyState steady = steadyState(c.problem, c.schedule);
           EXPECT_EQ(steady.period, n * (f + b));
           EXPECT_EQ(steady.bubbleRatio, 0);
-          // Exact from one step to the next.
+          // The difference of makespans is exact here.
           auto makespan = [&](int32_t steps) {
             return simulate(of(c.problem, steps),
                             unrollSteps(c.problem, c.schedule, steps))
@@ -126,8 +130,8 @@ TEST(Steps, TakeTheTimeOfTheirActions) {
         }
 }
 
-/// If a message takes time c, a micro-batch takes f + b + 2c (D-1)/D: 4.5 at
-/// D=4, f=1, b=2, c=1.
+/// If a message takes the time c, a micro-batch takes f + b + 2c (D-1)/D on
+/// average. For D=4, f=1, b=2 and c=1 this is 4.5.
 TEST(Steps, PayForMessages) {
   Case four = makeCase("pipedream", 4, 4, {1, 2, 1, 1});
   four.problem.link.alpha = 1;
@@ -144,12 +148,15 @@ TEST(Steps, PayForMessages) {
         }
 }
 
-/// A micro-batch goes back and forth over j consecutive workers, which takes j
-/// rounds. A round therefore takes (sum of f + b + 2c (j-1)) / j, for the j
-/// workers with the largest value. Fused recomputes make backwards longer.
+/// A micro-batch goes forth and back over j consecutive workers. While it does,
+/// each of these workers runs j micro-batches. So one micro-batch takes at
+/// least (sum of f + b over these workers + 2c (j-1)) / j, where c is the time
+/// of a message. The time of a step is given by the workers for which this is
+/// largest. Fused recomputes make backwards longer.
 TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
   std::mt19937 random(1);
-  // The times of the stages: very different, or almost equal.
+  // The times of the stages are very different (from 1) or almost equal (from
+  // 100).
   int64_t least = 1;
   auto time = [&] { return static_cast<int64_t>(least + random() % 9); };
   for (int32_t d : {1, 2, 3, 5, 8})
@@ -187,9 +194,9 @@ TEST(Steps, OfUnequalStagesTakeAsLongAsTheSlowestOfThem) {
     }
 }
 
-/// The stages take nearly equal times. The steps become periodic only after
-/// several steps, with a period of two steps. A step takes 3 (104+104+104+103 +
-/// 2 · 3) / 2 on average.
+/// The stages take nearly equal times. So the steps become periodic only after
+/// several steps, and the period has two steps. On average a step takes 3
+/// (104+104+104+103 + 2 · 3) / 2.
 TEST(Steps, FindASteadyStateThatComesLate) {
   Case c = makeCase("pipedream", 3, 3);
   c.problem.stages = {{104, 104}, {104, 103}, {100, 102}};
@@ -203,8 +210,9 @@ TEST(Steps, FindASteadyStateThatComesLate) {
   EXPECT_EQ(makespan(4) - makespan(3), 634);
 }
 
-/// Table 2 of Li and Hoefler: a worker holds weights of M to D M, or of 2 M. It
-/// holds the activations of 1 to D micro-batches, D - r on worker r.
+/// Table 2 of Li and Hoefler. With M bytes of weights per stage, a worker holds
+/// M to D M bytes of weights (PipeDream) or 2 M (PipeDream-2BW). Worker r holds
+/// the activations of D - r micro-batches.
 TEST(Steps, HoldTheVersionsAndActivationsOfTable2) {
   for (const char *name : kSchemes)
     for (int32_t d : {1, 2, 4, 8}) {
@@ -279,7 +287,7 @@ TEST(VerifySteps, Period) {
   c.schedule.bodies.pop_back();
   EXPECT_EQ(violations(c, Period),
             "expected a body in the order of each worker\n");
-  // Bodies outside the orders.
+  // Bodies that are not inside the worker's order.
   for (Schedule::Body body :
        {Schedule::Body{-1, 4}, {5, 4}, {1, 9}, {1, INT32_MAX}}) {
     c = makeCase("pipedream", 2, 2);
@@ -287,21 +295,21 @@ TEST(VerifySteps, Period) {
     EXPECT_EQ(violations(c, Period),
               "expected a body in the order of each worker\n");
   }
-  // One forward too few.
+  // The body begins one action too late, so it lacks a forward.
   c = makeCase("pipedream", 2, 2);
   c.schedule.bodies[0].begin += 1;
   EXPECT_EQ(
       violations(c, Period),
       "expected the body to run forward of stage 0, micro-batch 1, either of "
       "the first or of the second step, got neither\n");
-  // One too many.
+  // The body ends one action too late, so it has a forward twice.
   c = makeCase("pipedream", 2, 2);
   c.schedule.bodies[1].end += 1;
   EXPECT_EQ(
       violations(c, Period),
       "expected the body to run forward of stage 1, micro-batch 0, either of "
       "the first or of the second step, got both\n");
-  // A forward of the second step is before the body.
+  // The order has a forward of the second step before the body.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
                            {Kind::Forward, 0, 0, 0},
@@ -312,7 +320,7 @@ TEST(VerifySteps, Period) {
             "expected forward of stage 0, micro-batch 0 of the first step in "
             "an earlier section than that of the second step, got it in a "
             "later one\n");
-  // All of the first step is after the body.
+  // The order has all actions of the first step after the body.
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 1},
                            {Kind::Backward, 0, 0, 1},
                            {Kind::Forward, 0, 0, 0},
@@ -325,7 +333,7 @@ TEST(VerifySteps, Period) {
             "expected backward of stage 0, micro-batch 0 of the first step "
             "in an earlier section than that of the second step, got it in a "
             "later one\n");
-  // The stage runs one more forward ahead than it may.
+  // The body runs a forward one micro-batch too early.
   c = makeCase("pipedream", 1, 1);
   c.schedule.workers[0] = {{Kind::Forward, 0, 0, 0},
                            {Kind::Backward, 0, 0, 0},
@@ -342,12 +350,14 @@ TEST(VerifySteps, Period) {
                                    "only an order of two steps has them\n");
 }
 
-/// Worker 1 runs all of a step before its body. F1 would have to come from a
-/// body that has not begun.
+/// Worker 1 runs two whole micro-batches before its body. The second one needs
+/// F1 of worker 0, which is in worker 0's body. The bodies begin only after all
+/// actions before them.
 TEST(VerifySteps, PeriodOfSectionsThatNeedLaterOnes) {
   Case c = makeCase("pipedream", 2, 2);
-  // Worker 0: F0 | F1 B0 F2 B1 | F3 B2 B3; worker 1: F0 B0 F1 B1 F2 B2 F3 B3,
-  // whose body now begins at F2.
+  // Worker 0 runs F0 | F1 B0 F2 B1 | F3 B2 B3, where `|` separates the body
+  // from the rest. Worker 1 runs F0 B0 F1 B1 F2 B2 F3 B3, and its body now
+  // begins at F2.
   c.schedule.bodies[1] = {4, 8};
   EXPECT_EQ(violations(c, Violation::Constraint::Period),
             "worker 1: forward of stage 1, micro-batch 1 depends on forward "
@@ -358,14 +368,14 @@ TEST(VerifySteps, PeriodOfSectionsThatNeedLaterOnes) {
 }
 
 TEST(VerifySteps, VersionsOfForwards) {
-  // Worker 0 has three forwards before the first backward, one too many.
+  // Worker 0 has three forwards before its first backward. Only two are
+  // allowed.
   Case c = makeCase("pipedream", 2, 3);
   std::swap(c.schedule.workers[0][2], c.schedule.workers[0][3]);
   EXPECT_EQ(violations(c, Violation::Constraint::Versions),
             "worker 0: forward of stage 0, micro-batch 2 reads the weights "
             "after 1 updates, but only 0 come before it\n");
-  // A step's forward is before the last gradient of the step before the
-  // previous one.
+  // The forward of step 2 comes before the last backward of step 0.
   c = makeCase("pipedream-2bw", 1, 1);
   c.problem.steps = 3;
   c.schedule = {};

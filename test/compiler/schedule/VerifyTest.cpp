@@ -24,9 +24,9 @@ bool has(const Case &c, Constraint constraint, const std::string &message) {
 }
 
 TEST(Verify, UnknownAction) {
-  // Wrong actions: of another pipeline than the micro-batch's, with indices out
-  // of range, half of a whole action, a range in place of one micro-batch, and
-  // kinds that the problem does not have.
+  // Each of these actions is wrong: another pipeline than that of its
+  // micro-batch, an index out of range, a range of two or of no micro-batches
+  // instead of one, or a part of a backward that is not cut.
   for (Action action :
        {Action{Kind::Forward, 1, 0, 0}, Action{Kind::Forward, 0, 4, 0},
         Action{Kind::Forward, 0, 0, 4}, Action{Kind::Forward, 0, -1, 0},
@@ -134,9 +134,9 @@ TEST(Verify, Memory) {
 }
 
 TEST(Verify, Deadlock) {
-  // Worker 0 waits for the backward of micro-batch 0 before it starts
-  // micro-batch 1. Worker 1 waits for the forward of 1 before the backward of
-  // 0.
+  // Worker 0 waits for the backward of micro-batch 0 before it runs the forward
+  // of micro-batch 1. Worker 1 waits for the forward of micro-batch 1 before it
+  // runs the backward of micro-batch 0.
   Case c = makeCase("gpipe", 2, 2);
   std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
   EXPECT_TRUE(has(c, Constraint::Deadlock,
@@ -149,7 +149,8 @@ TEST(Verify, Deadlock) {
                   "micro-batch 1, because it waits for forward of stage 0, "
                   "micro-batch 1, which worker 0 cannot run before backward of "
                   "stage 0, micro-batch 0"));
-  // Notes say where the awaited actions are: B0 of worker 1, F1 of worker 0.
+  // The notes say where the awaited actions are: B0 on worker 1 and F1 on
+  // worker 0.
   const std::vector<Violation> all = verify(c.problem, c.schedule);
   ASSERT_EQ(all.size(), 2u) << messages(all);
   ASSERT_EQ(all[0].notes.size(), 1u);
@@ -164,14 +165,14 @@ TEST(Verify, Deadlock) {
   EXPECT_EQ(all[1].notes[0].index, 2);
 }
 
-/// In a pipeline of 64 workers two neighbours wait for each other, and all
-/// other workers wait for these two. The report names the two first, even if
-/// there are other errors. A note counts the others.
+/// In a pipeline of 64 workers, two neighbours wait for each other, and all
+/// other workers wait for these two. The report first names the two neighbours,
+/// even if there are other errors. A note says how many other workers wait.
 TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   Case c = makeCase("1f1b", 64, 64);
   std::vector<Action> &order = c.schedule.workers[40];
-  // The first backward directly after the first forward: worker 41 has to run
-  // many more forwards before that backward.
+  // Move the first backward directly after the first forward. Worker 41 must
+  // run many more forwards before that backward can run.
   auto first = std::ranges::find(order, Kind::Backward, &Action::kind);
   std::rotate(order.begin() + 1, first, first + 1);
   c.schedule.workers[63].pop_back(); // and one action is missing
@@ -192,9 +193,9 @@ TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   EXPECT_EQ(all[2].constraint, Constraint::Missing);
 }
 
-/// There are two cycles, of two and of three workers, on a hand-made placement.
-/// In each cycle, the first worker runs the forward of a later stage before the
-/// forward of its first stage.
+/// There are two cycles: workers 3 and 4 wait for each other, and workers 0, 2
+/// and 1. Their placement is made by hand. Each cycle arises because its first
+/// worker runs a forward of a later stage before its forward of stage 0.
 TEST(Verify, DeadlockReportsEveryCycleAndTheShortestFirst) {
   Case c;
   c.problem.workers = 5;
@@ -225,10 +226,12 @@ TEST(Verify, DeadlockReportsEveryCycleAndTheShortestFirst) {
     workers.push_back(violation.worker);
     notes.push_back(violation.notes.size());
   }
-  // Worker 0 waits for 2, which waits for 1, which waits for 0.
+  // Workers 3 and 4 wait for each other. Worker 0 waits for 2, 2 waits for 1,
+  // and 1 waits for 0.
   EXPECT_EQ(workers, (std::vector<int32_t>{3, 4, 0, 2, 1}));
-  // A note gives the place of an awaited action, unless its worker is stuck at
-  // this very action: the report of that worker has the place.
+  // A note says where an awaited action is. If its worker is stuck exactly at
+  // this action, there is no note, because the report of that worker says where
+  // it is.
   EXPECT_EQ(notes, (std::vector<size_t>{0, 1, 0, 0, 1}));
 }
 
@@ -249,7 +252,7 @@ TEST(Verify, SlotsBeginAtZero) {
             "got slot -1 for forward of stage 0, micro-batch 0\n");
 }
 
-/// The inputs of an action are in earlier slots.
+/// The operands of an action must be in earlier slots than the action.
 TEST(Verify, AnActionIsInALaterSlotThanItsOperands) {
   Case c = makeCase("gpipe", 2, 1);
   c.schedule.slots = {{0, 3}, {1, 2}};

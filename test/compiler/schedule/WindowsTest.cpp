@@ -17,8 +17,9 @@
 namespace chimera::schedule {
 namespace {
 
-/// GPipe on two workers with forwards of 1 and 2 and messages of 4. P1 receives
-/// F0 at 5. Only then it posts the receive of F1, which was sent at 2.
+/// GPipe on two workers. Forwards take 1 on P0 and 2 on P1, and messages take
+/// 4. With a window of 1, P1 posts the receive of F1 only after it has received
+/// F0, at time 5. P0 sent F1 at time 2.
 ///
 ///   P0  F0 F1
 ///   P1  .  .  .  .  .  F0 =  .  .  F1 =
@@ -31,7 +32,7 @@ TEST(Windows, DelayEarlySends) {
   Timing one = windows.simulate(1, false);
   EXPECT_TRUE(one.complete);
   EXPECT_EQ(one.starts[1], (std::vector<int64_t>{5, 9, 11, 12}));
-  // P0 also receives the second gradient later than without windows.
+  // P0 gets the second gradient later than without windows.
   EXPECT_EQ(one.starts[0], (std::vector<int64_t>{0, 1, 16, 20}));
   Timing two = windows.simulate(2, false);
   EXPECT_EQ(two.starts, simulate(c.problem, c.schedule).starts);
@@ -39,21 +40,21 @@ TEST(Windows, DelayEarlySends) {
   EXPECT_EQ(windows.choose(), 2);
 }
 
-/// The time that a message occupies the receiver belongs to the receive. The
-/// next receive is posted after it.
+/// The time for which a message occupies its receiver is a part of the receive.
+/// The next receive is posted only after it.
 TEST(Windows, PostWhenTheMessageHasBeenReceived) {
   Case c = makeCase("gpipe", 2, 2);
   c.problem.link = {{3, 0, 1}, {1, 0, 1}, {2, 0, 1}};
   Windows windows(c.problem, c.schedule);
-  // The messages are sent at 2 and 4. The first arrives at 5 and is received at
-  // 7; the second arrives at 10.
+  // The messages are sent at 2 and 4. With a window of 1, the first one arrives
+  // at 5 and is received at 7, and the second one arrives at 10.
   EXPECT_EQ(windows.simulate(1, false).starts[1][0], 7);
   EXPECT_EQ(windows.simulate(1, false).starts[1][1], 12);
   EXPECT_EQ(windows.simulate(2, false).starts[1][1], 10);
 }
 
-/// A window of 1 is enough if messages take no time on their way, even if both
-/// ends take long.
+/// If messages take no time on their way, a window of 1 is enough, even if
+/// sending and receiving take long.
 TEST(Windows, AreSmallIfMessagesTakeNoTime) {
   Case c = makeCase("gpipe", 4, 8);
   c.problem.link.send.alpha = 3;
@@ -83,8 +84,8 @@ TEST(Windows, HoldOvertakenMessages) {
   EXPECT_EQ(windows.bytes(9, false), (std::vector<int64_t>{30, 30}));
 }
 
-/// Windows hold messages of the right sizes: of two micro-batches for a forward
-/// over a pair, or of half a micro-batch.
+/// A window must have room for the largest message: two micro-batches with
+/// doubling, and one micro-batch with halving.
 TEST(Windows, HoldTheLargestMessage) {
   for (auto [how, bytes] :
        {std::pair(Concatenation::Doubling, 14), {Concatenation::Halving, 7}}) {
@@ -106,8 +107,9 @@ TEST(Windows, OfOneWorkerAreNone) {
 
 class EveryWindow : public testing::TestWithParam<int32_t> {};
 
-/// As the window grows, the makespan falls to the makespan without windows. An
-/// order completes if and only if the window is at least the needed one.
+/// The larger the window, the shorter the step, until it takes as long as
+/// without windows. A run with windows completes if and only if the window is
+/// at least needed().
 TEST_P(EveryWindow, FallsToNone) {
   int32_t d = GetParam();
   std::mt19937 random(d);
@@ -139,7 +141,7 @@ TEST_P(EveryWindow, FallsToNone) {
         EXPECT_EQ(windows.simulate(INT32_MAX, false).starts, unlimited.starts);
         int32_t needed = windows.needed(), chosen = windows.choose();
         int64_t before = INT64_MAX;
-        int32_t best = 0; // of the windows up to k
+        int32_t best = 0; // the smallest window with the shortest step, up to k
         for (int32_t k = 1; k <= std::max(needed, chosen) + 2; ++k) {
           Timing timing = windows.simulate(k, true);
           ASSERT_TRUE(timing.complete);
