@@ -28,7 +28,7 @@ Report report(const Case &c) {
   return makeReport("p", c.scheme, c.choice.options, c.problem, c.schedule);
 }
 
-/// The bubble ratio of a step. Without a flush, the bubble ratio of the steady
+/// The bubble ratio of a step or, for a scheme without a flush, of the steady
 /// state.
 double bubbleRatioOf(const Case &c) {
   return stepsOverlap(c.problem.updates)
@@ -43,10 +43,10 @@ std::string render(const std::string &format, const Report &report) {
   return {};
 }
 
-/// Compares every formula with the simulator for all sizes for which the
-/// formula claims to hold: every scheme with all its choices, N from 1 to 4D+3,
-/// b/f of 1/2, 1, 5/4, 2 and 3, or with split backwards. Schemes without a
-/// flush are compared in the steady state.
+/// Compares every formula with the simulator, for all sizes for which the
+/// formula claims to be exact. Tries every scheme with all its choices, N from
+/// 1 to 4D+3, and backwards that are split or take 1/2, 1, 5/4, 2 or 3 times as
+/// long as forwards. Schemes without a flush are compared in the steady state.
 TEST(Formulas, EqualTheSimulatorIfTheirConditionsHold) {
   std::set<const void *> used, known;
   auto compare = [&](const Case &c, const Sizes &sizes) {
@@ -88,7 +88,8 @@ TEST(Formulas, EqualTheSimulatorIfTheirConditionsHold) {
                                  {4, 12, 4, 8}}) {
             c.problem.stages.assign(c.problem.stages.size(), cost);
             std::optional<Sizes> sizes = sizesOf(c.problem, c.choice.options);
-            // The two halves of 5 are not equal.
+            // There are no sizes for halving with an odd backward, whose two
+            // halves are not equal.
             bool halves = concatenationOf(choice) == Concatenation::Halving;
             ASSERT_EQ(sizes.has_value(), !halves || cost.backward % 2 == 0);
             SCOPED_TRACE(nameOf(scheme, d, n, choice) +
@@ -101,7 +102,8 @@ TEST(Formulas, EqualTheSimulatorIfTheirConditionsHold) {
   EXPECT_EQ(used, known);
 }
 
-/// A fused recompute counts as part of its backward in every formula.
+/// In every formula, the time of a fused recompute is a part of its backward's
+/// time.
 TEST(Formulas, TakeFusedRecomputesAsPartsOfBackwards) {
   int compared = 0;
   for (const Scheme &scheme : schemes())
@@ -158,7 +160,7 @@ TEST(Report, HasBothBubblesAndTheGap) {
   EXPECT_EQ(r.timing.makespan, 33);
   EXPECT_EQ(r.timing.flushBubble(), 9);
   EXPECT_DOUBLE_EQ(r.timing.bubbleRatio(), 9.0 / 33);
-  // Worker 0 runs from the start to the end.
+  // Worker 0 starts first and ends last, so both bubbles are equal.
   EXPECT_EQ(r.timing.internalBubble(), 9);
   EXPECT_DOUBLE_EQ(r.internalBubbleRatio(), 9.0 / 33);
   ASSERT_TRUE(r.bubbleFormula);
@@ -174,8 +176,8 @@ TEST(Report, PassesOnTheSchemesNote) {
   EXPECT_NE(r.notes[0].find("plain data parallelism"), std::string::npos);
 }
 
-/// The cost and the savings of recomputation, compared with the same order
-/// without it.
+/// A report with recomputes also has the makespan and the memory peaks of the
+/// same order without recomputes.
 TEST(Report, ComparesRecomputesWithNone) {
   Case c = makeCase("chimera", 4, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(4, {10, 0, 100, 100, 1});
@@ -192,8 +194,8 @@ TEST(Report, ComparesRecomputesWithNone) {
     EXPECT_EQ(r.timing.makespan, makespan);
     EXPECT_EQ(r.withoutRecompute->makespan, 16);
     EXPECT_EQ(r.withoutRecompute->peakBytes, without.peakBytes);
-    // One note is about the formula. The other is about settings with which
-    // recomputes cost less.
+    // One note is about the bubble formula. The other one suggests settings
+    // with which the step takes less time.
     EXPECT_EQ(r.notes.size(), noted ? 2u : 0u);
     EXPECT_EQ(r.bubbleFormula != nullptr, noted);
     nlohmann::json object = nlohmann::json::parse(render("json", r))[0];
@@ -228,8 +230,9 @@ TEST(Report, HasNoBytesWithoutSizes) {
     EXPECT_TRUE(object[name].is_null()) << name;
 }
 
-/// The report has the window that the simulator chooses. If the description
-/// gives a window, the report has its cost.
+/// The report has the receive window that the simulator chooses, and the
+/// makespans of smaller windows. If the description gives a window, the report
+/// has only the makespan of that one.
 TEST(Report, HasTheReceiveWindow) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 1, 1, 8});
@@ -250,7 +253,7 @@ TEST(Report, HasTheReceiveWindow) {
   EXPECT_EQ(one.windowMakespans.size(), 1u);
   EXPECT_EQ(one.windowMakespans.front(), chosen.windowMakespans.front());
   EXPECT_TRUE(one.notes.empty());
-  // No program is allocated here, so there is no note about memory.
+  // There are no memory caps, so there is no note about them.
   EXPECT_TRUE(chosen.notes.empty());
   c.problem.memoryCaps = {1000, 1000};
   EXPECT_EQ(report(c).notes, (std::vector<std::string>{
@@ -262,7 +265,7 @@ TEST(Report, HasTheReceiveWindow) {
           .notes,
       std::vector<std::string>{kCapNote});
   c.problem.memoryCaps.clear();
-  // Run the micro-batches in the opposite order.
+  // Worker 1 receives the messages in another order than worker 0 sends them.
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);
   one =
@@ -281,25 +284,26 @@ TEST(Report, HasBuckets) {
   nlohmann::json object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 2000)));
   EXPECT_TRUE(object["all_reduce_buckets"].is_null());
-  // Each gradient is cut into buckets of 24, 24 and 16 bytes, which move in
-  // both directions. A worker has two stages.
+  // Each gradient is cut into buckets of 24, 24 and 16 bytes. Each bucket takes
+  // two messages, one after another. A worker has two stages.
   c.problem.bucketBytes = 24;
   object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>(4, 6000)));
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>(4, 3)));
   EXPECT_TRUE(object["all_reduce_tied_buckets"].is_null());
   EXPECT_EQ(object["all_reduce_unoverlapped"]["lazy"], 12000);
-  // The tied matrix has its own all-reduce over all four workers: 40 bytes in
-  // two buckets.
+  // The tied matrix has an all-reduce of its own, over all four workers. Its 40
+  // bytes are cut into two buckets.
   c.problem.tiedBytes = 40;
   object = nlohmann::json::parse(render("json", report(c)))[0];
   EXPECT_EQ(object["all_reduces"], (std::vector<int>{2000, 6000, 6000, 2000}));
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{1, 3, 3, 1}));
   EXPECT_EQ(object["all_reduce_tied_buckets"], 2);
-  // The first and last stage are on the same two workers.
+  // The tied all-reduce is only over two workers, which both have the first and
+  // the last stage.
   EXPECT_EQ(object["all_reduce_tied"], 4000);
-  // If both pipelines have the middle stage on one worker, nothing is sent for
-  // it.
+  // Both replicas of the middle stage are on one worker, so its gradient is not
+  // sent.
   c = makeCase("chimera", 3, 3);
   c.problem.bytes.assign(3, {64, 0, 0, 0, 0});
   c.problem.link.alpha = 1000;
@@ -309,8 +313,9 @@ TEST(Report, HasBuckets) {
   EXPECT_EQ(object["all_reduce_buckets"], (std::vector<int>{8, 0, 8}));
 }
 
-/// The report has the times of messages, the times for which they occupy
-/// workers, and the caps. It has none of these if the problem has none.
+/// The report has the times of messages, the times for which messages occupy
+/// workers, and the memory caps. It has these fields only if the problem has
+/// such times and caps.
 TEST(Report, HasMessagesAndCaps) {
   const char *const names[] = {"p2p_bytes", "send",        "send_bytes",
                                "receive",   "memory_caps", "receive_bytes",
@@ -334,8 +339,8 @@ TEST(Report, HasMessagesAndCaps) {
   EXPECT_EQ(object["makespan"], 6 + 2 * (3 + 3 + 5));
 }
 
-/// A schedule that exceeds its caps is reported and marked, and bounds ignore
-/// the caps.
+/// If a schedule exceeds its memory caps, there is still a report, with a mark.
+/// The bounds in it ignore the caps.
 TEST(Report, MarksWorkersAboveTheirCap) {
   Case c = makeCase("gpipe", 2, 4, {1, 2, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 100, 100, 8});
@@ -382,7 +387,8 @@ TEST(Report, HasTheSteadyState) {
   EXPECT_EQ(object["step"], 22.5);
   EXPECT_EQ(object["weight_versions"], (std::vector<int>{2, 2, 2, 2}));
   EXPECT_NE(render("table", report(c)).find(" 22.5\n"), std::string::npos);
-  // Fused: N (f + b + R) without messages.
+  // With fused recomputes and without message times, a step takes N (f + b +
+  // R).
   c.problem.link.alpha = 0;
   c.problem.recompute.assign(4, Recompute::Fused);
   c.schedule = insertRecompute(c.problem, c.schedule);
@@ -411,8 +417,8 @@ TEST(Report, HasTheSameFieldsInCsvAndJson) {
   EXPECT_EQ(object["bounds"]["LB1"], 24);
 }
 
-/// A unit is ten ticks here. Times are shown in units; other numbers do not
-/// change.
+/// A unit is ten ticks here. The report has times in units. Other numbers, such
+/// as bytes, do not change.
 TEST(Report, CountsInUnitsIfTimesHaveFractions) {
   Case c = makeCase("gpipe", 2, 2, {5, 20, 1, 1});
   c.problem.stages[1].forward = 7;
@@ -451,7 +457,7 @@ TEST(Report, CountsInUnitsIfTimesHaveFractions) {
       std::regex_search(table, std::regex("forward \\(f\\) +0.5 us, 0.7 us\n")))
       << table;
   EXPECT_NE(csv.find(",us,0.5 0.7,2,"), std::string::npos) << csv;
-  // Steps overlap, some stages recompute, and the first and the last stage
+  // Now steps overlap, some stages recompute, and the first and the last stage
   // share a matrix.
   c = makeCase("pipedream", 2, 2, {1, 2, 1, 1, 1});
   c.problem.recompute.assign(2, Recompute::Early);
@@ -467,8 +473,8 @@ TEST(Report, CountsInUnitsIfTimesHaveFractions) {
             r.steadyWithoutRecompute->period / 10);
 }
 
-/// An order without a scheme has no formula, even if it equals the order of a
-/// scheme.
+/// An order without a scheme has no formula, even if a scheme makes the same
+/// order.
 TEST(Report, AcceptsAHandWrittenOrder) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
   Report r = makeReport("p", nullptr, {}, c.problem, c.schedule);

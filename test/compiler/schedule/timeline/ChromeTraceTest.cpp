@@ -59,8 +59,8 @@ TEST(ChromeTrace, HasOneCompleteEventForEachAction) {
   EXPECT_EQ(next, actions.size());
 }
 
-/// The events name ranges and parts. If there are two steps, they also name the
-/// step.
+/// An event names the micro-batches or the part of a micro-batch that its
+/// action covers. If there are two steps, it also names the step.
 TEST(ChromeTrace, SaysWhatAnActionCovers) {
   using How = Concatenation;
   json first = events(trace(makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
@@ -117,7 +117,7 @@ TEST(ChromeTrace, CountsInMicroseconds) {
   }
 }
 
-/// Four ticks per microsecond.
+/// A microsecond has four ticks here.
 TEST(ChromeTrace, HasFractionsOfMicroseconds) {
   Case c = makeCase("gpipe", 1, 1, {1, 2, 1, 1});
   json backward = events(trace(c, {findTimeUnit("us"), 4}), "X").at(1);
@@ -134,7 +134,7 @@ TEST(ChromeTrace, TakesNamesThatAreNotUtf8) {
   EXPECT_EQ(events(document, "M").front()["args"]["name"], "\uFFFD");
 }
 
-/// A slot is shown as one unit, independent of the cost of the action.
+/// Each action is shown as one slot of 1 us, whatever it costs.
 TEST(ChromeTrace, ShowsSlots) {
   Case c = makeCase("chimera", 4, 4, {5, 7, 1, 1});
   json document = trace(c, {}, true);
@@ -143,7 +143,8 @@ TEST(ChromeTrace, ShowsSlots) {
   EXPECT_EQ(document["otherData"]["unit"]["p"], "one slot is shown as 1 us");
 }
 
-/// The action on each worker in which `event` is. The event must be inside it.
+/// The name of the action that runs on the event's worker at the time of
+/// `event`. Fails if no action runs then.
 std::string around(const std::vector<json> &actions, const json &event) {
   for (const json &action : actions)
     if (action["tid"] == event["tid"] && action["ts"] < event["ts"] &&
@@ -153,7 +154,7 @@ std::string around(const std::vector<json> &actions, const json &event) {
   return "nothing";
 }
 
-/// The arrows of a trace: from action to action, with their names.
+/// The arrows of a trace, as text: "action -> action: message".
 std::vector<std::string> arrows(const json &document) {
   std::vector<json> actions = events(document, "X");
   std::map<int64_t, json> begins;
@@ -174,13 +175,15 @@ std::vector<std::string> arrows(const json &document) {
   return found;
 }
 
-/// Each message is one arrow from its producer to the action that waits for it.
+/// Each message is one arrow, from the action that sends it to the action that
+/// waits for it.
 TEST(ChromeTrace, HasAnArrowForEachMessage) {
   EXPECT_EQ(
       arrows(trace(makeCase("1f1b", 2, 1, {1, 2, 1, 1}))),
       (std::vector<std::string>{"P1 backward 0 -> P0 backward 0: gradient 0",
                                 "P0 forward 0 -> P1 forward 0: activation 0"}));
-  // Only the input gradient is sent. The fused recompute waits for it.
+  // A split backward sends only its input gradient. The fused recompute waits
+  // for the message.
   Case c = makeCase("1f1b", 2, 1, {1, 2, 1, 1}, true);
   c.problem.recompute.assign(2, Recompute::Fused);
   c.schedule = insertRecompute(c.problem, c.schedule);
@@ -206,7 +209,7 @@ TEST(ChromeTrace, HasAnArrowForEachMessage) {
   EXPECT_TRUE(arrows(trace(makeCase("gpipe", 1, 3))).empty());
 }
 
-/// Messages of two timelines in one document are distinct.
+/// If a document has two timelines, all of their messages have different ids.
 TEST(ChromeTrace, GivesMessagesOfTimelinesDifferentIds) {
   Case c = makeCase("1f1b", 3, 4);
   Timing timing = simulate(c.problem, c.schedule);
@@ -233,7 +236,7 @@ TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
   };
   using Samples = std::vector<std::pair<double, int64_t>>;
   // P1 runs F0 at 1-2, B0 at 2-4, F1 at 4-5 and B1 at 5-7. B0 begins a gradient
-  // sum, which stays.
+  // sum, which is never freed.
   EXPECT_EQ(ofWorker(trace(c, {&timeUnits().back()}), "bytes of P1"),
             (Samples{{0, 20},
                      {.001, 1220},
@@ -243,7 +246,8 @@ TEST(ChromeTrace, HasTheMemoryOfEachWorker) {
                      {.007, 40}}));
   EXPECT_EQ(ofWorker(trace(c), "bytes of P0").front(),
             (std::pair<double, int64_t>(0, 1115)));
-  // In slots an action ends a slot later, whatever it costs.
+  // With slots, the memory of an action changes at the end of its slot,
+  // whatever the action costs.
   c = makeCase("chimera", 2, 2, {5, 7, 1, 1});
   c.problem.bytes.assign(2, {1, 1, 8, 8, 2});
   json document = trace(c, {}, true);

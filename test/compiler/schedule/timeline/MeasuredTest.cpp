@@ -20,7 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The compiler's trace of a case, and the data that it is made from.
+/// A case, its simulated timeline, and the trace that the compiler writes of
+/// it.
 struct Drawn {
   explicit Drawn(Case of, const char *unit = "us", int64_t perUnit = 1)
       : c(std::move(of)), timing(simulate(c.problem, c.schedule)),
@@ -40,7 +41,8 @@ struct Drawn {
   read(const json &document, std::optional<int64_t> copy = {}) const {
     return read(document.dump(), copy);
   }
-  /// The error about `document`, empty if there is none.
+  /// The error of reading `document` as a measured trace. Empty if there is
+  /// none.
   std::string errorOf(const json &document,
                       std::optional<int64_t> copy = {}) const {
     auto result = read(document, copy);
@@ -68,8 +70,8 @@ json &find(json &document, const std::string &name) {
   return document;
 }
 
-/// Reads a predicted trace back as if it were measured. There must be no
-/// difference.
+/// Reads the compiler's own trace as if it were measured. The result must equal
+/// the prediction.
 void expectSame(const Drawn &drawn) {
   SCOPED_TRACE(nameOf(*drawn.c.scheme, drawn.c.problem.workers,
                       drawn.c.problem.microBatches(), drawn.c.choice));
@@ -132,8 +134,8 @@ TEST(Measured, CountsNanosecondsOfAnyUnit) {
   EXPECT_EQ(std::get<Measured>(read).timing.ends[0][0], 5'000'000);
 }
 
-/// The step starts at the first action, independent of earlier events and of
-/// the time that the clock shows.
+/// The time of a step begins with its first action, whatever comes before the
+/// action and whatever the clock shows then.
 TEST(Measured, BeginsWithTheFirstAction) {
   Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
@@ -174,7 +176,8 @@ TEST(Measured, KnowsWhetherRanksSharedCores) {
   EXPECT_FALSE(sharedCores());
 }
 
-/// The previous step has other times. Its updates and posts are ignored.
+/// The first of the two steps takes other times. Its events are ignored,
+/// updates and posts too.
 TEST(Measured, TakesTheLastStep) {
   Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
@@ -227,7 +230,7 @@ TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
   EXPECT_EQ(third.end(), nanosecondStepOf(drawn.timeline)->end() + 20'000);
   EXPECT_EQ(drawn.errorOf(all, 3), "expected copy 0 to 2, got 3");
   EXPECT_EQ(drawn.errorOf(all, -1), "expected copy 0 to 2, got -1");
-  // An error in one copy names the copy.
+  // If one copy has an error, the message names the copy.
   find(all, "forward 0")["args"]["stage"] = 1;
   EXPECT_EQ(drawn.errorOf(all),
             "copy 0: expected forward of stage 1, micro-batch 0 on P1, got "
@@ -288,7 +291,7 @@ TEST(MeasuredError, Numbers) {
           json(-1), json(1e300), json(1.5e13)}) {
       json changed = document;
       find(changed, "forward 0")[member] = value;
-      // A process may have any number.
+      // A process may have any number, even -1.
       if (std::string(member) == "pid" && value == -1)
         continue;
       EXPECT_NE(drawn.errorOf(changed).find("expected "), std::string::npos)
@@ -326,8 +329,8 @@ TEST(MeasuredError, Arguments) {
   EXPECT_LT(drawn.errorOf(changed).size(), 300u);
 }
 
-/// The error about the trace of `ran` if it is read as a trace of 1f1b with 2
-/// workers and 2 micro-batches.
+/// Makes the trace of `ran`, and reads it as a trace of 1f1b with 2 workers and
+/// 2 micro-batches. Returns the error.
 std::string errorOfOther(Case ran) {
   return Drawn(smallStep()).errorOf(json::parse(Drawn(std::move(ran)).trace()));
 }
@@ -424,7 +427,8 @@ TEST(MeasuredError, OtherUpdates) {
                                      "has, got \"update of stage 1\"");
 }
 
-/// Text that was cut or changed anywhere is either read or refused.
+/// Any text is either read or refused, without a crash: here, traces that were
+/// cut or changed at many places.
 TEST(Measured, TakesAnyBytes) {
   Drawn drawn(smallStep());
   const std::string text = drawn.trace();

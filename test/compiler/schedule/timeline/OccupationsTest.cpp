@@ -14,7 +14,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// One line for each occupation: "send activation 0 to P1 2-3".
+/// One line per worker, with its occupations: "send activation 0 to P1 2-3".
 std::string describeAll(const Case &c) {
   Timing timing = simulate(c.problem, c.schedule);
   Occupations all = occupationsOf(c.problem, c.schedule, timing);
@@ -47,8 +47,8 @@ TEST(Occupations, AreAfterTheSenderAndBeforeTheReceiver) {
   EXPECT_EQ(describeAll(c), "");
 }
 
-/// A recompute that waits for the gradient receives it. A weight gradient
-/// neither sends nor receives.
+/// If a recompute waits for a gradient, the recompute receives it, not the
+/// backward. A weight gradient neither sends nor receives.
 TEST(Occupations, AreOfTheActionThatAwaitsTheMessage) {
   Case c = makeCase("gpipe", 2, 1, {2, 3, 1, 1, 2}, true);
   c.problem.recompute.assign(2, Recompute::Fused);
@@ -65,7 +65,8 @@ TEST(Occupations, AreNoneInsideAWorker) {
   EXPECT_EQ(describeAll(c), "");
 }
 
-/// Workers on one node use the node's links. P2 is on another node.
+/// P0 and P1 are on one node, so their messages use the links inside the node.
+/// P2 is on another node.
 TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
   Case c = makeCase("gpipe", 3, 1, {2, 3, 1, 1});
   c.problem.link.send.alpha = 5;
@@ -78,8 +79,9 @@ TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
                             "P2: send gradient 0 to P1 15-20\n");
 }
 
-/// Occupations are derived from the starts alone. For all schemes they agree
-/// with the simulator's totals and overlap no action.
+/// occupationsOf uses only the starts of actions. For all schemes, its
+/// occupations add up to the simulator's totals, and do not overlap with
+/// actions.
 TEST(Occupations, EqualTheCountOfTheSimulator) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))

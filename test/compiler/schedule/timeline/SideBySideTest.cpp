@@ -21,8 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-/// A prediction and a run of chimera with 2 workers and 2 micro-batches.
-/// Forwards take 10 ms, backwards 20:
+/// A prediction and a measured run of chimera with 2 workers and 2
+/// micro-batches. Forwards take 10 ms and backwards 20 ms:
 ///
 ///   P0 F0 f1 b1 = B0 =
 ///   P1 f1 F0 B0 = b1 =
@@ -37,8 +37,9 @@ protected:
     static_cast<NanosecondStep &>(run) = *nanosecondStepOf(timeline);
   }
 
-  /// Lets action `i` of worker `w` start `late` ms later or, if `longer`, take
-  /// that much longer. Later actions move, too.
+  /// Changes the measured run: action `i` of worker `w` starts `late` ms later
+  /// or, if `longer`, takes `late` ms longer. All later actions of the worker
+  /// also start `late` ms later.
   void delay(size_t w, size_t i, int64_t late, bool longer = false) {
     late *= 1'000'000;
     std::vector<int64_t> &starts = run.timing.starts[w];
@@ -103,8 +104,8 @@ size_t count(const std::string &text, const std::string &part) {
   return found;
 }
 
-/// An update after the last action counts as busy time. A wait there is one
-/// difference.
+/// An update after the last action is busy time. The wait before the update is
+/// listed as a difference.
 TEST_F(SideBySideTest, ListsUpdatesAndWaitsAfterActions) {
   int64_t end = nanosecondStepOf(timeline)->timing.makespan;
   SyncAndUpdate::Work wait, update;
@@ -169,7 +170,7 @@ TEST_F(SideBySideTest, SaysThatRanksSharedCores) {
   }
 }
 
-/// The left edges of the boxes of each row, in order.
+/// For each row of the picture, the left edges of its boxes, in order.
 std::vector<std::vector<double>> rowsOf(const std::string &svg) {
   std::vector<std::vector<double>> rows;
   std::regex row(
@@ -195,7 +196,8 @@ TEST_F(SideBySideTest, IsAPictureOfPairs) {
     ASSERT_EQ(row.size(), 4u);
   EXPECT_EQ(rows[0][1], rows[1][1]);
   EXPECT_EQ(rows[2], rows[3]);
-  // Both rows have the same axis: 8 ms are as long as 0.8 of a forward.
+  // The predicted and the measured row have the same axis: a difference of 8 ms
+  // is 0.8 times as wide as a forward.
   double forward = rows[0][1] - rows[0][0];
   EXPECT_NEAR(rows[1][2] - rows[0][2], 0.8 * forward, 0.05);
   EXPECT_EQ(count(svg, ">predicted</text>"), 2u);
@@ -231,7 +233,8 @@ TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
   EXPECT_EQ(legendOf(svg), "backward, down backward, up bubble");
   std::vector<std::vector<double>> rows = rowsOf(svg);
   ASSERT_EQ(rows.size(), 4u);
-  // b1 ends at 40 as predicted, and at 48 as measured. Then B0 begins.
+  // The action b1 ends at 40 ms in the prediction, and at 48 ms in the run.
+  // Then B0 begins.
   ASSERT_EQ(rows[0].size(), 2u);
   ASSERT_EQ(rows[1].size(), 2u);
   EXPECT_EQ(rows[0][0], rows[1][0]);
@@ -244,7 +247,7 @@ TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
       "schedule ends, got one from 68");
 }
 
-/// A run may take any time, even none.
+/// The picture of a run is valid for any times, even if all are 0.
 TEST_F(SideBySideTest, IsAPictureOfAnyTimes) {
   for (int64_t time : {int64_t{0}, int64_t{1}, kMostNanoseconds / 16}) {
     for (size_t w = 0; w < 2; ++w)
@@ -302,7 +305,7 @@ TEST_F(SideBySideTest, IsATraceOfTwoProcesses) {
                    {"measured_us", 8000}}}));
 }
 
-/// A step of months is refused before any number overflows.
+/// A step that takes months has no NanosecondStep, whose times might overflow.
 TEST(NanosecondStep, IsShorterThanHundredDays) {
   Case c = makeCase("1f1b", 2, 2, {int64_t{1} << 55, 1, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
@@ -313,8 +316,8 @@ TEST(NanosecondStep, IsShorterThanHundredDays) {
   }
 }
 
-/// If a tick is a fraction of a nanosecond, no action starts before the
-/// previous one ends.
+/// If a tick is a fraction of a nanosecond, ends and starts are rounded in the
+/// same way: no action starts before the previous one ends.
 TEST(NanosecondStep, RoundsEndsAndStartsAlike) {
   Case c = makeCase("gpipe", 1, 9, {7, 13, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);

@@ -24,7 +24,8 @@ namespace {
 
 using nlohmann::json;
 
-/// A case, its steady step, and the compiler's trace of a run of `steps` steps.
+/// A case without a flush, its steady step, and the compiler's trace of a run
+/// of `steps` steps.
 struct Endless {
   explicit Endless(Case of, int32_t steps = 0)
       : c(std::move(of)),
@@ -61,13 +62,13 @@ struct Endless {
     }
     return std::get<Measured>(std::move(result));
   }
-  /// The error message, empty if there is none.
+  /// The error of reading `trace`. Empty if there is none.
   std::string error() const {
     auto result = read();
     const auto *error = std::get_if<std::string>(&result);
     return error ? *error : "";
   }
-  /// The event of `worker` with this name.
+  /// The event with this name on `worker`.
   json &find(const std::string &name, int worker) {
     for (json &event : trace["traceEvents"])
       if (event["name"] == name && event["ph"] == "X" && event["tid"] == worker)
@@ -85,9 +86,9 @@ struct Endless {
   json trace;
 };
 
-/// With two workers, three micro-batches a step, f = 1 and b = 2. P0 starts its
-/// body while P1 runs, in its own body, the backward for which P0's first
-/// backward waits.
+/// Two workers run three micro-batches per step, with f = 1 and b = 2. P0
+/// starts its body at time 2, when P1 has run the first forward of its own
+/// body. P0's first backward waits for P1's first backward.
 TEST(SteadyStep, IsTheBodyOfEachWorker) {
   Case c = makeCase("pipedream-2bw", 2, 3, {1, 2, 1, 1});
   SteadyStep step = steadyStep(c.problem, c.schedule);
@@ -108,8 +109,9 @@ TEST(SteadyStep, IsTheBodyOfEachWorker) {
   EXPECT_EQ(step.timing.makespan, std::ranges::max(step.syncAndUpdate.ends));
 }
 
-/// If all steps are alike, the step of each worker takes the period. Steps are
-/// alike for a number of micro-batches that every number of workers divides.
+/// If all steps take the same time, each worker's step takes this time. All
+/// steps take the same time if the number of workers divides the number of
+/// micro-batches.
 TEST(SteadyStep, TakesThePeriod) {
   for (const char *scheme : {"pipedream", "pipedream-2bw"})
     for (int32_t workers : {1, 3, 4})
@@ -126,8 +128,9 @@ TEST(SteadyStep, TakesThePeriod) {
       }
 }
 
-/// Updates, awaited sums, sends and receives fill the idle time and overlap
-/// nothing else.
+/// Between the actions of a body there are updates, waits for all-reduces,
+/// sends and receives. None of these overlaps with another one or with an
+/// action.
 TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
   Case c = makeCase("pipedream", 2, 4, {10, 20, 1, 1, 1, 4});
   c.problem.width = 2;
@@ -159,8 +162,8 @@ TEST(SteadyStep, ShowsWhatIsAmongItsActions) {
   }
 }
 
-/// Reads a predicted trace back as if it were measured. There must be no
-/// difference.
+/// Reads the compiler's own trace as if it were measured. The result must equal
+/// the prediction.
 TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
   for (const char *scheme : {"pipedream", "pipedream-2bw"})
     for (int32_t workers : {1, 2, 4})
@@ -193,8 +196,8 @@ Case smallEndless() {
   return c;
 }
 
-/// In a run of six steps the last body starts in the fifth. The sixth step
-/// drains the pipeline and changes nothing.
+/// The run has six steps, from step 11. The last body begins in its fifth step
+/// (15). The sixth step only drains the pipeline, so its times do not matter.
 TEST(MeasuredBody, HasTheStepNumber) {
   Endless endless(smallEndless(), 6);
   endless.find("backward 17", 1)["dur"] = 500;
@@ -219,12 +222,12 @@ TEST(MeasuredBody, HasTheStepNumber) {
             "the body that each worker repeats, in step 5");
 }
 
-/// An update between two actions is distinguished from a wait, and counts as
-/// busy.
+/// An update between two actions is read as an update, not as a wait, and is
+/// busy time.
 TEST(MeasuredBody, HasUpdatesAmongItsActions) {
   Endless endless(makeCase("pipedream", 2, 3, {10, 20, 1, 1, 1, 4}), 8);
   NanosecondStep predicted = endless.predicted();
-  // Make the update after the first backward of P0's last body longer by two.
+  // In P0's last body, make the update after the first backward longer by 2 us.
   const std::vector<Action> &body = endless.step.schedule.workers[0];
   size_t first =
       std::ranges::find(body, Kind::Backward, &Action::kind) - body.begin();
@@ -248,7 +251,8 @@ TEST(MeasuredBody, HasUpdatesAmongItsActions) {
       << text;
 }
 
-/// Only messages with both ends in the body are arrows.
+/// A message has an arrow only if the actions at both of its ends are in the
+/// body.
 TEST(MeasuredBody, IsATraceWithWholeArrows) {
   Endless endless(smallEndless());
   Timeline timeline = timelineOf(endless.timeline, endless.step);
@@ -263,8 +267,8 @@ TEST(MeasuredBody, IsATraceWithWholeArrows) {
     EXPECT_TRUE(ends == "sf" || ends == "fs") << id << " " << ends;
 }
 
-/// With only one body, the start of the step is not known: the end of the body
-/// before marks it.
+/// The step starts at the end of the previous body. So a trace with only one
+/// body is refused.
 TEST(MeasuredBodyError, FewerBodies) {
   EXPECT_EQ(Endless(smallEndless(), 3).error(), "");
   EXPECT_EQ(Endless(smallEndless(), 2).error(),
@@ -275,7 +279,7 @@ TEST(MeasuredBodyError, FewerBodies) {
 TEST(MeasuredBodyError, NothingBefore) {
   Endless endless(smallEndless(), 3);
   json &events = endless.trace["traceEvents"];
-  // P1's last body starts with micro-batch 3.
+  // Remove the events before P1's last body, which starts with micro-batch 3.
   for (json &event : events)
     if (event["ph"] == "X" && event["tid"] == 1 && event.contains("args") &&
         event["args"]["micro_batch"] < 3)
@@ -318,7 +322,8 @@ TEST(MeasuredBodyError, OtherOrder) {
       << endless.error();
 }
 
-/// An action of another body is in the middle of this one.
+/// The trace has an action of another step between the actions of the last
+/// body.
 TEST(MeasuredBodyError, ActionOfAnotherBodyIsInside) {
   Endless endless(smallEndless(), 3);
   double inside = endless.find("backward 4", 0)["ts"];

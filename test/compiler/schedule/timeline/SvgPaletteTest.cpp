@@ -29,7 +29,7 @@ Colour colourOf(const std::string &hex) {
   return colour;
 }
 
-/// The contrast of WCAG 2.2.
+/// The contrast of two colours as WCAG 2.2 defines it, from 1 to 21.
 double contrast(const Colour &a, const Colour &b) {
   auto luminance = [](const Colour &c) {
     return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2] + 0.05;
@@ -38,7 +38,8 @@ double contrast(const Colour &a, const Colour &b) {
   return std::max(ratio, 1 / ratio);
 }
 
-/// A problem on one worker with stages of one or two directions.
+/// The palette for one worker with `chunks` stages per pipeline. If `areTwo`,
+/// there are two pipelines, one in each direction.
 Palette paletteOf(int32_t chunks, bool areTwo) {
   Problem problem;
   problem.workers = 1;
@@ -84,7 +85,8 @@ TEST(SvgPalette, HasReadableText) {
     }
 }
 
-/// The colour in the Oklab space, in which distances are those that people see.
+/// The colour in the Oklab space. Distances in this space are the differences
+/// that people see.
 Colour oklab(const Colour &c) {
   double l = std::cbrt(0.4122214708 * c[0] + 0.5363325363 * c[1] +
                        0.0514459929 * c[2]);
@@ -97,8 +99,9 @@ Colour oklab(const Colour &c) {
           0.0259040371 * l + 0.7827717662 * m - 0.8086757660 * s};
 }
 
-/// Readers without red or green cones (8 % of men) can tell the kinds apart.
-/// The matrices simulate them: Machado et al. 2009, severity 1.
+/// Readers without red or green cones in their eyes (8 % of men) can tell the
+/// kinds of actions apart. The matrices simulate how they see: Machado et al.
+/// 2009, severity 1.
 TEST(SvgPalette, IsForColourBlindReaders) {
   struct Eyes {
     const char *name;

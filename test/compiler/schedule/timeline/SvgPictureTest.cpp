@@ -19,7 +19,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// The part of a picture with its first legend.
+/// The text of the first legend of a picture.
 std::string legendPart(const std::string &svg) {
   size_t begin = svg.find("<g class=\"legend\"");
   return svg.substr(begin, svg.find("</g>", begin) - begin);
@@ -40,7 +40,7 @@ struct Box {
   double left, width;
 };
 
-/// The boxes of all actions.
+/// The boxes of all actions of a picture.
 std::vector<Box> allBoxes(const std::string &svg) {
   std::regex box("<rect class=\"(k\\d [cdu][0-9of]*)\" x=\"([0-9.]+)\" "
                  "width=\"([0-9.]+)\"");
@@ -50,7 +50,7 @@ std::vector<Box> allBoxes(const std::string &svg) {
   return found;
 }
 
-/// Expects the boxes and names of a legend to be at most `width` pixels wide.
+/// Expects all boxes and names of a legend to end within `width` pixels.
 /// Returns the lower edge of the lowest box.
 double expectInside(const std::string &legend, double width) {
   std::regex part("<(rect|text) class=\"([^\"]*)\" x=\"([0-9.]+)\" "
@@ -71,8 +71,8 @@ double expectInside(const std::string &legend, double width) {
   return bottom;
 }
 
-/// Every legend is inside its picture and above the rows, however many entries
-/// and chunks it has.
+/// With any number of entries and chunks, a legend is inside its picture and
+/// above the rows.
 TEST(SvgPicture, WrapsItsLegend) {
   std::vector<Case> cases;
   for (const Scheme &scheme : schemes())
@@ -101,7 +101,7 @@ TEST(SvgPicture, WrapsItsLegend) {
   EXPECT_GT(most, 40u) << "no legend has three lines";
 }
 
-/// A legend of hundred boxes in the narrowest picture.
+/// Two legend entries, each with a hundred boxes, in the narrowest picture.
 TEST(SvgPicture, BreaksEntriesOfItsLegend) {
   svg::LegendEntry entry{std::vector<svg::LegendBox>(100, {"k4 u0of100", "99"}),
                          "weight gradient, down, chunks 0 to 99"};
@@ -132,8 +132,8 @@ TEST(SvgPicture, NamesDirectionsOnlyIfThereAreTwo) {
     }
 }
 
-/// Shades of one hue, with the number of the chunk in the legend and in
-/// tooltips.
+/// The chunks of a worker have shades of one hue. The legend and the tooltips
+/// have the numbers of the chunks.
 TEST(SvgPicture, ShadesChunks) {
   TimelineDrawing d =
       draw(makeCase("interleaved-1f1b", 4, 8, {1, 2, 1, 1, 1}, false, {{}, 4}));
@@ -158,7 +158,7 @@ TEST(SvgPicture, ShadesChunks) {
   }
 }
 
-/// The legend explains the marks of labels if there are any.
+/// If labels mark chunks, the legend explains the marks.
 TEST(SvgPicture, ExplainsTheMarksOfChunks) {
   auto legend = [](int32_t chunks, const Picture &picture = {}) {
     return legendPart(draw(makeCase("interleaved-1f1b", 2, 2, {1, 2, 1, 1},
@@ -169,7 +169,7 @@ TEST(SvgPicture, ExplainsTheMarksOfChunks) {
   EXPECT_EQ(count(legend(1), "micro-batch"), 0u);
   EXPECT_EQ(count(legend(2), ">0'</text>"), 1u);
   EXPECT_EQ(count(legend(2), ">micro-batch 0 of chunk 1</text>"), 1u);
-  // Only forwards of chunk 0 run before the time 2.
+  // Before time 2, only forwards of chunk 0 run, which have no mark.
   EXPECT_EQ(count(legend(2, {.to = 2}), "micro-batch"), 0u);
 }
 
@@ -182,7 +182,8 @@ TEST(SvgPicture, HasBlackAndWhiteLabels) {
   EXPECT_EQ(count(svg, "\n.p{fill:#000}\n"), 1u);
 }
 
-/// Boxes are cut at the ends of the range, and legends have only what is there.
+/// If a picture shows only a range of time, boxes are cut at its ends. The
+/// legend has only the kinds of actions that are in the range.
 TEST(SvgPicture, ShowsARangeOfTime) {
   for (const char *scheme : {"chimera", "zb-v", "pipedream", "gpipe"})
     for (double cellWidth : {0, 7}) {
@@ -234,7 +235,7 @@ struct Pair {
   std::vector<Timeline> timelines;
 };
 
-/// A unit of time has the same width in all timelines.
+/// A unit of time has the same width in the timelines of all pipelines.
 TEST(SvgPicture, GivesAllPipelinesOneScale) {
   for (const Picture &picture :
        {Picture{}, Picture{.cellWidth = 10}, Picture{.from = 3, .to = 20}}) {
@@ -255,8 +256,8 @@ TEST(SvgPicture, GivesAllPipelinesOneScale) {
   }
 }
 
-/// A long timeline below a short one does not make a picture that viewers
-/// refuse. Timelines in other units have scales of their own.
+/// If one timeline is much longer than the other, the picture is still not too
+/// wide for viewers. Timelines with different units have different scales.
 TEST(SvgPicture, IsNoWiderThanViewersShow) {
   Pair pair({}, 20000);
   EXPECT_NEAR(pictureWidth(renderSvg(pair.timelines)), 12000 + 40 + 46 + 122,

@@ -19,7 +19,7 @@
 namespace chimera::schedule {
 namespace {
 
-/// Left edge and width of the boxes of a row, in order.
+/// Left edge and width of the boxes of a worker's actions, in order.
 std::vector<std::pair<double, double>> boxes(const std::string &svg,
                                              size_t worker) {
   std::regex box("micro-batch \\d+, stage \\d+, pipeline \\d+ \\(\\w+\\), P" +
@@ -44,14 +44,14 @@ TEST(Svg, DrawsEveryActionWhereItRuns) {
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_NEAR(found[i].first,
                   unit * static_cast<double>(d.timing.starts[w][i]), 1);
-      // Boxes are wide enough for two digits, and none covers the next.
+      // Boxes are wide enough for two digits, and do not overlap.
       EXPECT_GE(found[i].second, 10);
       if (i > 0) {
         EXPECT_LE(found[i - 1].first + found[i - 1].second, found[i].first);
       }
     }
   }
-  // Every box has its number.
+  // Every box has a label.
   EXPECT_EQ(count(d.svg, "<text class=\"n\"") +
                 count(d.svg, "<text class=\"n p\"") +
                 count(d.svg, "<text class=\"s\"") +
@@ -59,7 +59,8 @@ TEST(Svg, DrawsEveryActionWhereItRuns) {
             2u * 32 * 64);
 }
 
-/// At that size each box has its text, for every kind of action.
+/// With 32 workers and 64 micro-batches, every box has a label, for every kind
+/// of action.
 TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
   auto of = [](const char *scheme, Concatenation how, Recompute recompute,
                bool split) {
@@ -90,8 +91,8 @@ TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
   }
 }
 
-/// PairsDrawing are labelled as pairs, with a dash if there are two-digit
-/// numbers.
+/// An action over two micro-batches is labelled with both, with a dash between
+/// them if some micro-batches have two digits.
 TEST(Svg, NamesWhatActionsCover) {
   std::string svg = draw(makeCase("chimera", 4, 16, {1, 2, 1, 1}, false,
                                   choose(2, Concatenation::Doubling)))
@@ -111,8 +112,8 @@ TEST(Svg, NamesWhatActionsCover) {
   EXPECT_NE(svg.find(">1b</text>"), std::string::npos);
 }
 
-/// Shows two steps, a line below each worker's repeated body, and the time of a
-/// step.
+/// If steps overlap, the picture has two steps, a line below the body that each
+/// worker repeats, and the time of a step.
 TEST(Svg, ShowsStepsThatOverlap) {
   TimelineDrawing d = draw(makeCase("pipedream", 3, 3, {2, 4, 1, 1}));
   EXPECT_NE(words(d.svg, "note")
@@ -158,7 +159,8 @@ TEST(Svg, IsTheSameEveryTime) {
             draw(makeCase("chimera", 6, 12)).svg);
 }
 
-/// The picture is not wider for times in nanoseconds, and marks do not overlap.
+/// Times in nanoseconds do not make the picture wider, and the marks of the
+/// axis do not overlap.
 TEST(Svg, DoesNotGrowWithTheUnit) {
   std::string small = draw(makeCase("gpipe", 4, 4, {1, 2, 1, 1})).svg;
   std::string large =
@@ -171,8 +173,8 @@ TEST(Svg, DoesNotGrowWithTheUnit) {
   EXPECT_LT(count(large, "class=\"mark\""), 12u);
 }
 
-/// The width of the picture, and an upper limit for the end of each line of
-/// text: no character is wider than 6.2 pixels at size 11 and 8.8 at size 15.
+/// The width of the picture, and an upper limit for the right end of its text.
+/// A character is at most 6.2 pixels wide at size 11 and 8.8 at size 15.
 std::pair<double, double> widths(const std::string &svg) {
   std::regex width("<svg [^>]*width=\"([0-9.]+)\"");
   std::smatch found;
@@ -193,8 +195,8 @@ std::pair<double, double> widths(const std::string &svg) {
   return {std::stod(found[1]), most};
 }
 
-/// Text that is wider than the picture continues on the next line, and
-/// everything below moves down.
+/// Text that is wider than the picture is broken into lines. Everything below
+/// it moves down.
 TEST(Svg, ClipsNoWords) {
   std::string title = "a_pipeline_with_a_name: chimera {pipelines = 4, "
                       "concatenation = fine-tuned-doubling}, 4 stages, 8 "
@@ -213,7 +215,8 @@ TEST(Svg, ClipsNoWords) {
   EXPECT_GT(std::stod(rows[1]), 84);
 }
 
-/// gpipe with two stages and two micro-batches.
+/// A picture of gpipe with two stages and two micro-batches, with times in
+/// `unit`.
 std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
   Case c = makeCase("gpipe", 2, 2, cost);
   Timing timing = simulate(c.problem, c.schedule);
@@ -222,7 +225,7 @@ std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
   return renderSvg({&timeline, 1});
 }
 
-/// Marks and summary show large times in short form, for every unit.
+/// The axis and the summary show large times in short form, for every unit.
 TEST(Svg, CountsLargeTimesInLargerUnits) {
   std::string svg = drawIn("none", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
@@ -231,7 +234,7 @@ TEST(Svg, CountsLargeTimesInLargerUnits) {
                 .find("makespan 900 × 10⁶ (forward 100 × 10⁶, "
                       "backward 200 × 10⁶, p2p 0) · bubble"),
             0u);
-  // The exact time is there, too.
+  // The tooltip has the exact time.
   EXPECT_NE(svg.find("time 100000000 to 200000000</title>"), std::string::npos);
   svg = drawIn("ns", {100000000, 200000000, 1, 1});
   EXPECT_EQ(words(svg, "axis"),
@@ -255,7 +258,7 @@ TEST(Svg, CountsInUnitsIfTimesHaveFractions) {
   EXPECT_EQ(words(svg, "axis"), "0 0.5 1 1.5 2 2.5 3 3.5 4 4.5 time in us");
   EXPECT_NE(svg.find("P0, time in us 0.5 to 1</title>"), std::string::npos);
   EXPECT_NE(svg.find("P0: idle 1.5 of 4.5 (33.3 %)"), std::string::npos);
-  // A tick is an eighth of a unit. Marks are still at round numbers.
+  // A unit has eight ticks here. The marks are at round numbers of units.
   EXPECT_EQ(words(drawIn("none", {1, 2, 1, 1}, 8), "axis"),
             "0 0.2 0.4 0.6 0.8 1 time");
   svg = drawIn("us", {100001, 200002, 1, 1}, 2);
@@ -265,7 +268,7 @@ TEST(Svg, CountsInUnitsIfTimesHaveFractions) {
             std::string::npos);
 }
 
-/// A name may be one word of letters that are twice as wide as most.
+/// A name may be one long word of wide letters. It is broken within the word.
 TEST(Svg, CutsWordsThatAreLongerThanTheirLine) {
   std::string svg = draw(makeCase("gpipe", 2, 2), std::string(300, 'W')).svg;
   std::string all = words(svg, "title");

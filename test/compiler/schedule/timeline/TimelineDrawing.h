@@ -41,7 +41,7 @@ inline size_t count(const std::string &text, const std::string &part) {
   return found;
 }
 
-/// The texts of one style, separated by blanks.
+/// All texts of a picture in the class `style`, separated by blanks.
 inline std::string words(const std::string &svg, const std::string &style) {
   std::regex line("<text class=\"" + style + "\"[^>]*>([^<]*)</text>");
   std::string found;
