@@ -10,10 +10,10 @@ prints as a Markdown table whether anything has become slower:
 
     test/bench/before.py BEFORE [--tools build/release/bin] [--rounds 9]
 
-BEFORE is the folder with the other build's programs. Each round measures everything
-once with either build, in turns. A ratio compares the two builds in one round; the
-table has the median, the minimum and the maximum of all rounds. two_ranks.py
---before does so for training.
+BEFORE is the folder with the programs of the other build. Each round measures
+everything once with each build, in turns. A ratio compares the two builds in one round.
+The table has the median, the minimum and the maximum over all rounds. For training, use
+two_ranks.py --before.
 """
 
 import argparse
@@ -32,7 +32,7 @@ SLEEPING = [(4, 1 << 16), (4, 1 << 20), (8, 1 << 20)]  # stages, bytes of a mess
 
 
 class Build:
-    """A build. Each function returns {row of the table: time}; less is better."""
+    """A build. Each method returns {row of the table: time}; less is better."""
 
     def __init__(self, tools, folder):
         folder.mkdir()
@@ -60,8 +60,8 @@ class Build:
         times = {}
         for row in messages.ping_pong(self.tools, 5, SIZES):
             name = f"a message of {messages.size_name(row['bytes'])}, µs"
-            # Compare each build's own channels with plain MPI's time. The two builds have
-            # different names for this column.
+            # Take the time of the build's own channels, and not those of plain MPI. The
+            # two builds may have different names for this column.
             [own] = row.keys() - {"bytes", "wait", "test"}
             times[name] = statistics.median(row[own])
         return times

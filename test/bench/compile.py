@@ -5,12 +5,13 @@
 
 - the time of chimera-compile from a description to a verified program file, including
   process start. It is compared with the time in which PyTorch inserts sends and
-  receives into the same order, checks it and simulates it (schedule_pytorch.py),
-  without the start of Python and the import of torch. The two take turns, and each
-  pair has a ratio;
-- the time per action if there are many more stages than micro-batches, and the
-  opposite: processor time of the compiler itself, and total time. The kernel's work
-  for the memory of a large module depends on the machine.
+  receives into the same order, checks the order and simulates it
+  (schedule_pytorch.py), without the start of Python and the import of torch. The two
+  programs take turns, and each pair of times has a ratio;
+- the time per action if there are many more stages than micro-batches, and if there
+  are many more micro-batches than stages: user time of the compiler, and total time.
+  The two differ by the kernel's work for the memory of a large module, which depends
+  on the machine.
 
     test/bench/compile.py [--tools build/release/bin] [--runs 9]
                           [--python build/venv/bin/python]
@@ -42,7 +43,7 @@ COMPARED = {
     "zb-v": 'stages(32) micro_batches(256) schedule("zb-v") workers(16)',
     "1f1b, split": 'stages(16) micro_batches(256) schedule("1f1b") split_backward',
 }
-# Pairs of stages and micro-batches. The second pair has as many actions as the last.
+# Pairs of stages and micro-batches. The second and the third have equally many actions.
 SHAPES = [(64, 4096), (256, 4096), (16384, 64)]
 FAMILIES = {
     "1f1b": 'schedule("1f1b")',
@@ -58,7 +59,7 @@ FAMILIES = {
 
 
 def compile_time(args, source, program):
-    """(processor time of the compiler itself, total time), in s."""
+    """Returns the compiler's user time and the total time, in s."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     start = time.perf_counter()
     machine.execute(args.tools / "chimera-compile", source, "-o", program)
@@ -67,14 +68,14 @@ def compile_time(args, source, program):
 
 
 def lines_of(args, source):
-    """The order of a description, each action with its stage."""
+    """The lines of the order of a description. Each action has its stage before it."""
     text = machine.execute(
         args.tools / "chimera-opt", source, "--chimera-to-scheduled",
         "--chimera-write-order",
     ).stdout  # fmt: skip
     lines = LINE.findall(text)
     if re.search(r"(^| )[FBIW]", " ".join(lines)):
-        # Stage s is on worker s.
+        # If the order has no stages, stage s is on worker s.
         lines = [re.sub(r"([FBIW])", rf"{s}\1", line) for s, line in enumerate(lines)]
     return lines
 

@@ -30,9 +30,9 @@ def execute(*command):
 
 
 class OtherLoad:
-    """`with OtherLoad() as load: …`; afterwards `load.cores` is the average
-    number of cores that were busy with something else than this script and the
-    processes that it started and waited for."""
+    """Measures other load: `with OtherLoad() as load: …`. Afterwards `load.cores` is
+    the mean number of cores that other processes kept busy. Other processes are all but
+    this script and the processes that it started and waited for."""
 
     def __enter__(self):
         self.begin = time.perf_counter(), self._busy(), self._own()
@@ -47,8 +47,8 @@ class OtherLoad:
     def _busy():
         with open("/proc/stat") as stat:
             fields = [int(field) for field in stat.readline().split()[1:9]]
-        # Sum all times except idle time and waits for a disk. Time that the host took from a
-        # virtual machine counts too.
+        # Sum all times except idle time and waits for a disk. The sum includes time
+        # that the host gave to other virtual machines.
         ticks = sum(fields) - fields[3] - fields[4]
         return ticks / os.sysconf("SC_CLK_TCK")
 

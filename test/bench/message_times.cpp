@@ -7,9 +7,9 @@
 //
 // Measures, over MPI, the three times of a message that the simulator needs
 // (runtime/calibrate/MessageTimes.h), for messages of one size. Prints them as
-// JSON, in nanoseconds. chimera-run --calibrate fits a line to such times of
-// many sizes, which has an error (its residual); these are the measured times
-// themselves.
+// JSON, in nanoseconds. chimera-run --calibrate fits a line to the times of
+// many sizes, so its times have an error. This program prints the measured
+// times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +44,7 @@ int main(int argc, char **argv) {
 
   MpiSession session;
   if (session.ranks() < 2 || session.hostRanks().size() != session.ranks()) {
-    // The ranks must share a clock, and clocks of different hosts cannot be
-    // compared.
+    // The ranks must share a clock, so they must be on one host.
     std::fprintf(stderr, "message_times: expected at least 2 ranks, all on one "
                          "host\n");
     _exit(1);

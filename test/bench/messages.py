@@ -4,18 +4,18 @@
 """Prints, as Markdown tables, the cost of messages between two ranks of this host
 over MPI:
 
-- a message over channels, compared with MPI_Isend and MPI_Irecv in the same run,
-  with the better of two ways to wait (MPI_Wait, or a loop of MPI_Test);
-- the share of an exchange that overlaps with work, 1 - (both - work) / exchange,
-  and how much longer the work takes then. The exchange is messages in both
-  directions, the ordered all-reduce, or MPI's (`chimera-run --all-reduce
-  transport`). The work sleeps or computes. With and without progress threads, with
-  and without the kernel's single copy.
+- a message over channels, compared with MPI_Isend and MPI_Irecv in the same run. MPI
+  waits in the better of two ways: by MPI_Wait, or by a loop of MPI_Test;
+- the share of an exchange that overlaps with work, 1 - (both - work) / exchange, and
+  how much longer the work takes during an exchange. The exchange is a message in each
+  direction, the ordered all-reduce, or MPI's all-reduce (`chimera-run --all-reduce
+  transport`). The work sleeps or computes. Each is measured with and without progress
+  threads, and with and without the kernel's single copy.
 
     test/bench/messages.py [--tools build/release/bin] [--rounds 20]
 
-Numbers are medians of the rounds. In a round, everything that is compared takes
-turns. Differences and ratios are medians of those within a round.
+In each round, everything that is compared takes turns. Numbers are medians over the
+rounds. Differences and ratios are computed in each round; the table has their medians.
 """
 
 import argparse
@@ -43,8 +43,8 @@ def size_name(size):
 
 
 def ping_pong(tools, rounds, sizes, progress=False):
-    """For each size, the µs of each round: of channels, and of both ways to
-    wait."""
+    """For each message size, the µs of a message in each round: over channels, and with
+    MPI in both ways to wait."""
     return json.loads(
         machine.execute(
             *machine.mpirun(2), "--bind-to", "core",

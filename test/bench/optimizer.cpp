@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Times AdamW on one thread and on more. Compares it with LibTorch's fused
+// Times AdamW on one thread and on several. Compares it with LibTorch's fused
 // AdamW, with a copy of as many bytes, and with a loop on one thread that uses
-// the vector instructions of any x86-64. They take turns, so that other load
-// affects all of them alike. Prints medians as a Markdown table.
+// only the vector instructions of every x86-64. All of these take turns, so
+// that other load affects them alike. Prints medians as a Markdown table.
 //
 //   optimizer [MILLIONS_OF_WEIGHTS] [THREADS] [ROUNDS]
 //
@@ -32,8 +32,9 @@ namespace {
 
 using namespace chimera::runtime;
 
-/// Bytes that an update of a weight reads and writes: it reads gradient, weight
-/// and two averages, and writes the last three.
+/// The bytes that the update of one weight reads and writes. It reads the
+/// gradient, the weight and two averages, and writes the weight and the
+/// averages.
 constexpr double kTraffic = 7 * sizeof(float);
 
 /// AdamW's arithmetic as a plain loop.
@@ -91,9 +92,9 @@ int main(int argc, char **argv) {
     setThreads(threads);
     std::vector<double> ours, theirs, copies, loops;
     for (int round = 0; round <= rounds; ++round) {
-      // Measure the single-threaded loop first. The measurement after it is
-      // slower because the other threads are asleep, and this should be the
-      // copy.
+      // Measure the loop on one thread before the copy. The measurement after
+      // it is slower, because the other threads are asleep then, and it should
+      // be the copy.
       double loop = secondsOf([&] {
         updateInALoop(count, gradient.data_ptr<float>(),
                       weights.data_ptr<float>(), average.data_ptr<float>(),

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Two ranks exchange data, or work, or work between the posts and the waits of
-// the exchange. The exchange is a message in both directions, or an all-reduce,
-// either the ordered one or MPI's. The work is a sleep, like a stage on another
-// device, or computation. All run with and without progress threads, in turns.
-// Prints as JSON, for each round, the milliseconds of the slower rank.
+// the exchange. The exchange is a message in each direction or an all-reduce:
+// the ordered one or MPI's. The work is a sleep, like a stage on another
+// device, or a computation. All of these run with and without progress threads,
+// in turns. Prints, as JSON, the milliseconds of the slower rank in each round.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,8 +69,8 @@ struct Rank {
     return std::max(own, other);
   }
 
-  /// Posts the exchange. An all-reduce writes its sum into its contribution, as
-  /// in programs.
+  /// Posts the exchange. An all-reduce overwrites its contribution with the
+  /// sum, as in programs.
   std::vector<std::unique_ptr<Request>> post() {
     std::vector<std::unique_ptr<Request>> requests;
     Bytes here = std::as_writable_bytes(std::span(in));
@@ -85,9 +85,9 @@ struct Rank {
     return requests;
   }
 
-  /// Lets both ranks continue at the same time. If a message has arrived before
-  /// its receive is posted, the post itself moves the bytes; programs post
-  /// receives ahead.
+  /// A barrier that both ranks leave at the same time. Otherwise a message
+  /// might arrive before its receive is posted, and the post would move the
+  /// bytes. Programs post receives earlier.
   void meet() {
     constexpr std::chrono::microseconds kLater(100);
     Clock::time_point begin{std::chrono::duration_cast<Clock::duration>(
@@ -97,7 +97,8 @@ struct Rank {
       ;
   }
 
-  /// Runs `work` between posts and waits. Returns the total milliseconds.
+  /// Posts the exchange, runs `work`, and waits for the exchange. Returns the
+  /// total milliseconds.
   double exchange(const std::function<void()> &work) {
     std::ranges::fill(in, kind == Exchange::Message ? 0.f : 1.f);
     meet();
@@ -116,8 +117,8 @@ struct Rank {
   }
 };
 
-/// Measures the exchange, the work, and both. `work` returns its own
-/// milliseconds.
+/// Measures the exchange alone, the work alone, and both together. `work`
+/// returns its own milliseconds.
 void measure(Rank &rank, const std::function<double()> &work,
              nlohmann::json &row) {
   row["exchange"].push_back(rank.exchange([] {}));
@@ -155,7 +156,8 @@ int main(int argc, char **argv) {
     _exit(1);
   }
 
-  // The number of turns that take this time if nothing else runs on the core.
+  // The number of loop iterations that take the wanted time if nothing else
+  // runs on the core.
   constexpr uint64_t kTurns = 1'000'000;
   double fastest = 1e9;
   for (int i = 0; i < 10; ++i)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a command and appends a line to a file: the peak resident bytes of the
-command's process. Ends as the command ended.
+"""Runs a command and appends the peak resident bytes of its process to a file, as a
+line. Ends with the command's status.
 
     test/bench/peak.py FILE COMMAND…
 """

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two ranks send a message back and forth, through the channels and with MPI's
-// own calls. The latter wait by MPI_Wait, and by MPI_Test in a loop. The three
-// take turns, so that other load affects all of them alike. Prints, as JSON,
-// the microseconds of one message for each size and round.
+// Two ranks send a message back and forth in three ways: through the channels,
+// with MPI's own calls and MPI_Wait, and with MPI's own calls and a loop of
+// MPI_Test. The three ways take turns, so that other load affects all of them
+// alike. Prints, as JSON, the microseconds of one message for each size and
+// round.
 //
 //===----------------------------------------------------------------------===//
 

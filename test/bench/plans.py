@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the planner's predictions with measured times: plans for a small GPT-2 on
-two ranks of this machine, with one thread each. With --ranks 4 ranks share the cores,
-if there are fewer; the profiled programs still have two ranks.
+"""Compares the planner's predictions with measured times, for plans of a small GPT-2 on
+two ranks of this machine with one thread each. With --ranks 4, four ranks share the
+cores if there are fewer than four. The profiled programs always have two ranks.
 
 Calibrates the machine (chimera-run --calibrate), profiles each layer as a stage of its
-own (--profile), asks chimera-plan for plans, and draws some of them by a seed. Runs
-these, the planner's pick and the profiled programs in turns. The prediction uses one
-profile, the medians of several runs before the plans are drawn. It is scaled by the
-time of the profiled programs in the rounds, divided by their time in that profile,
-because machines have fast and slow minutes. These affect small micro-batches more than
-large ones, so each profiled size has a factor of its own.
+own (--profile), asks chimera-plan for plans, and draws some of them by a seed. Runs in
+turns these plans, the planner's pick and the profiled programs. The prediction uses one
+profile: the medians of several runs, made before the plans are drawn. A machine has
+fast and slow minutes. So the prediction is scaled by the time of the profiled programs
+in the rounds, divided by their time in the profile. Slow minutes affect small
+micro-batches more than large ones, so each profiled size has a factor of its own.
 
     test/bench/plans.py [--plans 10] [--seed 1] [--rounds 9] [--ranks 2]
 
-Prints for each plan the predicted step time and the median of the rounds, the planner's
-bytes of the largest worker and the bytes that its program allocates, and how the pick
-compares with the best plan. With --limit the script fails if, at each of --attempts,
-the median error is above 3 %, one error is above 5 %, bytes differ by more than 5 %, or
-the pick is slower than the best plan by more than the spread of that plan's own rounds.
+Prints for each plan the predicted step time and the median over the rounds, the
+planner's bytes of the largest worker and the bytes that its program allocates, and how
+the pick compares with the best plan. --limit sets limits: the median error is at most 3
+%, each error is at most 5 %, bytes differ by at most 5 %, and the pick is not slower
+than the best plan by more than the spread of the best plan's rounds. Then the script
+fails if each of --attempts attempts exceeds a limit.
 """
 
 import argparse
@@ -36,8 +37,9 @@ MODEL = (
     "chimera.model @small gpt2 layers(6) heads(4) width(256) context(128) "
     "vocabulary(512)\n"
 )
-# The costs of the layers. There is one stage per layer, including embedding and head, on two
-# workers. As in good plans, the workers are busy most of the time.
+# A program that gives the costs of the layers. Each layer is a stage, including
+# embedding and head, on two workers. The workers are busy most of the time, as in good
+# plans.
 LAYERS = (
     "chimera.pipeline @layers of @small stages(8) micro_batches(16) "
     'schedule("interleaved-1f1b") workers(2) micro_batch_size({size})\n'
@@ -50,7 +52,7 @@ class Bench:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.text = folder / "text"
-        # It does not matter what the model learns.
+        # The times do not depend on the text.
         self.text.write_bytes(bytes(random.Random(1).choices(range(256), k=1 << 20)))
 
     def tool(self, name, *arguments):
@@ -63,7 +65,7 @@ class Bench:
         )  # fmt: skip
 
     def calibrate(self):
-        """Calibrates and returns the machine as a description."""
+        """Calibrates this machine. Returns its description."""
         file = self.folder / "machine.mlir"
         self.tool(
             "chimera-run", "--calibrate", file, "--ranks", self.args.ranks,
@@ -83,7 +85,8 @@ class Bench:
             self.layers.append(program)
 
     def profile(self, label):
-        """Profiles the program of each size: [(file, its content)]."""
+        """Profiles the program of each micro-batch size. Returns [(file, its
+        content)]."""
         found = []
         for program in self.layers:
             file = program.with_suffix(f".{label}.json")
@@ -92,8 +95,8 @@ class Bench:
         return found
 
     def first_profile(self):
-        """For each size, a file with the medians of several profiles, and the mean step
-        in it, in ns: (files, steps)."""
+        """Profiles each micro-batch size several times. Returns (files, steps): for
+        each size, a file with the medians, and the mean step in this file, in ns."""
         rounds = [self.profile("first") for _ in range(self.args.profiles)]
         files, steps = [], []
         for runs in zip(*rounds):
@@ -104,7 +107,8 @@ class Bench:
         return files, steps
 
     def draw(self, description, profiles):
-        """Asks for plans and draws some: [(name, program, plan)], the pick first."""
+        """Asks for plans and draws some. Returns [(name, program, plan)]; the first is
+        the pick."""
         found = self.folder / "plans.json"
         command = [
             "chimera-plan", description, "--batch", self.args.batch,
@@ -141,7 +145,7 @@ class Bench:
         return " ".join(words)
 
     def report(self, program, profiles):
-        """The compiler's report on the plan, with these profiles."""
+        """The compiler's report on the plan, with costs from these profiles."""
         report = self.folder / "report.json"
         self.tool(
             "chimera-opt", program.with_suffix(".mlir"),
@@ -153,14 +157,15 @@ class Bench:
         return json.loads(report.read_text())[0]
 
     def step(self, program):
-        """The median step of a run, in ns."""
+        """Runs a program. Returns the median step, in ns."""
         profile = self.folder / "run.json"
         self.train(program, self.args.steps + 1, "--profile", profile)
         return json.loads(profile.read_text())["steps"]["later"]["median"]
 
     def measure(self, drawn):
-        """Runs everything in turns: (the steps of each plan, by rounds; for each size,
-        the median step of the profiled program in all its turns), in ns."""
+        """Runs everything in turns. Returns, in ns, the steps of each plan in all
+        rounds, and for each micro-batch size the median step of the profiled program in
+        all its runs."""
         steps, profiled = [[] for _ in drawn], [[] for _ in self.layers]
         for _ in range(self.args.rounds):
             for index, (_, program, _) in enumerate(drawn):
@@ -176,7 +181,8 @@ def mean(times):
 
 
 def between(size, sizes, values):
-    """The value at `size`, interpolated between values at ascending sizes."""
+    """The value at `size`. `values` are at ascending `sizes`, with straight lines
+    between them."""
     if size <= sizes[0]:
         return values[0]
     for low, high, at_low, at_high in zip(sizes, sizes[1:], values, values[1:]):
@@ -186,7 +192,7 @@ def between(size, sizes, values):
 
 
 def median_of(profiles):
-    """A profile whose times are the medians of these profiles' means."""
+    """A profile in which each time is the median of the means in `profiles`."""
     first = profiles[0]
     if isinstance(first, list):
         return [median_of(parts) for parts in zip(*profiles)]
@@ -199,7 +205,8 @@ def median_of(profiles):
 
 
 def attempt(args, folder):
-    """Prints a table. Returns the exceeded limits, and the other load in cores."""
+    """Prints a table. Returns the limits that were exceeded, and the other load in
+    cores."""
     bench = Bench(args, folder)
     with machine.OtherLoad() as load:
         description = folder / "question.mlir"

@@ -4,21 +4,22 @@
 """Compares the simulator with real runs of sleeping stages over MPI.
 
 For each number of workers, message size and schedule: measures the cost of a message
-(message_times), runs the program with --profile, and gives the stages' median times and
-the messages' times to the simulator (--chimera-report). Prints the predicted step time
-and the best step of the run. Stages also sleep for the updates of their weights.
+(message_times) and runs the program with --profile. Gives the median times of the
+stages and the times of messages to the simulator (--chimera-report). Prints the
+predicted step time and the shortest step of the run. Stages also sleep for the updates
+of their weights.
 
     test/bench/predict.py [--workers 4 8 16] [--bytes 65536 1048576]
         [--schedules chimera 1f1b …] [--limit PERCENT]
 
 If a worker has several stages, each of them takes proportionally less time.
 
-A step is measured from end to end on the root. The first step, which starts from
-nothing, does not count. Measured steps include things that the simulator leaves out:
-all-reduces of 8 bytes and loads of 64, some 0.1 ms in all. With --limit the script
-fails if, at each of --attempts, a step differs by more than that from its prediction.
-If other load kept the cores busy in all of those attempts, they show nothing about the
-simulator; then it prints "skipped" instead.
+A step is measured from end to end on the root. The first step is left out, because it
+starts from nothing. Measured steps include things that the simulator leaves out:
+all-reduces of 8 bytes and loads of 64 bytes, some 0.1 ms in all. With --limit the
+script fails if, in each of --attempts attempts, a step differs from its prediction by
+more than the limit. If other load kept the cores busy in all of these attempts, they
+show nothing about the simulator. Then the script prints "skipped" and does not fail.
 """
 
 import argparse
@@ -39,7 +40,7 @@ BUSY = 0.1
 CHUNKS = {"interleaved-1f1b": 2, "zb-v": 2}
 
 
-# From the name of a stage's cost to the name of the action in a profile that has this cost.
+# For each cost of a stage, the name of the action in a profile that has this cost.
 COSTS = {
     "forward": "forward",
     "backward": "backward",
@@ -67,7 +68,8 @@ def describe(path, workers, batches, schedule, size, costs):
 
 
 def message_times(args, workers, size):
-    """Medians in ns: (the sender's thread, on the way, the receiver's thread)."""
+    """Returns medians in ns: for how long a message occupies the sender's thread, is on
+    its way, and occupies the receiver's thread."""
     times = json.loads(
         machine.execute(
             *machine.mpirun(workers), args.tools / "message_times", "--bytes", size
@@ -76,12 +78,13 @@ def message_times(args, workers, size):
     send, whole, receive = (
         times[name]["median"] for name in ("send", "whole", "receive")
     )
-    # The message's own time is the part of the whole during which neither thread is busy.
+    # A message is on its way while neither thread is busy with it.
     return send, max(0, whole - send - receive), receive
 
 
 def measure(args, folder, workers, schedule, size):
-    """(steps in ns, medians of each stage's actions in ns) of a real run."""
+    """Runs the program. Returns the times of its steps and the median times of each
+    stage's actions, in ns."""
     source, program, log, profile = (
         folder / name for name in ("real.mlir", "program", "log", "profile")
     )
@@ -113,7 +116,8 @@ def measure(args, folder, workers, schedule, size):
         for stage in json.loads(profile.read_text())["stages"]
     ]
     for times in medians:
-        # A stage always states the cost of its whole backward.
+        # A stage must state the cost of its whole backward, even if all backwards are
+        # split.
         times.setdefault(
             "backward", times.get("input_gradient", 0) + times.get("weight_gradient", 0)
         )
@@ -142,8 +146,8 @@ def predict(args, folder, workers, schedule, size, costs, messages):
 
 
 def compare(args, folder, workers, schedule, size):
-    """Prints a row. Returns the error of the best step in percent, and whether other
-    load kept the cores busy."""
+    """Prints a row. Returns the error of the shortest step in percent, and whether
+    other load kept the cores busy."""
     with machine.OtherLoad() as load:
         messages = message_times(args, workers, size)
         steps, costs = measure(args, folder, workers, schedule, size)
@@ -169,8 +173,8 @@ def compare(args, folder, workers, schedule, size):
 
 
 def judge(args, attempts):
-    """"within" if an attempt was within the limit, "off" if none was, or "disturbed" if
-    other load kept the cores busy in every attempt that was not."""
+    """Returns "within" if an attempt was within the limit. Otherwise returns
+    "disturbed" if other load kept the cores busy in every attempt, else "off"."""
     verdict = "disturbed"
     for off, busy in attempts:
         if args.limit is None or abs(off) <= args.limit:

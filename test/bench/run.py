@@ -33,7 +33,7 @@ COMPILED = [
     (64, 4096, "1f1b", "split_backward"),
 ]
 INTERPRETED = [(2, 2), (4, 4), (16, 16)]
-INSTRUCTIONS = 1_000_000  # approximate total for each number
+INSTRUCTIONS = 1_000_000  # approximate number of instructions of a run
 
 
 def describe(folder, stages, micro_batches, schedule, options):

@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Times a client's calls to the library, as PHASE/CASE/D/N:
+// Times the calls of the schedule library, as PHASE/CASE/D/N:
 //
-//   generate   sizes and options to an order: check, place, order, split,
+//   generate   from sizes and options to an order: check, place, order, split,
 //              insert recomputes
 //   verify     all constraints, including memory caps
 //   simulate   starts, makespan, idle times, peaks, critical path
 //
-// All cases have costs, bytes, caps and message times. Items are actions. The
-// arguments are those of Google Benchmark. `schedule.py` makes tables of the
-// output.
+// D is the number of workers, and N the number of micro-batches. All cases have
+// costs, bytes, caps and message times. An item is an action. The arguments are
+// those of Google Benchmark. `schedule.py` makes tables of the output.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,7 +62,7 @@ constexpr Case kCases[] = {
     {"chimera-recompute", "chimera", Concatenation::Doubling, false,
      Recompute::Early},
 };
-/// D and N.
+/// The numbers of workers and micro-batches.
 constexpr std::pair<int32_t, int32_t> kSizes[] = {
     {8, 64},    {16, 256},  {32, 256},  {32, 1024},
     {64, 1024}, {64, 4096}, {128, 8192}};
@@ -109,7 +109,7 @@ int64_t count(const Schedule &schedule) {
   return actions;
 }
 
-/// Times `run` on the schedule of `what`.
+/// Times `run` on the problem and the schedule of the case `what`.
 template <typename Run>
 void measure(benchmark::State &state, const Case &what, Run run) {
   auto workers = static_cast<int32_t>(state.range(0));

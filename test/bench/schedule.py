@@ -3,20 +3,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints, as Markdown tables, the speed of the schedule library:
 
-- actions per second for growing sizes, and the time per action. That time is
-  constant if the cost is linear, except for a step where the data no longer fit
-  into a cache;
+- actions per second for growing sizes, and the time per action. The time is constant
+  if the cost is linear, except for a step where the data no longer fit into a cache;
 - actions per second for every family;
-- verify and simulate together, compared with PyTorch's functions for the same
-  order. In each run the two take turns, and the ratio is that run's.
+- verify and simulate together, compared with PyTorch's functions for the same order.
+  In each run the two take turns. The ratio is computed in each run.
 
     test/bench/schedule.py [--tools build/release/bin] [--runs 5]
                            [--python build/venv/bin/python]
 
-Everything runs on one core and counts processor time, so other processes do not
-matter, except for the caches and the core that they may share. Each number is the
-median of the runs, with the minimum and the maximum in brackets. Without a Python
-that has torch the last table is left out.
+Everything runs on one core. Times are processor time, so other processes matter only if
+they share the caches or the core. Each number is the median over the runs, with the
+minimum and the maximum in brackets. Without a Python that has torch the last table is
+left out.
 """
 
 import argparse
@@ -64,7 +63,7 @@ class Library:
                 sys.exit(f"{row['name']}: {row['error_message']}")
             phase, case, stages, batches = row["name"].split("/")
             size = int(stages), int(batches)
-            # The unit is the microsecond.
+            # The benchmark's times are in microseconds.
             values = self.seconds.setdefault((phase, case, *size), [])
             values.append(row["cpu_time"] / 1e6)
             self.actions[case, *size] = round(row["actions"])

@@ -1,18 +1,18 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times PyTorch's functions for the split 1F1B order of the sizes given as D N D N …,
-or for the order on standard input as JSON: the lines of chimera.order ops, with the
-stage before each action. Needs torch. Prints as JSON its version and, for each size,
-the number of actions of the order and the processor seconds of
+"""Times PyTorch's functions on an order. The order is split 1F1B for the sizes that are
+given as D N D N …, or the order on standard input: the lines of chimera.order ops as
+JSON, with the stage before each action. Needs torch. Prints as JSON torch's version
+and, for each size, the number of actions and the processor seconds of
 
 - add: inserting sends and receives (_add_send_recv);
-- validate: checking that each micro-batch has forward, input and weight gradient in
-  this order on its stage, each stage on one rank, as many as micro-batches
-  (_validate_schedule);
+- validate: checking that on its stage each micro-batch has a forward, an input gradient
+  and a weight gradient in this order, that each stage is on one rank, and that each has
+  as many as there are micro-batches (_validate_schedule);
 - simulate: running actions, sends and receives, each one step long, on all ranks until
-  all are done or nothing moves (_simulate_comms_compute).
+  all are done or no rank can continue (_simulate_comms_compute).
 
-These functions are PyTorch's internals, for authors of schedules, and may change.
+These functions are internal to PyTorch, so they may change.
 """
 
 import json
@@ -24,7 +24,8 @@ from torch.distributed.pipelining import schedules
 
 
 def order(stages, batches):
-    """Rank r runs D-1-r forwards, then forwards and backwards in turn."""
+    """The split 1F1B order: rank r of D runs D-1-r forwards, and then forwards and
+    backwards in turn."""
     kind, action = schedules._ComputationType, schedules._Action
     ranks = {}
     for rank in range(stages):
@@ -46,7 +47,7 @@ def timed(call, *arguments):
 
 
 def given(lines):
-    """The order in the lines of ranks 0, 1, …."""
+    """The order in `lines`, which has one line for each rank."""
     return {
         rank: [schedules._Action.from_str(word) for word in line.split()]
         for rank, line in enumerate(lines)

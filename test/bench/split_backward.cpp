@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Times forward, input gradient, weight gradient and whole backward of a middle
-// stage of a GPT-2 on one thread. They take turns, so that other load affects
-// all of them alike. Prints medians in milliseconds.
+// Times the forward, the input gradient, the weight gradient and the whole
+// backward of a middle stage of a GPT-2 on one thread. The four take turns, so
+// that other load affects all of them alike. Prints medians in milliseconds.
 //
 //   split_backward [ROUNDS] [BLOCKS WIDTH HEADS CONTEXT MICRO_BATCH [DROPOUT]]
 //
@@ -72,7 +72,7 @@ program::ProgramT describe(const Sizes &sizes) {
   return program;
 }
 
-// Memory like the interpreter's: at multiples of 64 bytes.
+// Memory that is aligned to 64 bytes, as the interpreter's is.
 class Buffer {
 public:
   explicit Buffer(uint64_t bytes)

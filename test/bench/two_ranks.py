@@ -2,37 +2,39 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints, as a Markdown table, how many tokens per second two ranks with one thread
-each train in a pipeline. Compares them with two processes of one thread that each train
-the whole model alone (`chimera-run --sequential`), at the same time and without
-communication. The tokens/s of those two are added. With two free cores, the sum is what
-the cores can do, and the ratio to it is the efficiency of the pipeline.
+each train in a pipeline. Compares them with two sequential processes of one thread.
+Each of these trains the whole model alone (`chimera-run --sequential`), at the same
+time as the other and without communication. Their tokens/s are added. With two free
+cores, this sum is what the cores can do. So the tokens/s of the pipeline divided by
+this sum is the efficiency of the pipeline.
 
     test/bench/two_ranks.py [--tools build/release/bin] [--rounds 9]
         [--concatenation eager] [--before BIN] [--python build/venv/bin/python]
         [--only sequential]
 
 The schedule is Chimera's. The ranks are threads of a process, or processes over MPI or
-TCP. --before adds another build to the same rounds, with two sequential processes too,
-and with direct concatenation, which every build has. --python, which needs torch, adds
-the same GPT-2 exported from PyTorch; the schedules of torch.distributed.pipelining,
-over gloo with two processes of one thread; and two independent PyTorch processes
-(two_ranks_pytorch.py). --only leaves out the rows without that word. All train the same
-sizes of GPT-2 with the same batches. Memory is the sum of the peak resident memory of a
-row's processes, including libraries and the Python interpreter. PyTorch 2.15 keeps the
-N gradient sends of a stage alive until the end of a step, unless max_outstanding_sends
-limits it. All micro-batches have the same number of rows, because 2.15 evaluates ten
-rows in four micro-batches as twelve, and returns twelve, without an error (2.11
-raises).
+TCP. --before adds another build to the same rounds, also with two sequential processes.
+It uses direct concatenation, which every build has. --python, which needs torch, adds
+three things: the same GPT-2 exported from PyTorch; the schedules of
+torch.distributed.pipelining, over gloo with two processes of one thread; and two
+independent PyTorch processes (two_ranks_pytorch.py). --only leaves out the rows whose
+name does not have that word. All rows train the same sizes of GPT-2 with the same
+batches. Memory is the sum of the peak resident memory of a row's processes, including
+libraries and the Python interpreter. PyTorch 2.15 keeps the N gradient sends of a stage
+alive until the end of a step, unless max_outstanding_sends limits it. All micro-batches
+have the same number of rows: 2.15 evaluates ten rows in four micro-batches as twelve,
+and returns twelve, without an error (2.11 raises one).
 
-In each round every row is measured once, next to a measurement of the two sequential
-processes. The ratio is that of this pair. Two more lines compare the tokens/s over MPI
-and over TCP with those in-process in the same round. Every second round goes through
-the rows backwards. The first step of a run does not count.
+Each round measures every row once, next to a measurement of the two sequential
+processes. The ratio is computed from this pair of measurements. Two more lines compare
+the tokens/s over MPI and over TCP with the tokens/s in-process in the same round. Every
+second round measures the rows in the opposite order. The first step of a run is left
+out.
 
-Ranks with equal shares of a step are as slow as the slower core, while sequential
-processes each depend on their own core. So the last line gives the speed of the slower
-core, step by step, relative to the mean of both. It is 1 if the host gives both cores
-the same time; otherwise it is the highest ratio that such ranks could reach.
+Ranks with equal shares of a step are as slow as the slower core. Sequential processes
+each depend only on their own core. So the last line gives the speed of the slower core,
+step by step, relative to the mean of both. It is 1 if the host gives both cores the
+same time. Otherwise it is the highest ratio that such ranks could reach.
 """
 
 import argparse
@@ -75,8 +77,8 @@ SIZES = {
 
 
 def write_text(path):
-    """Writes some 400 KB of a thousand made-up words. Earlier words are more
-    frequent."""
+    """Writes some 400 KB of text from a thousand made-up words. Word k of the list is
+    drawn with a probability proportional to 1/k."""
     source = random.Random(1)
     words = [
         "".join(source.choices("etaoinshrdlu", k=source.randint(2, 9)))
@@ -87,13 +89,14 @@ def write_text(path):
 
 
 def peak_of(file, command):
-    """A command that runs `command` and writes its peak memory to the file."""
+    """A command that runs `command` and appends its peak memory to `file`."""
     return [sys.executable, HERE / "peak.py", file, *command]
 
 
 def execute_together(folder, *jobs):
-    """Starts all jobs, each a command and its additions to the environment, and returns
-    when all have ended. If one fails, the script ends with their output."""
+    """Starts all jobs and returns when all have ended. A job is a command and the
+    variables to add to its environment. If a job fails, the script ends with the output
+    of all jobs."""
     with contextlib.ExitStack() as stack:
         processes, outputs = [], []
         for number, (command, additions) in enumerate(jobs):
@@ -105,7 +108,7 @@ def execute_together(folder, *jobs):
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **additions},
                 )
-            # If the process has ended, this has no effect.
+            # This has no effect on a process that has ended.
             stack.callback(process.terminate)
             processes.append(process)
         for process in processes:
@@ -138,7 +141,8 @@ class Run(typing.NamedTuple):
 
 
 class Bench:
-    """Each function that is named after what it runs returns a `Run`."""
+    """Runs the programs that are compared. Each method with the name of a program
+    returns a `Run`."""
 
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
@@ -151,16 +155,16 @@ class Bench:
         write_text(self.text)
         self.logs = [folder / f"log{rank}" for rank in range(RANKS)]
         self.peaks = folder / "peaks"
-        # Two sequential processes together do the work of two ranks in twice as many
-        # steps. The last step of each only keeps its core busy until the other process
-        # has done the steps that count.
+        # Two sequential processes together do the work of two ranks. So each of them
+        # needs only half as many steps, rounded up. It runs one more step, to keep its
+        # core busy until the other process has also done the steps that are measured.
         self.steps = 1 + args.steps
         self.sequential_steps = 1 + math.ceil(args.steps / RANKS) + 1
         self.slower = []  # the slower sequential process's speed, relative to the mean
 
     def compile(self, tools, name, concatenation, package=None):
         """Compiles a program file with the compiler in `tools`, if there is one. Uses
-        an exported model if there is a package."""
+        the exported model of `package` if it is given."""
         source, program = self.folder / "description.mlir", self.folder / name
         own = (
             "gpt2 layers({layers}) heads({heads}) width({width}) context({context}) "
@@ -183,7 +187,7 @@ class Bench:
         return program
 
     def ends(self, log, steps):
-        """When each step ended, in seconds."""
+        """The time when each step ended, in seconds."""
         entries = [json.loads(line) for line in log.read_text().splitlines()]
         log.unlink()
         entries = [entry for entry in entries if "summary" not in entry]
@@ -199,7 +203,7 @@ class Bench:
         return self.tokens * (len(ends) - 1) / (ends[-1] - ends[0])
 
     def memory(self):
-        """The peaks of all processes since the last call, added up."""
+        """The sum of the peaks of all processes since the last call."""
         peaks = [int(line) for line in self.peaks.read_text().split()]
         self.peaks.unlink()
         return sum(peaks)
@@ -214,7 +218,7 @@ class Bench:
         # fmt: on
 
     def export(self):
-        """The package of the same GPT-2, written in PyTorch."""
+        """Exports the same GPT-2, written in PyTorch. Returns the package."""
         package = self.folder / "package"
         sizes = [
             f"{name}={self.sizes[name]}"
@@ -276,7 +280,7 @@ class Bench:
         return Run(sum(map(self.speed, runs)), self.memory())
 
     def sequential(self, command):
-        """The ends of the steps that count, for each of the independent processes."""
+        """The ends of the measured steps, for each of the two independent processes."""
         one_thread = {"OMP_NUM_THREADS": "1"}
         execute_together(
             self.folder, *((command(log), one_thread) for log in self.logs)
@@ -285,7 +289,8 @@ class Bench:
 
 
 def rows_of_build(bench, tools, name, program):
-    """(name, function) for each transport of a build's chimera-run."""
+    """(name of the row, function that measures it) for each transport of a build's
+    chimera-run."""
     usage = machine.execute(tools / "chimera-run", "--help").stdout
     transports = {"in-process": "in-process"}
     if shutil.which("mpirun"):
@@ -311,14 +316,14 @@ def rows_of_pytorch(bench):
 
 
 def measure(rows, yardstick, rounds):
-    """The runs of each row, the yardstick's runs next to them, and all of the
-    yardstick's."""
+    """Returns the runs of each row, the run of the yardstick next to each of these, and
+    all runs of the yardstick."""
     runs = {name: [] for name, _ in rows}
     beside = {name: [] for name, _ in rows}
     yardsticks = []
     for number in range(rounds):
         order = rows[::-1] if number % 2 else rows
-        # Run the yardstick between two rows, so that it is next to both.
+        # Run the yardstick between two rows, so that both are next to the same run.
         for first in range(0, len(order), 2):
             pair = order[first : first + 2]
             results = [pair[0][1]()]
@@ -350,7 +355,8 @@ def print_table(runs, beside, yardsticks):
 
 
 def print_transports(runs):
-    """Compares the other transports with in-process in the same round."""
+    """Compares the speeds over MPI and TCP with the speed in-process in the same
+    round."""
     base = runs.get("chimera, in-process", [])
     for name, own in runs.items():
         if base and name in ("chimera, over MPI", "chimera, over TCP"):

@@ -1,13 +1,14 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One rank of a GPT-2 that trains by a schedule of torch.distributed.pipelining, over
-gloo, with one thread. RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are as in
-torchrun. With --schedule sequential the process trains the whole model alone. The rank
+gloo, with one thread. Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun
+sets them. With --schedule sequential the process trains the whole model alone. The rank
 of the last stage writes the log: a JSON line for each step, with the mean loss and the
 seconds since the start of the first step. Needs torch.
 
-The layers are cut into one stage per rank, or two for interleaved schedules. The first
-stage also has the embeddings, and the last one the final norm and the head.
+Each rank has one stage, or two for interleaved schedules. All stages have equally many
+layers. The first stage also has the embeddings, and the last one the final norm and the
+head.
 """
 
 import argparse
@@ -20,14 +21,14 @@ import torch.distributed.pipelining as pipelining
 import torch.nn.functional as F
 from torch import nn
 
-# From each schedule to its number of stages per rank.
+# For each schedule, its class and its number of stages per rank.
 SCHEDULES = {
     "gpipe": (pipelining.ScheduleGPipe, 1),
     "1f1b": (pipelining.Schedule1F1B, 1),
     "interleaved-1f1b": (pipelining.ScheduleInterleaved1F1B, 2),
     "interleaved-zero-bubble": (pipelining.ScheduleInterleavedZeroBubble, 2),
 }
-# The defaults of a chimera.pipeline.
+# The defaults of chimera.training.
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8}
 WEIGHT_DECAY = 0.01
 HOLD_OUT = 0.1
@@ -71,8 +72,8 @@ def make_stages(args, count):
     if args.layers % count:
         raise SystemExit(f"expected a multiple of {count} layers, got {args.layers}")
     torch.manual_seed(1)
-    # Make and initialise all layers in the same order for every cut, so that all cuts start
-    # with the same weights.
+    # For every `count`, make and initialise all layers in the same order. So all cuts
+    # of the model start with the same weights.
     layers = [Layer(args) for _ in range(args.layers)]
     embedding = Embedding(args)
     head = nn.Linear(args.width, args.vocabulary, bias=False)
@@ -107,7 +108,7 @@ def loss_of(logits, labels):
 
 
 def batches(args):
-    """The tokens and labels of each step, the same on all ranks."""
+    """The tokens and labels of each step. They are the same on all ranks."""
     with open(args.data, "rb") as file:
         text = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
     text = text[: len(text) - int(HOLD_OUT * len(text))]
@@ -123,7 +124,7 @@ def batches(args):
 
 
 class Sequential:
-    """One step of the whole model, micro-batch by micro-batch."""
+    """Runs a step of the whole model, micro-batch by micro-batch."""
 
     def __init__(self, args):
         (self.model,) = self.modules = make_stages(args, 1)
@@ -142,7 +143,7 @@ class Sequential:
 
 
 class Pipelined:
-    """One rank's part of a step."""
+    """Runs one rank's part of a step."""
 
     def __init__(self, args):
         dist.init_process_group("gloo")

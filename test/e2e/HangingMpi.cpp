@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loaded before MPI (LD_PRELOAD). While the file CHIMERA_HOLD_FILE exists, the
-// call that CHIMERA_HOLD_CALL names does not return. All other calls go to MPI.
+// A library that is loaded before MPI (LD_PRELOAD). While the file
+// CHIMERA_HOLD_FILE exists, the MPI call that CHIMERA_HOLD_CALL names does not
+// return. All other calls go to MPI.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a small GPT-2 whose stages compute in bfloat16 with float32 weights, under
-schedules with one pipeline, with two, and with older weights. Compares the result with
+"""Trains a small GPT-2 whose stages compute in bfloat16 with float32 weights. The
+schedules have one pipeline, two pipelines, or stages that read older weights. Compares
+the result with
 
 - `chimera-run --sequential`: bit by bit if the schedule sums gradients in the order of
   the micro-batches, otherwise by the norm of the first step's gradients;
@@ -11,7 +12,7 @@ schedules with one pipeline, with two, and with older weights. Compares the resu
   step's gradients, if a Python with torch is given;
 - float32, from which it must differ.
 
-Then it trains on a processor on which bfloat16 is slow: a run must say so, once.
+Then trains with slow bfloat16. The run must print one note that says so.
 """
 
 import argparse
@@ -30,8 +31,8 @@ chimera.model @tiny gpt2 layers(4) heads(2) width(32) context(16)
 chimera.pipeline @train of @tiny stages(3) micro_batches(6)
     schedule({schedule}) micro_batch_size(2) {types} {options}
 """
-# For each case: the schedule, the dropout, options, if the model is tied, and if gradients are
-# summed in the order of the micro-batches.
+# For each case: the schedule, the dropout, options, whether the head is tied, and
+# whether gradients are summed in the order of the micro-batches.
 CASES = [
     ("1f1b", 0.0, "", "", True),
     ("gpipe", 0.1, "recompute(all)", "", True),
@@ -40,7 +41,7 @@ CASES = [
     ("chimera", 0.1, "", "", False),
     ("1f1b", 0.0, "split_backward", "tied", False),
 ]
-# Large enough that the products of matrices take most of the time.
+# The model is so large that matrix products take most of the time.
 SLOW = """
 chimera.model @slow gpt2 layers(2) heads(2) width(256) context(128) vocabulary(256)
 chimera.pipeline @train of @slow stages(2) micro_batches(2) schedule("1f1b")
@@ -123,8 +124,9 @@ def reference(checks, args, folder, case, program, ours):
 
 
 def check_note(args, folder):
-    """oneDNN, which computes in bfloat16, must not use instructions that are newer than
-    AVX2. Then bfloat16 takes many times as long as float32 on every x86 processor."""
+    """Forbids oneDNN, which computes in bfloat16, to use instructions that are newer
+    than AVX2. Then bfloat16 takes many times as long as float32 on every x86
+    processor."""
     checks = Checks()
     source, program = folder / "slow.mlir", folder / "slow"
     source.write_text(SLOW)

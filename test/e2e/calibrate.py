@@ -2,12 +2,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calibrates (`chimera-run --calibrate`) over TCP, or over the transports that --over
-names. The compiler must be able to time a pipeline with the machine that was written,
-and the times must be plausible for any host. Does the same with four threads that share
-two cores. Then checks what --calibrate refuses.
+names. The compiler must be able to time a pipeline for the machine that was written.
+The times must be plausible for any host. Does the same with four threads that share two
+cores. Then checks which options --calibrate refuses.
 
-Several of these scripts run at once on the same cores, so the times are not compared
-with anything more precise."""
+Several of these scripts run at once on the same cores. So the times are only compared
+with wide limits."""
 
 import argparse
 import concurrent.futures
@@ -44,7 +44,7 @@ def places(ranks):
 
 
 def calibrate(args, over, file):
-    """Calibrates `over` a transport and returns the output."""
+    """Calibrates over the transport `over` and returns the output."""
     command = [args.tools / "chimera-run", "--calibrate", file]
     if over == "mpi":
         return grid.run(args.mpirun, "-n", RANKS, "--oversubscribe", *command)
@@ -69,8 +69,8 @@ def check(args, folder, over):
 
 
 def check_sharing(args, folder):
-    """Even if ranks share cores, the machine states the speed of a rank that has a core
-    for itself."""
+    """If ranks share cores, the written machine has the speed of a rank with a core of
+    its own."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     file = folder / "shared.mlir"
     output = grid.run(
@@ -161,8 +161,9 @@ def seconds_computed(pid):
 
 
 def kill_one(args, file, seconds):
-    """Kills a rank of a calibration after it has computed for so long. Returns the
-    other one and its errors, or None if the calibration was done before."""
+    """Kills a rank of a calibration after it has used so much processor time. Returns
+    the process of the other rank and its error output. Returns None if the calibration
+    was done before."""
     processes = [
         subprocess.Popen(
             [args.tools / "chimera-run", "--calibrate", file],
@@ -180,11 +181,11 @@ def kill_one(args, file, seconds):
 
 
 def check_death(args, folder):
-    """If a rank dies, the other one ends and writes nothing."""
+    """If a rank dies, the other rank ends and writes no machine."""
     file = folder / "dead.mlir"
-    # A rank has surely met the other one after this processor time, because loading takes a
-    # small part of it. If the machine has other load, a calibration uses less processor time,
-    # so shorter times are tried too.
+    # After 2.5 s of processor time, a rank has certainly met the other one, because
+    # loading takes only a small part of this time. On a busy machine a calibration may
+    # use less than 2.5 s in all. Then shorter times are tried.
     for seconds in (2.5, 2, 1.6, 1.3):
         if left := kill_one(args, file, seconds):
             break

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calibrates (`chimera-run --calibrate --device cuda`) on the software GPU, with ranks
-that are threads and synthetic stages. The compiler and the planner must accept the
-machine. Then checks what is refused. The measured times are those of the software
-GPU."""
+"""Calibrates (`chimera-run --calibrate --device cuda`) on the software GPU. The ranks
+are threads, and the stages are synthetic. The compiler and the planner must accept the
+machine. Then checks which options are refused. The measured times are those of the
+software GPU."""
 
 import argparse
 import concurrent.futures
@@ -20,7 +20,7 @@ import grid
 from job import ENVIRONMENT, PATIENCE
 
 RANKS = 2
-UNIT = 1e-3  # ns; so layers reach at most 1000 GFLOP/s
+UNIT = 1e-3  # ns; at most 1000 GFLOP/s then
 SYNTHETIC = ["--stages", "synthetic", "--unit-ns", UNIT]
 MODEL = """
 chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)

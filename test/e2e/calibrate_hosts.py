@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calibrates (`chimera-run --calibrate`) over three hosts with two ranks each. The
 hosts are namespaces of this machine (many_hosts.py), and the links between them are
-made slow. If consecutive ranks share a host, the machine has separate links within a
-node, which are faster than the links between hosts. If consecutive ranks are on
-different hosts, the machine has one kind of link and says so. The compiler accepts
-both. Needs root; otherwise says so."""
+made slow. If consecutive ranks share a host, the machine must have separate links
+within a node, which are faster than the links between hosts. If consecutive ranks are
+on different hosts, the machine must have one kind of link and say so. The compiler must
+accept both machines. Needs root; without root, prints that it skips the test."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ chimera.model @m gpt2 layers(4) heads(2) width(64) context(32) vocabulary(256)
 chimera.pipeline @p of @m on @here stages(3) micro_batches(4) schedule("1f1b")
     data_parallel(2)
 """
-RATE = "1gbit"  # at which data can leave a host; links within a host are faster
+RATE = "1gbit"  # the speed at which data can leave a host; links within a host are faster
 
 
 def calibrate(args, hosts, file, host_of):
@@ -67,7 +67,8 @@ def slow(hosts):
 
 
 def per_mib(text, network):
-    """The time of one MiB over a link, in ns: sender, way and receiver together."""
+    """The time, in ns, of sending one MiB over a link: sender, way and receiver
+    together."""
     parts = re.search(rf"\n    {network} <([^>]*)>", text)[1]
     return sum(int(time) for time in re.findall(r"per_mib = (\d+) ns", parts))
 

@@ -2,11 +2,11 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loads checkpoints that other software wrote: folders of Hugging Face's transformers
-in bfloat16, in float16, in shards and with a tied matrix under both names; and the
-consolidated file of torch's Hugging Face writer. After a run of no steps the saved
-weights must equal, bit by bit, those that transformers reads in float32.
-examples/fine-tune.sh must train from shards in bfloat16, and transformers must read
-what it saves.
+(in bfloat16, in float16, in shards, and with a tied matrix under both of its names),
+and the consolidated file of torch's Hugging Face writer. A run of no steps saves the
+weights. They must equal, bit by bit, the weights that transformers reads in float32.
+examples/fine-tune.sh must train from shards in bfloat16, and transformers must read the
+weights that it saves.
 
 Exits non-zero if one differs. Needs a Python with torch, transformers and tokenizers:
 that of build/venv, unless another Python runs this script."""
@@ -94,7 +94,7 @@ def consolidate(tensors, folder):
 
 
 def compare(folder):
-    """The saved weights must be those that transformers reads."""
+    """Checks that the saved weights equal the weights that transformers reads."""
     import torch
     import transformers
     from safetensors.torch import load_file

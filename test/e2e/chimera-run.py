@@ -169,8 +169,8 @@ class Test(Runs):
         losses, summary = self.log_of(self.sample(), "--stages", "synthetic",
                                       "--unit-ns", "1e6", "--steps", "2e0")
         self.assertEqual(losses, [0, 0])
-        # There are two steps. In each step a worker runs 8 micro-batches, of 1 + 2 units of 1
-        # ms each.
+        # There are two steps. In each step a worker runs 8 micro-batches, and each
+        # micro-batch takes 1 + 2 ms.
         self.assertGreater(summary["seconds"], 0.048)
         self.assertGreater(summary["instructions"], 0)
 
@@ -184,7 +184,7 @@ class Test(Runs):
             self.assertEqual([s["stage"] for s in profile["stages"]],
                              list(range(4)))
             for stage in profile["stages"]:
-                # The profile has only the two later steps.
+                # The profile leaves out the first step.
                 self.assertEqual(stage["forward"]["count"], 16)
                 self.assertGreaterEqual(stage["forward"]["min"], 1_000_000)
                 self.assertGreaterEqual(stage["backward"]["min"], 2_000_000)
@@ -208,11 +208,11 @@ class Test(Runs):
         self.assertEqual(profile["computed_by"], "transformer")
         self.assertEqual(profile["threads"], 1)
         ranks = profile["workers"] * profile["copies"]
-        # A quota may allow fewer cores than the machine has.
+        # A CPU quota may allow fewer cores than the machine has.
         self.assertIn(profile["cores_per_rank"] * ranks,
                       range(1, len(os.sched_getaffinity(0)) + 1))
         layers = [stage["layers"] for stage in profile["stages"]]
-        # The stages have consecutive layers, embedding and head included.
+        # The stages have consecutive ranges of layers, including embedding and head.
         self.assertEqual(layers[0][0], 0)
         self.assertEqual([last for _, last in layers],
                          [first for first, _ in layers[1:]]
@@ -287,7 +287,7 @@ class Test(Runs):
                           self.sample(), "--transport", "in-process", ranks=4)
 
     def test_a_launcher_of_one_process_runs_all_ranks(self):
-        """As in a shell that `srun --pty bash` started."""
+        """The environment is that of a shell that `srun --pty bash` started."""
         slurm = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0",
                  "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1",
                  "SLURM_NTASKS_PER_NODE": "1", "SLURM_LOCALID": "0",
@@ -313,8 +313,8 @@ class Test(Runs):
                              environment=slurm)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("2 ranks, threads of one process", result.stdout)
-        # A transport for several processes, or a job with another number of ranks, is
-        # refused.
+        # A transport between processes is refused. So is a job with another number of
+        # ranks than the program.
         result = self.run_it(program, "--transport", "mpi", environment=slurm)
         self.assertIn("program expects 4 ranks (4 workers x 1 copy), got 1 "
                       "from srun", result.stderr)
@@ -414,8 +414,8 @@ class Test(Runs):
         text = self.path("text")
         with open(text, "w") as file:
             file.write("x" * 100000)
-        # With several threads chimera-run executes itself again; it must not have read
-        # the program before.
+        # With several threads chimera-run executes itself again. It must do so before
+        # it reads the program, because a pipe can be read only once.
         with open(self.sample(), "rb") as program:
             result = subprocess.run(
                 [CHIMERA_RUN, "/dev/stdin", "--data", text, "--threads", "2"],

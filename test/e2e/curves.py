@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains scaled-down models of examples/models for 50 steps under every synchronous
-schedule of the registry, with whole and split backwards and recomputation: a GPT-2 with
-dropout, and a BERT with both its losses and a tied matrix. Compares the loss of each
-step with that of one device (--sequential). The largest relative difference of a curve
-is at most 1e-10 in float64, 1e-3 in float32.
+"""Trains scaled-down models of examples/models for 50 steps: a GPT-2 with dropout, and
+a BERT with both its losses and a tied matrix. Uses every synchronous schedule of the
+registry, with whole and split backwards and recomputation. Compares the loss of each
+step with the loss of a run on one device (--sequential). The largest relative
+difference of a curve must be at most 1e-10 in float64 and 1e-3 in float32.
 
 Schedules without a flush compute with older weights, so their curves must differ by
-more. This shows that the comparison notices a wrong step.
+more. So the comparison notices wrong steps.
 
 In short form there are 4 stages and 8 micro-batches, only BERT runs in float32, and
 options take turns. With --full each schedule has every option, with 4 stages and 7
@@ -38,11 +38,12 @@ chimera.pipeline @p of @m with @training stages({stages}) micro_batches({batches
 
 
 def curves(case, full):
-    """(scheme, schedule with options, options of the pipeline) of a case."""
+    """Yields (scheme, schedule with its options, options of the pipeline) for a
+    case."""
     model, name, stages, batches = case
     every = [" ".join(pair).strip() for pair in itertools.product(SPLITS, RECOMPUTES)]
-    # The short form takes the options in turn. If a schedule has a whole backward with one
-    # model, it has a split one with the other.
+    # In the short form, the schedules take the options in turn. If a schedule has whole
+    # backwards with one model, it has split backwards with the other model.
     turn = list(MODELS).index(model) + list(TYPES).index(name)
     for number, (scheme, schedule, workers) in enumerate(schedules(stages)):
         if not accepts(scheme, workers, batches):

@@ -21,7 +21,7 @@ class Test(Runs):
     def test_data_of_another_kind(self):
         program = self.sample("--model")
         words = b"What is trained on. " * 60
-        # Tokens as numpy.save writes them.
+        # Tokens in the format of numpy.save.
         header = b"{'descr': '<u2', 'fortran_order': False, 'shape': (600,), }"
         header = header.ljust(117) + b"\n"
         numbers = bytes(2 * 600)
@@ -95,8 +95,8 @@ class Test(Runs):
             self.assertEqual(result.returncode, 1)
             self.assertEqual(result.stderr, f"chimera-run: {fault}\n")
             self.assertEqual(result.stdout, "")
-        # The ranks of a job divide the check among themselves. A fault that one
-        # finds ends all ranks, and is reported once per host.
+        # Each rank of a job checks a part of the tokens. If one rank finds a fault, all
+        # ranks end, and each host reports the fault once.
         statuses, outputs = zip(*self.over_tcp(4, *arguments))
         self.assertEqual(statuses, (1,) * 4)
         told = "".join(outputs)
@@ -106,8 +106,8 @@ class Test(Runs):
         self.assertNotIn("step 1/", told)
         if MPIRUN:
             self.expect_error(f"failed: {fault}", *arguments, ranks=4)
-        # With --trust-data, the run ends in the step that draws the token. If no step draws it,
-        # the run completes.
+        # With --trust-data, the run ends in the step that draws the wrong token. If no
+        # step draws this token, the run completes.
         result = self.run_it(*arguments, "--trust-data")
         self.assertNotIn("token 60001 of", result.stdout)
         self.assertIn("step ", result.stdout + result.stderr)

@@ -2,9 +2,10 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks which parameters decay. Trains a module with parameters of many shapes by
-AdamW with a large weight decay, on 2 ranks in float64. Its weights must equal those of
-torch.optim.AdamW with parameter groups in a plain loop, within 1e-10: once chosen by
-shape alone, once with patterns of names in Model(decay=…).
+AdamW with a large weight decay, on 2 ranks in float64. Trains the same module by
+torch.optim.AdamW with parameter groups, in a plain loop. The weights must agree within
+1e-10. The decayed parameters are chosen once by shape alone, and once with patterns of
+names in Model(decay=…).
 
 Exits non-zero if one differs. Needs a Python with torch: that of build/venv, unless
 another Python runs this script."""
@@ -164,8 +165,8 @@ def check(options, folder, case):
     lines, failed = [], 0
     for name in theirs:
         worst = max(abs(a - b) for a, b in zip(ours[name], theirs[name], strict=True))
-        # Weight decay alone changes them by a tenth, so a parameter in the wrong group
-        # differs.
+        # Weight decay alone changes a weight by a tenth. So a parameter in the wrong
+        # group would differ.
         moved = max(abs(a - b) for a, b in zip(ours[name], start[name]))
         good = worst <= 1e-10 and moved > 1e-3
         failed += not good

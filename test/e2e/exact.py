@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs every schedule of the registry on exact stages, over a grid of stages,
-micro-batches, options, widths, whole or split backwards and recomputes. Losses, weights
-and gradients must be the same integers as on one device: a wrong operand, a missing or
-doubled summand, or a message to the wrong place changes them. Each program runs with
-one thread per rank and under two seeds of `hostile-run`; some also run by
-`chimera-run`. All --sequential runs of the same work are equal, whatever the
-schedule."""
+"""Runs every schedule of the registry on exact stages, for many numbers of stages,
+micro-batches and copies, with many options, whole and split backwards, and recomputes.
+Losses, weights and gradients must be the same integers as on one device. A wrong
+operand, a missing or doubled summand, or a message to the wrong place changes these
+integers. Each program runs by `hostile-run`, with one thread per rank and under two
+seeds. Some programs also run by `chimera-run`. All --sequential runs of the same work
+must be equal, whatever the schedule."""
 
 import argparse
 import itertools
@@ -24,7 +24,8 @@ EVERY = 12  # every 12th program also runs by chimera-run
 
 
 def cases():
-    """(schedule with options, D, N, W, options of the pipeline)"""
+    """Yields (schedule with its options, stages, micro-batches, copies, options of the
+    pipeline)."""
     for stages in (2, 3, 4, 5, 8):
         for batches in (1, stages - 1, stages, 2 * stages, 2 * stages + 3):
             for schedule in ('"chimera"', '"gems"', '"1f1b"', '"gpipe"'):
@@ -38,7 +39,7 @@ def cases():
         for batches in (2 * stages, 3 * stages, 2 * stages + 3):
             doubling = '"chimera", {concatenation = "fine-tuned-doubling"}'
             yield doubling, stages, batches, 1, ""
-    # Forward doubling, backward halving, and recomputation.
+    # All concatenations (direct, eager, doubling, halving) with recomputation.
     sizes = [(2, 4), (2, 7), (4, 8), (4, 11), (4, 5), (5, 10), (8, 16)]
     for i, (stages, batches) in enumerate(sizes):
         for j, concatenation in enumerate(("direct", "eager", "doubling", "halving")):
@@ -61,8 +62,8 @@ def cases():
             yield schedule, stages, batches, 1 + batches % 2, reduction
         for schedule in ('"gems"', '"1f1b"', '"pipedream"', '"pipedream-2bw"'):
             yield schedule, 4, 6, 2, reduction
-    # Receives that are posted one or two ahead or, if messages take time, as far ahead
-    # as the simulator chooses.
+    # A worker posts receives one or two ahead. If messages take time, the simulator
+    # chooses the number.
     windows = ("receive_window(1)", "receive_window(2)", "link <latency = 3, receive = 1>")
     for i, window in enumerate(windows):
         for schedule in ('"gems"', '"1f1b"', '"gpipe"', '"pipedream"', '"chimera"'):
@@ -82,7 +83,8 @@ def cases():
 
 
 def chunked_cases(variants):
-    """The same for schedules with several stages per worker. The options take turns."""
+    """Like cases(), for schedules with several stages per worker. The options take
+    turns."""
     variants = itertools.cycle(variants)
     for workers in (1, 2, 3, 4):
         for batches in (1, workers, 2 * workers, 4 * workers):
@@ -105,8 +107,9 @@ CHUNKED = RECOMPUTES + (
 
 
 def tied_cases():
-    """The same for models whose first and last stage hold the same matrix. Every second
-    one also has a copy of the parameters that has no gradient."""
+    """Like cases(), for models whose first and last stage have the same matrix. In
+    every second case, each stage also holds a copy of its parameters, which has no
+    gradient."""
     for stages in (2, 4, 8):
         schedules = ['"chimera"', '"gems"', '"1f1b"', '"gpipe"']
         if stages > 2:
@@ -137,7 +140,8 @@ def main():
             )
             program = pathlib.Path(name) / f"{number}.chimera"
             try:
-                # Some programs have groups of posts instead of receive windows.
+                # Some programs have one stream per pair of workers or per device. They
+                # have no receive windows.
                 how = ["--check"]
                 stream = {1: "pair", 3: "device"}.get(number % 4)
                 if stream and "receive_window" not in options:
@@ -148,7 +152,8 @@ def main():
                                 "--first", 2 * number, "--seeds", 2)
                 # fmt: on
                 digest = DIGEST.search(text)[1]
-                # Run it as a user does, which takes longer to start.
+                # Only some programs also run by chimera-run, because it takes longer to
+                # start.
                 for how in ("--check-replicas", "--sequential"):
                     if number % EVERY:
                         break
@@ -161,8 +166,9 @@ def main():
             except RuntimeError as error:
                 raise RuntimeError(f"{description}{error}") from None
             program.unlink()
-            # The result on one device depends only on stages, micro-batches and their
-            # parts. It depends on copies only if each micro-batch makes an update.
+            # The result on one device depends on the numbers of stages, micro-batches
+            # and parts of micro-batches. It depends on the number of copies only if
+            # each micro-batch makes an update.
             if schedule.strip('"') in grid.WITHOUT_FLUSH:
                 key = (stages, batches, width, schedule)
             else:
@@ -175,7 +181,8 @@ def main():
         every = [(False, case) for case in cases()]
         every += [(True, case) for case in tied_cases()]
         every += [(False, case) for case in chunked_cases(CHUNKED)]
-        # If there is only one stage, the first and the last are the same.
+        # With only one stage, the first stage is also the last one, so there is nothing
+        # to tie.
         every += [
             (True, case)
             for case in chunked_cases(("", "split_backward", COPIED))

@@ -2,10 +2,11 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the scripts of examples/ as a user does, with few steps. Trains the user's own
-module and a BERT. Fine-tunes a GPT-2 of Hugging Face's transformers, made here with
-random weights and a tokenizer; transformers must then read it and continue a text as
-chimera did. Exits non-zero if one fails. Needs a Python with torch, transformers and
-tokenizers: that of build/venv, unless another Python runs this script."""
+module and a BERT. Fine-tunes a GPT-2 of Hugging Face's transformers, which this script
+makes with random weights and a tokenizer. Transformers must be able to read the
+fine-tuned model, and must continue a text as chimera did. Exits non-zero if one fails.
+Needs a Python with torch, transformers and tokenizers: that of build/venv, unless
+another Python runs this script."""
 
 import argparse
 import array
@@ -51,8 +52,8 @@ def read_back(before, after):
         for a, b in zip(*(m.parameters() for m in models), strict=True)
     ]
     assert all(0 < change < 0.1 for change in changes), changes
-    # The model itself predicts the text that the run generated: each token is the most
-    # likely one after the last CONTEXT tokens, except for ties within rounding.
+    # The saved model must predict the text that the run generated: each token is the
+    # most likely one after the last CONTEXT tokens, except for ties within rounding.
     numbers = [int(line) for line in (pathlib.Path(after) / "ids").read_text().split()]
     text = list(PROMPT)
     for number in numbers:

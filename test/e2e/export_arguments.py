@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that chimera-export refuses wrong arguments before it imports PyTorch, which
-takes seconds, and suggests the name that was probably meant. It also refuses an output
-that would overwrite an input, or files that are not a package. Here PyTorch is a module
-that raises an error when it is imported, so every import of it is noticed. Exits
-non-zero if one fails."""
+"""Checks that chimera-export refuses wrong arguments before it imports PyTorch, because
+the import takes seconds. The error must suggest the name that was probably meant.
+chimera-export must also refuse an output that would overwrite an input, or files that
+are not a package. Here PyTorch is a module that raises an error when it is imported, so
+every import is noticed. Exits non-zero if one fails."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ def make(layers=4, *, width): pass
 
 def bert(source, **more): pass
 """
-# Folders for --output: their files and the files' contents.
+# Folders for --output, each with its files and their contents.
 FOLDERS = {
     "foreign": {"model.json": '{"layers": 3}'},
     "empty": {"model.json": ""},
@@ -60,7 +60,7 @@ CASES = [
     ("width=1 -o {folder}/old", IMPORTED),
     ("width=1 -o {folder}/to-old", IMPORTED),
     ("width=1 -o {folder}/other", IMPORTED),
-    # Faults that only running the file can show.
+    # Only running the file can show these faults.
     (":torch", IMPORTED),
     (":bert source=1 more=2", IMPORTED),
     ("width=1", IMPORTED),

@@ -6,8 +6,8 @@ operators.py. Trains them and compares the result with
 
 - a plain PyTorch loop with SGD over the same data on one device: the loss of each step
   and the last step's gradients. They must agree bit by bit if the exporter's --check
-  says so of the graphs and no parameter is tied; otherwise within rounding;
-- one device of chimera's, under the schedules of the registry (numerics.py).
+  says that the graphs do and no parameter is tied; otherwise within rounding;
+- a run of chimera on one device, under the schedules of the registry (numerics.py).
 
 Prints a line for each comparison and exits non-zero if one fails. Needs a Python with
 torch: that of build/venv, unless another Python runs this script."""
@@ -26,8 +26,8 @@ from numerics import losses, read_tensors, worst_difference
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 3
 SAMPLES, BATCHES = 2, 4
-# Model, its arguments, and (stages, copies, whether with --variants). A model with a
-# tied matrix uses the schedules of numerics.py --tied.
+# For each case: the model, its arguments, and (stages, copies, whether to use
+# numerics.py --variants). If the model has a tied matrix, numerics.py runs with --tied.
 CASES = [
     ("gpt2", "layers=6 heads=2 width=16 context=8", (4, 1, False)),
     ("llama", "layers=6 heads=4 groups=2 width=16 context=8", (4, 1, False)),
@@ -37,7 +37,7 @@ CASES = [
     ("bert", "layers=6 heads=2 width=16 context=16 tied=False", (4, 1, False)),
     ("operators", "group=recurrent layers=1", (2, 1, False)),
     ("operators", "group=dropout layers=2", (2, 1, False)),
-    # The tied matrix has a bias.
+    # This model also has a bias that belongs to the tied matrix.
     ("bert", "layers=2 heads=2 width=32 context=16 pairs=False", (3, 1, False)),
 ]
 MASK, MARKS = 256, (257, 258, 259)  # tokens of the BERT of examples/models
@@ -68,8 +68,8 @@ chimera.pipeline @p of @m with @training stages(2) micro_batches({batches}) sche
 
 
 def plain_loop(source, arguments, values, data, steps):
-    """Runs in a Python with torch. Prints the losses and the last step's gradients, of
-    the module as the user wrote it and with the optimizer as documented."""
+    """Trains the user's module in a plain loop, with the optimizer as documented.
+    Prints the losses and the last step's gradients. Needs torch."""
     sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
     import torch
     from chimera_export import arguments as given, command
@@ -117,7 +117,8 @@ def plain_loop(source, arguments, values, data, steps):
         for p in named.values():
             p.grad = None
         if "pairs=False" not in arguments and "bert" in str(source):
-            # The loss is the sum of two means over the whole step.
+            # The loss is the sum of two means over the whole step, so all micro-batches
+            # come first.
             each = [
                 loss_of(*map(torch.tensor, of_bert(step, m))) for m in range(BATCHES)
             ]
@@ -183,7 +184,8 @@ def check(options, folder, case):
             "--evaluate-batches", 0, "--load", package / "values.safetensors",
             "--save-gradients", folder / "g", "--log", folder / "log", *mask,
         )  # fmt: skip
-        # The two gradients of a tied parameter are added in another order.
+        # The two gradients of a tied parameter are added in another order than in
+        # PyTorch.
         exact = "autograd's, bit by bit" in output
         exact &= not tied and not pairs
         rows = run(

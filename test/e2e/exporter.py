@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exports the small modules of modules.py, loss_modules.py, refused_modules.py and
 refused_losses.py, and modules that call the operators of operators.py, as a user does.
-An exported module must compute what autograd computes (--check). A refusal must give the
-reason in one line, without a traceback. Needs a Python with torch: that of build/venv, unless another
-Python runs this script."""
+An exported module must compute what autograd computes (--check). If a module is
+refused, the output must give the reason in one line, without a traceback. Needs a
+Python with torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import contextlib
@@ -30,8 +30,8 @@ OPERATORS = "operators of"
 
 
 def export_as(command, folder, arguments):
-    """Runs the command in a child of this process, which has PyTorch in memory. Returns
-    the child's status and output."""
+    """Runs chimera-export with `arguments` in a forked child of this process, which has
+    PyTorch in memory. Returns the child's status and output."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -49,23 +49,24 @@ def export_as(command, folder, arguments):
 
 
 def export(command, folder, *options, source=None):
-    """Exports in float64 to the folder `package`; see export_as."""
+    """Exports in float64 to the folder `package`. Returns the same as export_as."""
     source = source or str(folder / "source.py")
     arguments = ["chimera-export", source, "--type", "float64", "-o", str(folder / "package")]
     return export_as(command, folder, [*arguments, *options])
 
 
 def load_modules(command):
-    """Loads the modules that an export loads, so that the children have them already:
-    loading them takes several times as long as an export. A child exports a model and
-    lists its modules. This process cannot export, because autograd refuses to run in a
-    child of a process in which it has run."""
+    """Loads the modules that an export loads, so that forked children have them in
+    memory: loading takes several times as long as an export. To find these modules, a
+    child exports a model and lists its modules. This process itself cannot export,
+    because autograd refuses to run in a child of a process in which it has run."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "source.py").write_text(START + "def make(): return model(Net())")
 
         class Listing:
-            """The command, which then writes the names of all modules."""
+            """A command that exports and then writes the names of all loaded
+            modules."""
 
             @staticmethod
             def main():
@@ -88,8 +89,8 @@ def operators_of(package):
 
 
 def unused_operators(seen):
-    """Whether each operator that packages may call is called by a package here or in
-    the tests of the runtime."""
+    """Checks that each operator that packages may call is called by some package: of
+    this test, or of the runtime's tests."""
     for package in (ROOT / "test/runtime/stage/exported/Inputs").glob("*.json"):
         seen |= operators_of(package)
     text = (ROOT / "runtime/stage/exported/operators.txt").read_text()
@@ -100,8 +101,8 @@ def unused_operators(seen):
 
 
 def written_files(command):
-    """Checks that either all files of a package are written or none, that links are
-    kept, and that other files stay."""
+    """Checks that either all files of a package are written or none, that a link stays
+    a link, and that other files stay."""
     lines = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -117,7 +118,8 @@ def written_files(command):
         mode = (package / "values.safetensors").stat().st_mode if good else 0
         good = good and mode == (folder / "source.py").stat().st_mode
         lines += [f"{'ok  ' if good else 'FAIL'} files of a package, by a link", output]
-        # Writing the values, which are written first, fails: there is no folder.
+        # The values are written first. Here writing them fails, because the folder of
+        # the link's target does not exist.
         (package / "model.json").unlink()
         (package / "values.safetensors").unlink()
         (package / "values.safetensors").symlink_to("nothing/values")
@@ -129,7 +131,7 @@ def written_files(command):
 
 
 def verbose_refusal(command):
-    """Checks that --verbose adds a traceback to the line of a refusal."""
+    """Checks that with --verbose a refusal has a traceback before its line."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "source.py").write_text(START + "def make(): return Net()")
@@ -144,7 +146,7 @@ def check(command, seen, folder, case):
     if name == OPERATORS:
         source = f"{HERE / 'operators.py'}"
         wanted = wanted if text != "math" else WARNED  # the group converts to float16
-        # Autograd draws other numbers for dropout.
+        # With dropout no comparison is possible, because autograd draws other numbers.
         options = [] if text == "dropout" else ["--check"]
         status, output = export(command, folder, *options, f"group={text}", source=source)
     else:
@@ -154,7 +156,7 @@ def check(command, seen, folder, case):
     if status == 0:
         seen |= operators_of(package)
     if wanted == GOOD and name != OPERATORS and status == 0:
-        # Without memory for its values it must have the same layers.
+        # With --no-values the exporter must make the same layers.
         status, more = export(command, folder, "--no-values")
         output += more
     is_exported = name == OPERATORS or wanted.startswith(

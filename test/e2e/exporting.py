@@ -26,7 +26,7 @@ def has(python, *modules):
 
 def export(python, package, model, arguments, *options):
     """Exports a model of examples/models to the folder `package`. Returns the number of
-    its parameters."""
+    the model's parameters."""
     output = run(
         python, ROOT / "tools/export/chimera-export",
         ROOT / f"examples/models/{model}.py", *arguments.split(), *options,
@@ -36,9 +36,9 @@ def export(python, package, model, arguments, *options):
 
 
 def check_each(check, cases, at_end=lambda: ([], 0)):
-    """Calls `check` with a folder and a case for each case, two at a time, and then
-    `at_end`. Each returns lines to print and the number of failures among them. Ends
-    the script if there is one."""
+    """Calls `check(folder, case)` for each case, two at a time, and then `at_end()`.
+    Each call returns lines to print and the number of failures. Prints the lines. Ends
+    the script with an error if there was a failure."""
     failed = 0
     with tempfile.TemporaryDirectory() as name:
 

@@ -2,14 +2,14 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Exports tiny models of the families of Hugging Face's transformers, with
-examples/models/huggingface.py and --check in float64, and compares the outcome with the
-table tools/export/Families.md. Exported families compute what autograd does. The others
-are refused for the reason in the table. Also tries folders that do not exist, and
-checkpoints in bfloat16 and in several files.
+examples/models/huggingface.py and --check in float64. Compares the outcome with the
+table tools/export/Families.md. The exported families must compute what autograd
+computes. The other families must be refused for the reason in the table. Also tries
+folders that do not exist, and checkpoints in bfloat16 and in several files.
 
-Tries some families; all of them with --full. --write writes the table. Exits non-zero
-if one differs. Needs a Python with torch and transformers: that of build/venv, unless
-another Python runs this script."""
+Tries some families, or all of them with --full. --write writes the table. Exits
+non-zero if an outcome differs. Needs a Python with torch and transformers: that of
+build/venv, unless another Python runs this script."""
 
 import argparse
 import os
@@ -82,8 +82,8 @@ MASKED = {
 }  # fmt: skip
 FAMILIES = [(name, "make") for name in CAUSAL] + [(name, "masked") for name in MASKED]
 PREDICTS = {"make": "next tokens", "masked": "masked tokens"}
-# A dense family, both forms of experts, one with an operator that is replaced, and one
-# that is refused.
+# The families of the short form: a dense one, two with experts in different forms, one
+# with an operator that is replaced, and one that is refused.
 SHORT = ("bloom", "deepseek_v2", "gpt_oss", "mixtral", "roberta")
 
 
@@ -115,12 +115,12 @@ def configure(name, folder, **more):
 
 
 def answer_of(status, output):
-    """The table's entry for this outcome."""
+    """The table's entry for the status and the output of an export."""
     if status == 0 and "are autograd's" in output:
         return GOOD
     refusals = [line for line in output.splitlines() if line.startswith("chimera-export: ")]
     text = refusals[-1] if refusals else "chimera-export: no answer"
-    # Keep only the name of the file, which is the name of the family.
+    # Of a source line, keep only the name of the file, which is the name of the family.
     text = re.sub(r"(\w+\.py):\d+: .*?(?=: |, an autograd|$)", r"\1", text)
     return "refused: " + text.removeprefix("chimera-export: ").split(": ")[0]
 
@@ -130,8 +130,8 @@ def row(name, function, answer):
 
 
 def check(command, folder, family, rows, writes):
-    """Exports one family and compares the outcome with the table, unless the table is
-    to be written."""
+    """Exports one family and compares the outcome with the table. If `writes`, does not
+    compare."""
     name, function = family
     (folder / "model").mkdir()
     configure(name, folder / "model")
@@ -226,7 +226,7 @@ def main():
             )
         return
     sys.path.insert(0, str(ROOT / "tools/export"))
-    # Imported here, so that the children have them in memory.
+    # Import these here, so that the forked children have them in memory.
     import torch
     import transformers
     from chimera_export import check as _, command, package as _  # noqa: F401

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports the models of the Chimera paper at full size: BERT of 48 layers and GPT-2 of
-64 (with --full also of 32), without memory for their parameters. Compiles them for 4 to
-32 stages, each within a minute. Compares the memory of each worker that
---chimera-report states with the number of parameters that the exporter counts:
+"""Exports the models of Chimera's paper at full size, without memory for their
+parameters: BERT with 48 layers and GPT-2 with 64 (with --full also with 32). Compiles
+them for 4 to 32 stages, each within a minute. Compares the memory of each worker in
+--chimera-report with the number of parameters that the exporter counts:
 
 - there are as many parameters as the paper says (Table 4), fewer for the smaller GPT-2;
-- all weights take 4 bytes a parameter, and a tied matrix is there twice;
+- all weights together take 4 bytes per parameter, and the tied matrix is counted twice;
 - a worker always holds the weights and AdamW's two moments of its stages;
-- its peak is at least that with gradients and one stash, and at most that with as many
-  stashes of its largest stage as it has activations, and 4 boundaries;
-- if N = D, workers hold the stashes of D / 2 + 1 to D micro-batches (the paper's Table
-  2);
-- with twice the workers each one holds fewer weights, and the largest peak on 32
-  workers is less than half of the largest on 4.
+- a worker's peak is at least the sum of these, the gradients and one stash. It is at
+  most the sum of these, the gradients, 4 boundaries, and as many stashes of its largest
+  stage as the worker holds activations;
+- if N = D, workers hold the stashes of D / 2 + 1 to D micro-batches (the paper's
+  Table 2);
+- with twice as many workers, each one holds fewer weights. The largest peak on 32
+  workers is less than half of the largest peak on 4.
 
 Prints a line for each program and exits non-zero if one fails. Needs a Python with
 torch: that of build/venv, unless another Python runs this script."""
@@ -95,7 +96,7 @@ def check(options, folder, case):
 
 
 def broken(dump, report, parameters):
-    """The requirements on memory that a program violates."""
+    """The requirements on memory that the program of `dump` violates."""
     failures = []
 
     def hold(good, what):
@@ -118,7 +119,7 @@ def broken(dump, report, parameters):
         least = 4 * weights + min(stashes)
         most = 4 * weights + activations * max(stashes) + 4 * boundary
         hold(least <= peak <= most, f"{least} to {most} on {worker}, got {peak}")
-        # The program also has buffers for waiting messages.
+        # The program's plan also has buffers for messages that wait.
         stated = planned["peak_bytes"]
         hold(peak <= stated, f"{peak} or more on {worker}, got {stated}")
     count = len(stages)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the fuzzers of program files, side by side, on programs that the compiler
-makes and, with --seconds, on inputs that earlier runs found interesting. Prints how
-much each tried. An input that fails is kept and named. --coverage then prints how
-many lines of reader and verifier the fuzzers and the corpus have reached."""
+"""Runs the fuzzers of program files side by side. Their inputs are programs that the
+compiler makes and, with --seconds, inputs that earlier runs found interesting. Prints
+how many inputs each fuzzer tried. If an input fails, keeps it and prints its name. With
+--coverage, then prints how many lines of the reader and the verifier were reached."""
 
 import argparse
 import json
@@ -23,8 +23,8 @@ HEADER = 32
 # Limits for one input. Larger inputs find nothing new.
 LIMITS = ("-max_len=4194304", "-len_control=0", "-rss_limit_mb=4096", "-timeout=60",
           "-print_funcs=0", "-report_slow_units=60")
-# The reader and the verifier; not the code that writes files or computes costs of
-# layers.
+# The files of the reader and the verifier. Code that writes files or computes the costs
+# of layers is left out.
 COVERED = re.compile(
     r"/runtime/(proof/\w+|program/(SharedBytes|File|BackwardPieces|Printable|Program))"
     r"\.(cpp|h)$"
@@ -32,7 +32,8 @@ COVERED = re.compile(
 
 
 def make_seeds(tools, folder, count):
-    """Compiles programs: with a file header and, for the reader, without."""
+    """Compiles programs and writes each one with a file header and, for the reader's
+    fuzzer, without."""
     descriptions = list(grid.grid(3))
     random.Random(1).shuffle(descriptions)
     for fuzzer in FUZZERS:
@@ -77,8 +78,8 @@ class Run:
             # fmt: on
 
     def end(self):
-        """Returns whether nothing was found. Requires that the fuzzer has ended by
-        itself."""
+        """Waits until the fuzzer has ended by itself. Returns whether no input
+        failed."""
         status = self.process.wait()
         text = self.log.read_text(errors="replace")
         counts = re.findall(rf"^fuzz-{self.fuzzer}: .*$", text, re.MULTILINE)
@@ -137,13 +138,13 @@ def main():
         if not (options.fuzzers / f"fuzz-{fuzzer}").exists():
             print(f"skipped: no fuzz-{fuzzer} in {options.fuzzers}: it needs clang")
             return 0
-    # Programs of another version would only be refused.
+    # Remove the seeds of another version: the reader would only refuse them.
     shutil.rmtree(options.work / "seeds", ignore_errors=True)
     if not options.seconds:
         shutil.rmtree(options.work / "corpus", ignore_errors=True)
     make_seeds(options.tools, options.work / "seeds", options.seeds)
     runs = [Run(options, fuzzer) for fuzzer in FUZZERS]
-    # One failure is enough to look at.
+    # Stop after the first failure.
     while all(each.process.poll() in (None, 0) for each in runs):
         if all(each.process.poll() == 0 for each in runs):
             break

@@ -13,7 +13,7 @@ CONCATENATIONS = ("direct", "eager", "doubling", "fine-tuned-doubling", "halving
 WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
 SPLITS = ("", "split_backward")
 RECOMPUTES = ("", "recompute(all)", "recompute(all fused)", "recompute([0])")
-# The ways in which gradients are reduced. Each description has one of these.
+# The clauses for the reduction of gradients. The descriptions take them in turn.
 REDUCTIONS = (
     "",
     "all_reduce(eager)",
@@ -21,7 +21,8 @@ REDUCTIONS = (
     "bucket_bytes(32)",
     "all_reduce(eager) bucket_bytes(24)",
 )
-# The numbers of receives that are posted ahead. Each description has one of these.
+# The clauses for the number of receives that are posted ahead. The descriptions take
+# them in turn.
 WINDOWS = ("", "receive_window(1)", "receive_window(2)", "receive_window(99)")
 # With this clause, each stage also holds a copy of its parameters, in bf16. The copy
 # has no gradient.
@@ -29,8 +30,8 @@ COPIED = "activation_type(bf16)"
 
 
 def tied_model(stages):
-    """A model, @m, whose first and last stage hold the same matrix: 5 elements of
-    4 bytes, not a multiple of 8 bytes."""
+    """The description of a model, @m, whose first and last stage have the same matrix.
+    The matrix has 5 elements of 4 bytes, so its size is not a multiple of 8 bytes."""
     return (
         f"chimera.model @m gpt2 layers({max(1, stages - 2)}) heads(1) width(1) "
         "context(2) vocabulary(5) tied\n"
@@ -38,8 +39,8 @@ def tied_model(stages):
 
 
 def schedules(stages):
-    """(scheme, clauses of the schedule with its options, workers) of each schedule
-    that accepts this number of stages."""
+    """Yields (scheme, clauses of the schedule with its options, number of workers) for
+    each schedule that accepts this number of stages."""
     if stages >= 2:
         for pipelines in range(2, stages + 1, 2):
             if pipelines > 2 and stages % pipelines:
@@ -72,13 +73,14 @@ def accepts(scheme, workers, batches):
 
 
 def grid(most_stages):
-    """Descriptions with at most `most_stages` stages S, and N <= 4 S
+    """Yields descriptions with S stages, at most `most_stages`, and at most 4 S
     micro-batches."""
     reductions = itertools.cycle(REDUCTIONS)
-    # A number that is coprime to the length of a cycle of widths and splits.
+    # This cycle has five windows. Five is coprime to the length of the cycles of widths
+    # and splits, so all combinations occur.
     windows = itertools.cycle(WINDOWS + WINDOWS[:1])
-    # Every third description has a tied model if it can. Every second of these
-    # also has a copy of the parameters.
+    # Every third description has a tied model, if its schedule allows one. In every
+    # second one of these, each stage also holds a copy of its parameters.
     ties = itertools.cycle((False, False, True))
     sizes = itertools.cycle(
         f"micro_batch_size(2) {types}" for types in ("", f"{COPIED} ")
@@ -99,7 +101,8 @@ def grid(most_stages):
                             window = next(windows)
                             if scheme == "zb-v" and window == WINDOWS[1]:
                                 # With a V placement, messages between two workers
-                                # overtake each other.
+                                # overtake each other, so one posted receive is not
+                                # enough.
                                 window = ""
                             yield (
                                 f"{model}chimera.pipeline @p {of}stages({stages}) "
@@ -129,9 +132,9 @@ def compile_to(tools, description, program, *options):
 
 
 def in_parallel(function, items):
-    """Returns the results in order. A failure ends the script with its text. Runs
-    one more at a time than there are cores, because processes that meet wait for
-    each other."""
+    """Calls `function` on the items and yields the results in order. A failure ends the
+    script with its text. Runs one call more at a time than there are cores, because the
+    processes of a job often wait for each other."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() + 1) as pool:
         try:
             yield from pool.map(function, items)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs every command of a document, README.md or a guide, and compares the output.
+"""Runs every command of a document (README.md or a guide), and compares the output.
 
 A document is Markdown. Its fenced blocks are read as follows:
 
@@ -12,9 +12,9 @@ A document is Markdown. Its fenced blocks are read as follows:
     ```text               lines of the output of the commands before it, in this order.
                           `…` stands for any text within a line.
 
-README.md runs in a folder that looks like the root of the clone. A guide runs in an
-empty folder, and CHIMERA is the root. Exits non-zero with the block's line number if a
-command fails or a line of output is missing."""
+README.md runs in a folder that looks like the root of the repository. A guide runs in
+an empty folder, and the variable CHIMERA is the root. Exits non-zero if a command fails
+or a line of output is missing, and prints the line number of the block."""
 
 import argparse
 import os
@@ -32,7 +32,7 @@ FENCE = re.compile(r"^(\s*)```(.*)$")
 MARK = "@@chimera-block"
 # The reasons why a command cannot run in this test.
 NEEDS = {"gpu", "hosts", "slurm", "network", "install"}
-PATIENCE = 900  # seconds for one document, beside other load
+PATIENCE = 900  # seconds for one document, also on a busy machine
 
 
 class Block:
@@ -60,8 +60,8 @@ def blocks_of(path):
 
 
 def failing(text):
-    """`text` in which each command `! COMMAND` ends the shell if it succeeds. Bash
-    itself would go on."""
+    """Changes each command `! COMMAND` of `text`, so that the shell ends if COMMAND
+    succeeds. Bash itself would continue."""
     return re.sub(
         r"^! ((?:.*\\\n)*.*)$",
         lambda m: f"if {m[1]}\nthen echo 'expected this to fail'; exit 1; fi",
@@ -98,7 +98,7 @@ def missing_line(expected, output):
 
 
 def clone_like(folder):
-    """Makes `folder` look like the root of the clone."""
+    """Makes `folder` look like the root of the repository."""
     for entry in ROOT.iterdir():
         if entry.name not in ("build", ".git"):
             (folder / entry.name).symlink_to(entry)
@@ -106,8 +106,9 @@ def clone_like(folder):
 
 
 def shell(script, folder, environment):
-    """The status and the output of a bash script. The status is None if the script has
-    not ended after PATIENCE seconds. Then its whole process group is killed."""
+    """Runs a bash script. Returns its status and output. If the script has not ended
+    after PATIENCE seconds, kills its whole process group and returns the status
+    None."""
     with subprocess.Popen(
         ["bash", "-c", script],
         cwd=folder,
@@ -127,7 +128,8 @@ def shell(script, folder, environment):
 
 
 def newest_texts(folder):
-    """The ends of the text files that a document wrote last, for an error."""
+    """For an error: the last characters of the text files that a document wrote
+    last."""
     files = sorted(folder.glob("*.txt"), key=lambda file: file.stat().st_mtime)
     return "".join(
         f"\n--- the end of {file.name}:\n{file.read_text(errors='replace')[-1000:]}"

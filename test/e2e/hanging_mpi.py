@@ -3,9 +3,9 @@
 
 usage: hanging_mpi.py CHIMERA_RUN WRITE_SAMPLE HANGING_MPI
 
-HANGING_MPI is the library of HangingMpi.cpp, whose calls wait while a file exists; MPI
-itself works correctly. Every rank is inside MPI, so no rank can notice that its own
-wait, or another rank's, has timed out.
+HANGING_MPI is the library of HangingMpi.cpp: its calls do not return while a file
+exists. MPI itself works correctly. Every rank is inside a call of MPI. So no rank can
+notice that its own wait, or another rank's, has timed out.
 """
 import os
 import re
@@ -18,14 +18,15 @@ from job import PATIENCE, Job, check, lines_on
 CHIMERA_RUN, WRITE_SAMPLE, HANGING_MPI = sys.argv[1:]
 RANKS = 4
 TIMEOUT = 6  # seconds; long enough for a job to start on a busy machine
-LIMIT = TIMEOUT + 2  # seconds of one call, see kCallMargin
+LIMIT = TIMEOUT + 2  # seconds after which a call counts as hung (kCallMargin)
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6"]  # actions of 2 and 4 ms
 FOR_EVER = "1000000"  # steps
 
 
 def hanging(call, file, ranks, *arguments):
     """A job in which `call` hangs while the file exists."""
-    # The library is loaded before the sanitizers' libraries, which would refuse that.
+    # Preload this library before the sanitizers' libraries. They refuse this unless
+    # told otherwise.
     options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     return Job("env", f"ASAN_OPTIONS={options}", ranks, f"LD_PRELOAD={HANGING_MPI}",
                f"CHIMERA_HOLD_CALL={call}", f"CHIMERA_HOLD_FILE={file}",
@@ -38,7 +39,7 @@ def touch(file):
 
 
 def ended(job, call):
-    """The error output of a job whose call hung for too long."""
+    """Waits until a job whose `call` hangs has ended. Returns its error output."""
     _, errors, took, _ = job.end()
     print(f"{call} held up: ended after {took:.2f} s with status "
           f"{job.process.returncode}\n{errors}")
@@ -47,8 +48,8 @@ def ended(job, call):
 
 
 def in_training(program, folder, progress):
-    """In the middle of a step there is one report, with the call and which rank waits
-    for which."""
+    """If the call hangs in the middle of a step, there is one report. It names the
+    call, and says which rank waits for which."""
     call = "MPI_Test"
     file = os.path.join(folder, "hold")
     with hanging(call, file, RANKS, program, *SLEEPING, "--steps", FOR_EVER,
@@ -71,7 +72,8 @@ def in_training(program, folder, progress):
 
 
 def at_an_edge(program, call, what, folder, *arguments, at_start=True):
-    """The call hangs while ranks start or end. At these times there are no reports."""
+    """The call hangs while the ranks start or end. There are no reports at these
+    times."""
     file = os.path.join(folder, "hold")
     if at_start:
         touch(file)

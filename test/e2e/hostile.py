@@ -2,12 +2,14 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles every scheme of the registry (D <= 8, N <= 4 D, every option, whole and
-split backwards, recomputes, W = 1 and 2; every third program has a tied model), a
-quarter for each message model. Runs each program by `hostile-run` under many seeds: no
-deadlock, every two uses of memory ordered, and the losses, weights and gradients of
-one device. Each program is run under every other message model too: it must run if the
-proof accepts it, and stop if the proof refuses it. The short form takes a sample of
-the grid, the full form all of it. A failure names the description and the seed."""
+split backwards, recomputes, one and two copies; every third program has a tied model).
+Each message model gets a quarter of the programs. Runs each program by `hostile-run`
+under many seeds. There must be no deadlock, every two uses of memory must be ordered,
+and the losses, weights and gradients must equal those of one device. Each program also
+runs under every other message model. If the proof accepts the program for this model,
+it must run to its end. If the proof refuses it, it must stop. The short form takes a
+sample of the programs, and the full form takes all. A failure names the description and
+the seed."""
 
 import argparse
 import pathlib
@@ -26,9 +28,9 @@ COUNTS = re.compile(r"(\d+) times accepted, (\d+) times refused for a deadlock, 
 
 
 def messages(number, description):
-    """The message model that a description is compiled for. If opposite channels share
-    a stream, both ends post in the same order, so such models have no receive
-    windows."""
+    """The options that choose the message model for a description. If opposite channels
+    share a stream, both ends of a channel post messages in the same order. Such models
+    have no receive windows."""
     models = MODELS[:2] if "receive_window" in description else MODELS
     return "--messages", models[number % len(models)]
 

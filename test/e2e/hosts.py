@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs jobs over three hosts, which are network, UTS, PID and mount namespaces of this
-machine, under each launcher. The weights must equal those of one host. If a rank dies,
-is stopped or is cut off, if two hosts no longer reach each other, or if the launcher is
-told to end, then every rank on every host must end, with a status that is not 0 and a
-report that says why. Prints how long that took. Needs root; otherwise says so. Without
---rounds not every launcher has every failure.
+"""Runs jobs over three hosts under each launcher. The hosts are network, UTS, PID and
+mount namespaces of this machine. The weights must equal those of a run on one host.
+Then causes failures: a rank dies, is stopped or is cut off, two hosts no longer reach
+each other, or the launcher is told to end. After each failure, every rank on every host
+must end with a status that is not 0, and a report must say why. Prints how long that
+took. Needs root; without root, prints that it skips the test. Without --rounds, only
+some launchers have some of the failures.
 
 usage: hosts.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
                 [--timeout SECONDS] [--only LAUNCHER]
@@ -37,7 +38,7 @@ PART = {
 
 class HostsJob(Job):
     """A job over all hosts, started by `launcher`. If `neighbours`, consecutive ranks
-    share a host; torchrun always does that."""
+    are on one host. With torchrun they always are."""
 
     def __init__(
         self, launcher, hosts, options, folder, *arguments, neighbours=False,
@@ -84,8 +85,8 @@ class HostsJob(Job):
             )
             agent.chmod(0o755)
             hosts_list = ",".join(f"{h.address}:{RANKS // HOSTS}" for h in hosts)
-            # mpirun runs outside of the first host's PID namespace, because it enters
-            # the others.
+            # mpirun runs outside the first host's PID namespace, because it must enter
+            # the PID namespaces of the other hosts.
             first = ["nsenter", "-t", str(hosts[0].pid), "--net", "--uts"]
             # fmt: off
             self.begin([*first,
@@ -140,8 +141,9 @@ class HostsJob(Job):
         return all(process.poll() is not None for process in self.launchers)
 
     def terminate(self):
-        """Sends SIGTERM to the children of nsenter: it waits for its command in another
-        PID namespace and does not forward signals."""
+        """Sends SIGTERM to the launchers. If a launcher is nsenter, sends SIGTERM to
+        its child: nsenter does not forward signals to its command, which is in another
+        PID namespace."""
         for process in self.launchers:
             is_nsenter = process.args[0] == "nsenter" and "--pid" in process.args
             with contextlib.suppress(OSError):
@@ -167,19 +169,20 @@ def same_weights(launcher, hosts, options, folder, **of_job):
 
 
 def many_addresses(hosts, options, folder):
-    """The first address of MASTER_ADDR does not lead to rank 0. Either it refuses every
-    connection, or it never answers."""
+    """The first address of MASTER_ADDR does not lead to rank 0. Connections to this
+    address are refused, or never answered."""
     port = 28765
     for never_answers in (False, True):
         with contextlib.ExitStack() as stack:
-            # On the first host rank 0 itself needs the port.
+            # Not on the first host: rank 0 itself needs the port there.
             for host in hosts[1:] if never_answers else ():
                 stack.enter_context(silent_port(host, FIRST_OF_MANY, port))
             same_weights("processes", hosts, options, folder, master=MANY, port=port)
 
 
 def disturb(launcher, hosts, options, folder, how):
-    """Returns for how many seconds the ranks lived on."""
+    """Causes the failure `how`. Returns for how many seconds the ranks lived after
+    it."""
     apart = how == "separate"
 
     def use(timeout):

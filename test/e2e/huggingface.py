@@ -2,14 +2,14 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes a GPT-2, a Llama and a BERT of Hugging Face's transformers with random weights,
-saves and exports them, and takes a step of SGD on 2 and 4 ranks, in float32, on a file
+saves and exports them. Takes a step of SGD on 2 and on 4 ranks, in float32, on a file
 of tokens. Compares loss, gradients and weights with a step of transformers' own model:
-the norm of the difference is at most 1e-4 of the norm of all. Transformers reads the
-weights that the run saves. The runtime's own GPT-2 takes the same step as
-transformers', with examples/weights/gpt2-huggingface.json.
+the norm of the difference must be at most 1e-4 of the norm of all. Transformers must
+read the weights that the run saves. With examples/weights/gpt2-huggingface.json, the
+runtime's own GPT-2 must take the same step as transformers' GPT-2.
 
-BERT predicts masked tokens and whether two sentences follow each other, on padded
-pairs.
+BERT predicts masked tokens, and whether one sentence follows another. Its samples are
+padded pairs of sentences.
 
 With --full GPT-2 and BERT have the published sizes, 124 and 110 million parameters.
 Prints a line for each comparison and exits non-zero if one fails. Needs a Python with
@@ -88,8 +88,8 @@ def read(name, folder):
 
 
 def compare(name, folder):
-    """Takes the step in PyTorch and compares. Prints a line of JSON for each
-    difference."""
+    """Takes the step in PyTorch, and compares the result with the runs on 2 and 4
+    ranks. Prints a line of JSON for each difference."""
     sys.path.insert(0, str(HERE))
     import torch
     import torch.nn.functional as F
@@ -109,7 +109,8 @@ def compare(name, folder):
         hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED
     )
     if name == "bert":
-        # All micro-batches as one batch: the model's own loss is the sum of both means.
+        # Make all micro-batches one batch. Then the model's own loss is the sum of both
+        # means.
         samples = BertSamples(text, settings, MASK, MARKS)
         each = [samples.of(0, m) for m in range(BATCHES)]
         inputs = ["input_ids", "token_type_ids", "attention_mask"]
@@ -154,7 +155,7 @@ def compare(name, folder):
 
 
 def own_model(folder):
-    """The clauses of a description for the runtime's own GPT-2, with the sizes of the
+    """The clauses of a description for the runtime's own GPT-2. It has the sizes of the
     model in `folder`."""
     config = json.loads((folder / "config.json").read_text())
     sizes = {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the initial distributions that --no-values records for modules with the
-values that PyTorch gives the same modules: bounds, means and deviations. Parameters
-whose initial values a run cannot draw must be reported, each with the reason. Needs a
-Python with torch: that of build/venv, unless another Python runs this script."""
+"""Makes modules with --no-values, which records the initial distributions of their
+parameters. Compares the bounds, means and deviations of these with the values that
+PyTorch gives the same modules. If a run cannot draw a parameter's initial values, the
+export must report the parameter and the reason. Needs a Python with torch: that of
+build/venv, unless another Python runs this script."""
 
 import argparse
 import math
@@ -13,12 +14,13 @@ import sys
 
 from exporting import PYTHON, ROOT, has
 
-ELEMENTS = 200  # parameters with at least so many elements have their moments compared
+ELEMENTS = 200  # mean and deviation are compared if a parameter has at least so many elements
 
 
 def cases(torch):
-    """For each case, a function that makes a module, and its parameters that cannot be
-    drawn: a part of the name, and of the reason."""
+    """Returns for each case a function that makes a module, and its parameters that
+    cannot be drawn. For each such parameter there is a part of its name and a part of
+    the reason."""
     nn, F = torch.nn, torch.nn.functional
     init = nn.init
 
@@ -156,12 +158,13 @@ def transformers_cases(transformers):
 
 
 def moments(start):
-    """Mean and deviation of a distribution."""
+    """The mean and the standard deviation of a distribution."""
     if start.start == "Normal":
         return start.mean, start.deviation
     if start.start == "Uniform":
         return (start.low + start.high) / 2, (start.high - start.low) / math.sqrt(12)
-    # A truncated normal distribution: its ends in deviations from the mean.
+    # A truncated normal distribution. a and b are its ends, in deviations from the
+    # mean.
     a, b = ((end - start.mean) / start.deviation for end in (start.low, start.high))
     density = lambda x: math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     mass = (math.erf(b / math.sqrt(2)) - math.erf(a / math.sqrt(2))) / 2
@@ -171,7 +174,8 @@ def moments(start):
 
 
 def difference(torch, start, value):
-    """How PyTorch's initial value differs from the distribution, or nothing."""
+    """Says how PyTorch's initial value differs from the distribution. None if it does
+    not."""
     if start.zero_row:
         row = value[start.zero_row[0]]
         if row.any() or start.zero_row[1] != row.numel():

@@ -11,16 +11,18 @@ import time
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 
-# Seconds after which a job counts as hung. Verdicts depend on what a job did and
-# printed, never on time: on a busy machine everything may take many times as long.
+# After so many seconds a job counts as hung. Otherwise tests depend on what a job did
+# and printed, and never on time: on a busy machine everything may take many times as
+# long.
 PATIENCE = 100
 
-# Background jobs of a shell ignore SIGINT, and their children inherit that.
+# The shell makes background jobs ignore SIGINT, and their children inherit this. So
+# restore Python's handler.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def fill(pipe):
-    """Writes to a pipe that nobody reads until it is full."""
+    """Writes to a pipe until it is full. Nobody reads from the pipe."""
     os.set_blocking(pipe, False)
     try:
         while True:
@@ -73,8 +75,8 @@ class Job:
     """`chimera-run PROGRAM ARGUMENTS` over MPI or, with 0 ranks, as one process."""
 
     def __init__(self, chimera_run, program, ranks, *arguments):
-        # mpirun gives ranks that it ends 1 s by default to write their report, and
-        # always waits for the whole time.
+        # When mpirun ends ranks, it gives them 1 s by default to write their report. It
+        # always waits for this whole time.
         launch = ["mpirun", "--mca", "odls_base_sigkill_timeout", "4", "-n",
                   str(ranks), "--oversubscribe"]
         self.process = subprocess.Popen(
@@ -94,13 +96,13 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
 
     def wait_for_steps(self):
-        """Returns when the first progress line says that all ranks train."""
+        """Waits until all ranks train: until the first progress line."""
         errors = self.why_not_started()
         check(errors is None, "the job did not start", errors)
 
     def why_not_started(self):
-        """Returns None when all ranks train, or the errors of a job that ends before
-        that."""
+        """Waits until all ranks train, and returns None. If the job ends before,
+        returns its errors."""
         for line in self.process.stdout:
             if line.startswith("step "):
                 if self.expected:
@@ -126,8 +128,9 @@ class Job:
         return running(self.ranks[rank])
 
     def end(self):
-        """Waits until all processes have ended. Returns output, errors, and the
-        seconds until the ranks and until all processes had ended."""
+        """Waits until all processes have ended. Returns the output, the errors, the
+        seconds until all ranks had ended, and the seconds until all processes had
+        ended."""
         begin = time.monotonic()
         pids = list(self.ranks.values()) or [self.process.pid]
         while any(running(pid) for pid in pids):
@@ -144,12 +147,13 @@ def check(condition, message, report=""):
         sys.exit(f"{os.path.basename(sys.argv[0])}: {message}\n{report}")
 
 
-# The position of a rank in a report, before the opcode: in a step, or evaluating.
+# A pattern of the position of a rank in a report, which comes before the opcode. The
+# rank is in a step or evaluates.
 INSTRUCTION = r"(?:step \d+|evaluating after \d+ steps), instruction \d+: "
 
 
 def lines_on(report, rank):
-    """The report's lines about a rank that is at an instruction."""
+    """The lines of the report about a rank, if the rank is at an instruction."""
     return re.findall(
         rf"^  rank {rank} \(worker {rank}\): {INSTRUCTION}"
         r"\w+.* for [\d.]+ s(?:; its process is stopped)?$", report,

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Kills or stops one rank of a job over MPI and checks how the others end.
+"""Kills or stops one rank of a job over MPI, and checks how the other ranks end.
 
 usage: kill.py CHIMERA_RUN PROGRAM [--kills N] [--seed S] [--data TEXT]
                [--progress on]
        kill.py CHIMERA_RUN PROGRAM --stop [--progress on]
 
-Each time a rank and a moment are chosen at random, and `kill -9` ends the rank. The
-test passes if all others end, the status is not 0, no half-written file is left, and
-one report names the dead rank with its last instruction, and every survivor with its
-instruction and the rank that it waited for. With --data the program repeatedly trains
-on TEXT for a few steps, with a good file of weights to be replaced. Then a kill may
-also come before the first step. With every third seed it comes when the weights are
-about to be gathered and saved.
+Each time, a rank and a moment are chosen at random, and `kill -9` ends the rank. All
+other ranks must end, the status must not be 0, and no half-written file may be left.
+One report must name the dead rank with its last instruction, and every survivor with
+its instruction and the rank that it waited for. With --data, the program repeatedly
+trains on TEXT for a few steps, and there is a good file of weights that it replaces.
+Then a kill may also come before the first step. With every third seed, the kill comes
+when the weights are about to be gathered and saved.
 
-With --stop the rank is stopped (SIGSTOP). A wait for it must time out, or its watcher
-must notice, and the report must name it. If a job cannot start within the timeout of
-its waits, it is started again with a longer one. PROGRAM has only workers, no copies.
-Prints counts, seeds and times.
+With --stop the rank is stopped (SIGSTOP). Another rank's wait for it must time out, or
+its watcher must notice, and the report must name the stopped rank. If a job cannot
+start within the timeout of its waits, it is started again with a longer timeout.
+PROGRAM must have only one copy. Prints counts, seeds and times.
 """
 import argparse
 import collections
@@ -31,7 +31,8 @@ import time
 
 from job import INSTRUCTION, Job, check, lines_on
 
-# Actions of 2 and 4 ms for an hour, so that every signal comes in the middle of one.
+# The actions take 2 and 4 ms. The run takes an hour, so every signal comes in the
+# middle of a step.
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
 STEPS = 40
 ONE_REPORT = "the ranks at that moment:"
@@ -39,7 +40,7 @@ ONE_REPORT = "the ranks at that moment:"
 
 def check_report(report, victim, pid, ranks):
     """Checks the report on a rank that died in a step, or in an evaluation after the
-    last step. Returns the last opcode of that rank."""
+    last step. Returns the last opcode of the dead rank."""
     deaths = re.findall(
         rf"rank (\d+) \(worker \d+\), process {pid}, died; its last instruction was "
         rf"{INSTRUCTION}(\w+).*, from \S+:\d+:\d+$", report, re.MULTILINE)
@@ -58,8 +59,8 @@ def check_report(report, victim, pid, ranks):
 
 
 def check_files(folder, old):
-    """The folder has only whole files, logs that are still being written, and logs
-    that earlier runs have left, whole or not."""
+    """Checks that the folder has only whole files, logs that are still being written,
+    and logs of earlier runs, whole or not."""
     names = set(os.listdir(folder))
     logs = {name for name in names if re.fullmatch(r"log(\.part|\.\d+)?", name)}
     check(names <= logs | {"weights"},
@@ -67,7 +68,7 @@ def check_files(folder, old):
     for name in logs:
         with open(os.path.join(folder, name)) as file:
             lines = file.read().split("\n")
-        # Ignore a last line without an end, which is still being written.
+        # The last line may still be being written, so ignore it if it has no end.
         steps = [json.loads(line) for line in lines[:-1]]
         check(name != "log" or (lines[-1] == "" and "summary" in steps[-1]),
               "expected a log without a summary to be called .part")
@@ -96,8 +97,8 @@ def all_steps_in(log):
 
 
 def kill(options, ranks, seed, folder, old):
-    """Kills one rank. Returns where the kill hit and the seconds that the others
-    lived on."""
+    """Kills one rank. Returns where the kill hit the rank, and for how many seconds the
+    other ranks lived after it."""
     rng = random.Random(seed)
     victim = rng.randrange(ranks)
     log = os.path.join(folder, "log")
@@ -133,14 +134,14 @@ def kill(options, ranks, seed, folder, old):
     for where in ("it was past its last step", "it had not begun"):
         if where in report:
             return where, took
-    # mpirun ends the ranks without a report if a rank dies before the ranks know each other, or
-    # after they no longer need each other.
+    # mpirun ends the ranks without a report if a rank dies before the ranks are
+    # connected, or after they no longer need each other.
     return f"outside the run, and the job {ended}", took
 
 
 def stop_one(options, ranks, victim, seconds):
-    """Stops the victim in a job whose waits time out after `seconds`. Returns the
-    job's report, or None if a wait timed out while the job started."""
+    """Stops rank `victim` in a job whose waits time out after `seconds`. Returns the
+    job's report. Returns None if a wait timed out while the job started."""
     with Job(options.chimera_run, options.program, ranks, *SLEEPING,
              "--timeout", str(seconds), "--progress", options.progress) as job:
         if (errors := job.why_not_started()) is not None:
@@ -160,7 +161,8 @@ def stop(options, ranks):
         if report := stop_one(options, ranks, victim, seconds):
             break
     check(report, f"the job did not start in {seconds} s")
-    # The first to report is either a rank that waits or the victim's watcher.
+    # The first rank to report is either one that waits for the victim, or the victim's
+    # watcher.
     check(re.search(rf"failed: timed out after {seconds} s waiting for |"
                     rf"aborted: rank {victim} was silent for ", report),
           "expected a wait to time out", report)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs with --save that end early: by a loss that is not finite, by SIGTERM or by
-SIGINT. FILE.last-finite must hold the last finite weights, equal bit by bit to those
-of a run of as many steps, and FILE must not be written.
+"""Ends runs with --save early: by a loss that is not finite, by SIGTERM or by SIGINT.
+FILE.last-finite must have the last finite weights, which equal those of a run of as
+many steps bit by bit. FILE must not be written.
 
 usage: last_finite.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 """
@@ -23,8 +23,8 @@ from job import ENVIRONMENT, Job
 from runs import CHIMERA_RUN, MPIRUN, Runs
 
 RANKS = 4
-# The time that mpirun waits between its SIGCONT, SIGTERM and SIGKILL. 1 s would be too
-# short on a busy machine.
+# mpirun waits so many seconds between SIGCONT, SIGTERM and SIGKILL. The default of 1 s
+# would be too short on a busy machine.
 MPIRUN_WAITS = {"OMPI_MCA_odls_base_sigkill_timeout": "6"}
 PATIENT = ["--grace", "5.5"]
 ENDLESS = "100000000"
@@ -60,7 +60,7 @@ class LastFinite(Runs):
         return self.read("expected")
 
     def huge(self):
-        """Finite weights whose loss is not finite."""
+        """Finite weights with which the loss is not finite."""
         whole = self.of_steps(0)
         (length,) = struct.unpack_from("<Q", whole)
         kind = next(entry["dtype"]
@@ -125,8 +125,9 @@ class LastFinite(Runs):
                       result.stderr)
 
     def stopped(self, ranks, number, receivers, *more):
-        """Ends a run by sending a signal to the first `receivers` ranks or, if that is
-        0, to the process that started them. Returns its status and output."""
+        """Ends a run by a signal to its first `receivers` ranks. If `receivers` is 0,
+        the signal goes to the process that started the ranks. Returns the run's status
+        and output."""
         with Job(CHIMERA_RUN, self.program, ranks,
                  *self.arguments(ENDLESS, *more)[1:]) as job:
             job.wait_for_steps()
@@ -180,7 +181,7 @@ class LastFinite(Runs):
     def test_a_step_that_does_not_end(self):
         """One rank is stopped, so the step cannot end."""
         for again in (True, False):
-            # Under mpirun a rank that ends also ends the others.
+            # Under mpirun, when one rank ends, all other ranks are ended too.
             grace = ["--grace", "60" if again else "1.5"]
             with Job(CHIMERA_RUN, self.program, RANKS,
                      *self.arguments(ENDLESS, *grace)[1:]) as job:
@@ -211,8 +212,9 @@ class LastFinite(Runs):
                           self.program, "--data", self.text, "--grace", "3")
 
     def into_a_pipe(self, steps, ranks, wait):
-        """Saves into a pipe of 4 KiB and sends SIGTERM when `wait` returns. Returns
-        the run's status, its output, and all bytes that the reader of the pipe got."""
+        """Saves into a pipe of 4 KiB. Sends SIGTERM after `wait` has returned. Returns
+        the run's status, its output and errors, and all bytes that were read from the
+        pipe."""
         os.mkfifo(self.weights)
         reader = os.open(self.weights, os.O_RDONLY | os.O_NONBLOCK)
         fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
@@ -223,7 +225,7 @@ class LastFinite(Runs):
             wait(job, reader)
             os.kill(job.ranks[0] if ranks else job.process.pid, signal.SIGTERM)
             time.sleep(0.3)
-            # The process opens the other end only while it saves.
+            # The process opens the pipe for writing only while it saves.
             self.assertTrue(select.select([reader], [], [], 60)[0])
             got = b"".join(iter(lambda: os.read(reader, 4096), b""))
             output, errors, *_ = job.end()
@@ -232,7 +234,7 @@ class LastFinite(Runs):
         return job.process.returncode, output, errors, got
 
     def test_a_pipe_gets_all_weights(self):
-        """The folder of a pipe has no place for a temporary file."""
+        """--save is a pipe. There is no temporary file beside a pipe."""
         for ranks in (0, RANKS) if MPIRUN else (0,):
             with self.subTest(ranks=ranks):
                 status, output, errors, got = self.into_a_pipe(
@@ -264,7 +266,7 @@ class LastFinite(Runs):
                           *self.arguments(1)[:-1], self.rescued)
 
     def test_logs_of_all_runs_stay(self):
-        """The log of a run that was killed stays, too."""
+        """The logs of earlier runs are kept, also the log of a run that was killed."""
         with Job(CHIMERA_RUN, self.program, 0,
                  *self.arguments(ENDLESS)[1:]) as job:
             job.wait_for_steps()
@@ -275,7 +277,8 @@ class LastFinite(Runs):
         for run in range(2):
             self.assertEqual(self.run_it(*self.arguments(2 + run)).returncode, 0)
         self.assertEqual(self.read("log.1"), killed)
-        # The log also has evaluations and summaries.
+        # Count the lines of steps: the log also has lines about evaluations and the
+        # summary.
         self.assertEqual(self.read("log.2").count(b'{"step":1,"loss"'), 1)
         self.assertEqual(self.read("log.2").count(b'"loss":'), 3)
         self.assertEqual(self.read("log").count(b'"loss":'), 4)

@@ -2,20 +2,21 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains scaled-down models of examples/models on real text: a GPT-2, and a BERT that
-predicts masked tokens, with four pipelines, with forward doubling and with
-recomputation (without --full BERT has forward doubling only). Compares the held-out
-loss with that of the byte-unigram model, the best model that predicts without context.
-The loss must start far above it and end well below it.
+predicts masked tokens. GPT-2 trains with four pipelines, with forward doubling and with
+recomputation. BERT trains only with forward doubling, with --full like GPT-2. Compares
+the held-out loss with the loss of the byte-unigram model, which is the best model that
+predicts without context. The held-out loss must start far above the unigram model's
+loss and end well below it.
 
-BERT's task leaves a tenth of the masked tokens unchanged and replaces a tenth by
-another token. If H is the unigram model's loss, a model that only knows frequencies can
-then reach 0.8 H + 0.2 (ln 2 + H / 2), which is 0.94 H for text. The test requires 0.9
-H.
+BERT's task leaves a tenth of the masked tokens unchanged, and replaces a tenth by
+another token. So a model that only knows frequencies can reach 0.8 H + 0.2 (ln 2 + H /
+2), where H is the unigram model's loss. For text this is 0.94 H. The test requires at
+most 0.9 H.
 
 The same models must learn nothing from the same text with its bytes shuffled. A low
-held-out loss there shows that labels leak. Prints a line for each comparison and exits
-non-zero if one fails. Needs a Python with torch: that of build/venv, unless another
-Python runs this script."""
+held-out loss on shuffled text would show that labels leak into the input. Prints a line
+for each comparison and exits non-zero if one fails. Needs a Python with torch: that of
+build/venv, unless another Python runs this script."""
 
 import argparse
 import json
@@ -64,7 +65,7 @@ def check(options, folder, model):
     shuffled.write_bytes(text)
 
     def train(name, data, steps):
-        """Returns the held-out loss as a part of the unigram model's loss."""
+        """Trains. Returns the held-out loss divided by the unigram model's loss."""
         schedule, more = SCHEDULES[name]
         program, log = folder / "program", folder / "log"
         description = DESCRIPTION.format(
@@ -83,7 +84,8 @@ def check(options, folder, model):
         return summary["held_out_loss"] / summary["unigram_loss"]
 
     start = train("4 pipelines", options.data, 0)
-    # Other tests check that all schedules train to the same numbers.
+    # Without --full one schedule is enough for BERT: other tests check that all
+    # schedules train to the same numbers.
     schedules = SCHEDULES if options.full or model == "gpt2" else ["forward doubling"]
     for name in schedules:
         end = train(name, options.data, steps)

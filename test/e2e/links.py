@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks the Markdown files of the tree: each relative link leads to a file or folder,
-and each `#heading` to a heading of that file. README.md has at most 150 lines. Links to
-the web are not followed. Exits non-zero with a line for each fault."""
+"""Checks the Markdown files of this repository: each relative link must lead to a file
+or folder, and each `#heading` to a heading of that file. README.md must have at most
+150 lines. Links to the web are not checked. Exits non-zero with a line for each
+fault."""
 
 import pathlib
 import re
@@ -16,7 +17,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 
 
 def text_of(path):
-    """The text without fenced blocks and code, in which brackets are no links."""
+    """The text of a file, without fenced blocks and code. Brackets in code are no
+    links."""
     text = re.sub(r"^\s*```.*?^\s*```", "", path.read_text(), flags=re.M | re.S)
     return re.sub(r"`[^`\n]*`", "", text)
 
@@ -44,7 +46,7 @@ def faults_of(path):
 listed = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True
 )
-# An unpacked archive has no index.
+# An unpacked archive is no git repository, so search for the files.
 files = (
     [ROOT / name for name in listed.stdout.split()]
     if listed.returncode == 0

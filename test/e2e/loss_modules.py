@@ -1,11 +1,11 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small modules whose losses use labels in many ways: means and sums, shifts, classes,
-and logits that can read their labels. modules.py explains the form of a case."""
+and logits that depend on their labels. modules.py explains the form of a case."""
 
 from modules import GOOD, READS, WARNED
 
-# A warning that begins so must also say this.
+# A warning that begins with the key must also contain the value.
 REMEDIES = {
     "the loss grows with": "Return a sum with its weight: return total, labels.numel()",
     "the loss is a mean that ignores": "Return the sum and its weight, like ",

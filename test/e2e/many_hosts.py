@@ -23,9 +23,9 @@ MODEL = """chimera.model @m gpt2 layers(6) heads(2) width(32) context(32) vocabu
 chimera.pipeline @train of @m stages(3) micro_batches(4) schedule("1f1b")
     micro_batch_size(2) data_parallel(2)
 """
-# Each host has a copy of a pipeline of two sleeping stages. Hosts communicate only to
-# sum gradients at the end of a step of 10.5 s. Within a host nobody waits for as long
-# as 3 s.
+# Each host has one copy of a pipeline of two sleeping stages. Hosts communicate only to
+# sum gradients at the end of a step, which takes 10.5 s. Within a host, no rank waits
+# as long as 3 s.
 SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
     data_parallel(3) time_unit(ns) {
   chimera.stage 0 cost <forward = 500000000, backward = 1000000000>
@@ -34,13 +34,12 @@ SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
     bytes <weights = 4096, optimizer = 8192, stash = 8, boundary = 4096>
 }
 """
-# A name of the first host that has several addresses. The first address is a loopback
-# address of the host that looks the name up. The second one is an address of the first
-# host.
+# A name with several addresses. The first one is a loopback address, so it leads to the
+# host that looks the name up. The second one leads to the first host.
 MANY = "several-addresses"
 FIRST_OF_MANY = "127.0.0.9"
-# Listens on an address and never accepts a connection. After it has filled the queue
-# of the listener, the kernel drops further requests for connections.
+# A script that listens on an address and never accepts a connection. It fills the queue
+# of its own listener, so the kernel drops all further requests for connections.
 SILENT = """
 import socket, sys, time
 address = sys.argv[1], int(sys.argv[2])
@@ -59,8 +58,9 @@ class NotStarted(RuntimeError):
 
 
 def with_timeout(timeout, use):
-    """Returns use(timeout), `timeout` being that of a job's waits. On a busy machine no
-    job starts within a short timeout, so it tries again with longer ones."""
+    """Returns use(timeout), where `timeout` is the timeout of a job's waits. On a busy
+    machine no job starts within a short timeout. So if a job does not start, tries
+    again with longer timeouts."""
     for seconds in (timeout, 4 * timeout):
         with contextlib.suppress(NotStarted):
             return use(seconds)
@@ -68,15 +68,15 @@ def with_timeout(timeout, use):
 
 
 def missing(*commands):
-    """The names of the missing commands that hosts of namespaces need, else "root" if
-    the user is not root, else None."""
+    """The names of the commands that hosts of namespaces need and that are missing. If
+    none is missing, "root" if the user is not root, else None."""
     needed = ("ip", "unshare", "nsenter", "setpriv", *commands)
     absent = [command for command in needed if not shutil.which(command)]
     return ", ".join(absent) or (None if os.geteuid() == 0 else "root")
 
 
 def prepare(tools, folder):
-    """Makes two programs, a text, and `alone`, the weights of a single process."""
+    """Makes two programs, a text, and the weights of a run in one process (`alone`)."""
     (folder / "p.mlir").write_text(MODEL)
     (folder / "slow.mlir").write_text(SLOW)
     (folder / "text").write_bytes(bytes(range(32, 127)) * 400)
@@ -103,8 +103,8 @@ def children_of(pid):
 
 
 class Host:
-    """Namespaces that end together with a process, and with everything that runs in
-    them."""
+    """A host: the namespaces of a process. When the process ends, everything that runs
+    in the namespaces also ends."""
 
     def __init__(self, number, folder):
         self.number = number
@@ -135,7 +135,7 @@ class Host:
 
 @contextlib.contextmanager
 def silent_port(host, address, port):
-    """Makes a port of a host that never answers a request for a connection."""
+    """A context in which a port of a host never answers a request for a connection."""
     with subprocess.Popen(
         host.command(sys.executable, "-c", SILENT, address, str(port)),
         stdout=subprocess.PIPE,
@@ -151,8 +151,8 @@ def silent_port(host, address, port):
 
 
 def separate(hosts, state):
-    """Makes the second and the third host unable to reach each other, or able again.
-    The first host still reaches both."""
+    """If `state` is "on", the second and the third host cannot reach each other. If
+    "off", they can. The first host always reaches both."""
     for port in ("p1", "p2"):
         # fmt: off
         call(*hosts[0].command("ip", "link", "set", port, "type", "bridge_slave",
@@ -173,7 +173,7 @@ def three_hosts(folder):
             hosts.append(Host(number, folder))
             stack.callback(hosts[-1].keeper.wait)
             stack.callback(hosts[-1].keeper.kill)
-        # The bridge is on the first host.
+        # The bridge that connects the hosts is on the first host.
         call(*hosts[0].command("ip", "link", "add", "br0", "type", "bridge"))
         for host in hosts:
             port = f"p{host.number}"
@@ -208,11 +208,11 @@ def processes(program):
 
 
 class Job:
-    """A running job. Subclasses define how it was started: ranks(), text(),
-    terminate()."""
+    """A running job. Each subclass knows one way to start a job. It defines ranks(),
+    text(), is_over() and terminate()."""
 
-    # A pattern of the launcher's or the transport's message if it ends the ranks before
-    # they can write a report.
+    # The launcher or the transport may end the ranks before they can write a report. If
+    # so, this is a pattern of its message.
     unreported = None
 
     def ranks(self):
@@ -254,9 +254,9 @@ class Job:
         return ranks
 
     def disturb(self, how, hosts, timeout):
-        """Waits until the job trains, causes the failure `how`, and waits until all
-        ranks have ended. `timeout` is that of the job's waits. Checks that the job's
-        output gives the expected reason. Returns the seconds that the ranks lived on.
+        """Waits until the job trains, causes the failure `how`, and waits until all ranks have
+        ended. `timeout` is the timeout of the job's waits. Checks that the job's output gives
+        the expected reason. Returns for how many seconds the ranks lived after the failure.
         """
         told = r"rank {} (.*(died|has ended)|is lost)|ended by SIGTERM"
         ranks = self.wait_for_steps()
@@ -269,7 +269,7 @@ class Job:
                 os.kill(ranks[0], signal.SIGKILL)
                 told = told.format(0)
             elif how == "separate":
-                # Wait until after the all-reduces of the first step. The all-reduces of the
+                # Wait until the all-reduces of the first step are done. Those of the
                 # next step come much later.
                 time.sleep(2)
                 begin = time.monotonic()
@@ -302,8 +302,8 @@ class Job:
         while not re.search(told, self.text()):
             self.check(time.monotonic() < end, f"{how}: expected a report of {told}")
             time.sleep(0.05)
-        # Each part that is still connected writes one report. A report is lost if the
-        # launcher does not reach its part, and srun ends ranks without a report.
+        # Ranks that are still connected write one report together. A report is lost if
+        # the launcher does not reach these ranks. srun ends ranks without a report.
         count = self.text().count("the ranks at that moment:")
         most = 2 if how == "cut" else 1
         lost = self.unreported and re.search(self.unreported, self.text())

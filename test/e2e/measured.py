@@ -2,9 +2,10 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shows the trace of a run (`chimera-run --trace`) beside the compiler's prediction
-(`--chimera-print-timeline="measured=FILE"`), in every form. Synthetic stages take as
-long as the description says, so both steps must take about as long. If one stage is
-slower than described, the differences must name it. Also with data-parallel copies."""
+(`--chimera-print-timeline="measured=FILE"`), in every format. Synthetic stages take as
+long as the description says, so the measured and the predicted step must take about as
+long. If one stage is slower than described, the list of differences must name this
+stage. Also tests data-parallel copies."""
 
 import argparse
 import json
@@ -17,7 +18,7 @@ import xml.etree.ElementTree
 import grid
 
 SVG = "{http://www.w3.org/2000/svg}"
-# The most by which a busy host may lengthen a step.
+# A busy host may make a step longer by at most this factor.
 FACTOR = 10
 
 SCHEDULES = [
@@ -55,8 +56,8 @@ def shown(args, folder, source, form, *options):
 
 
 def check(args, folder, schedule, slow_down=1):
-    """The last stage's forwards take `slow_down` times as long as the compiler is
-    told."""
+    """Runs a program whose last stage takes `slow_down` times as long for a forward as
+    the description says that the compiler gets."""
     program, source = folder / "program", folder / "told.mlir"
     grid.compile_to(args.tools, description(schedule, slow_down * 1_000_000), program)
     source.write_text(description(schedule))
@@ -78,7 +79,7 @@ def check(args, folder, schedule, slow_down=1):
     trace = json.loads(shown(args, folder, source, "chrome-trace"))
     other = trace["otherData"]
     predicted, measured = (other["step"][k] for k in ("predicted_us", "measured_us"))
-    # No sleep ends early.
+    # No sleep ends early, so the step is not much shorter than predicted.
     assert 0.9 * predicted < measured < slow_down * FACTOR * predicted, other["step"]
     names = [[], []]
     for event in trace["traceEvents"]:
@@ -101,8 +102,8 @@ def check(args, folder, schedule, slow_down=1):
 
 
 def check_patiently(*arguments, **options):
-    """One of a few runs must be right. Other work on the host can delay a sleep; then
-    the step is long, and another action differs most."""
+    """Requires that one of five runs passes. Other work on the host may delay a sleep.
+    Then the step is long, and another action may have the largest difference."""
     for attempt in range(5):
         try:
             return check(*arguments, **options)

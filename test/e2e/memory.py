@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the peak bytes of each rank with those that the program states. Stashes,
-whose tensors the allocator counts, must agree to the byte. The total with the arena,
-which the runtime allocates at once, must agree within 10 %. Runs four schedules, all
-types, with and without dropout, with the built-in GPT-2 and with exported models (if a
-Python has torch). Also checks that recomputation lowers the bytes of stashes.
+"""Compares the peak bytes of each rank with the bytes that the program states. The
+bytes of stashes, whose tensors the allocator counts, must be exactly equal. The total
+with the arena, which the runtime allocates at once, must agree within 10 %. Runs four
+schedules, all types, with and without dropout, with the built-in GPT-2 and with
+exported models (if a Python has torch). Also checks that recomputation lowers the bytes
+of stashes.
 
-Compares the peak resident memory of a run's processes, over each transport, with the
-stated peaks too: GPipe with long messages to a rank that is slow to receive them,
-beside the same program with short messages."""
+Also compares the peak resident memory of a run's processes with the stated peaks, over
+each transport. The run is GPipe with long messages to a rank that is slow to receive
+them. It is compared with the same program with short messages."""
 
 import argparse
 import json
@@ -21,7 +22,7 @@ from grid import run
 from job import ENVIRONMENT, tcp_environments
 from numerics import Checks
 
-# Prints the peak memory of a process after it has ended.
+# A script that writes the peak memory of a process after the process has ended.
 PEAK = pathlib.Path(__file__).parents[1] / "bench/peak.py"
 HALVING = '"chimera", {concatenation = "halving"}'
 DESCRIPTION = """
@@ -47,8 +48,8 @@ EXPORTED = (
     ("convolution", "layers=4 width=64 context=64"),
 )
 
-# A forward of the second rank takes so long that the first rank could send all 24
-# messages of a step before the second rank receives them.
+# A forward takes so long on the second rank that the first rank could send all 24
+# messages of a step before the second rank receives one.
 SLOW = """
 chimera.pipeline @slow stages(2) micro_batches(24) schedule("gpipe") time_unit(ns)
     receive_window(1) {{
@@ -59,8 +60,8 @@ chimera.pipeline @slow stages(2) micro_batches(24) schedule("gpipe") time_unit(n
 }}
 """
 SHORT, LONG = 4096, 16 << 20
-# Bytes that allocators, threads and the transport of a process may use in addition.
-# Open MPI uses most of it: over TCP a rank keeps 128 KiB for each other rank.
+# Further bytes that the allocators, the threads and the transport of a process may use.
+# Open MPI uses most of them. Over TCP a rank keeps 128 KiB for each other rank.
 MORE = 16 << 20
 
 
@@ -78,7 +79,7 @@ def stashes_of(worker):
 
 
 def measure(checks, options, folder, name, description, *more):
-    """Compiles and runs a description, and compares each rank's bytes with those that
+    """Compiles and runs a description. Compares each rank's bytes with the bytes that
     the program states. Returns the peak bytes of each rank's stashes."""
     source, program, log = (folder / f for f in ("d.mlir", "program", "log"))
     source.write_text(description)
@@ -111,7 +112,7 @@ def built_in(options, folder, schedule):
         )  # fmt: skip
         whole = whole or stashes
         if more == "recompute(all)":
-            # A rank that held more than one stash must now hold fewer.
+            # Recomputation must reduce the stashes of every rank that held several.
             checks.check(
                 sum(stashes) < 0.6 * sum(whole)
                 and all(a <= b for a, b in zip(stashes, whole, strict=True)),

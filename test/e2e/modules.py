@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small modules that are hard to cut but can be exported, each with the output that
-`exporter.py` expects of chimera-export."""
+"""Small modules that are hard to cut into layers but can be exported. Each has the
+output that `exporter.py` expects of chimera-export."""
 
 GOOD = "--check: "
 EXACT = "autograd's, bit by bit"
@@ -11,7 +11,7 @@ WITH_VALUES = "--check: the"  # the module must have values
 WARNED = "chimera-export: warning: "
 NOTED = "chimera-export: note: "
 READS = NOTED + "the logits of a position depend on later tokens"
-# Cases about something else whose logits also depend on later tokens.
+# Cases that test something else. Their logits also depend on later tokens.
 ALSO_READS = {
     "a block that returns its result twice", "attention of PyTorch's own",
     "a view that is changed in place and alone", "slices that are assigned and changed",
@@ -52,9 +52,9 @@ def model(module, loss=cross_entropy, **more):
     return Model(module, (tokens,), (tokens.clone(),), loss, **more)
 
 """
-# A case: its subject, the function `make` (and perhaps code before it), a part of the
-# expected output, and options.
-# A model without a ModuleList or a Sequential.
+# CASES is a list of cases. A case has its subject, the source of the function `make`
+# (and perhaps code before it), a part of the expected output, and options. PLAIN is a
+# model without a ModuleList or a Sequential.
 PLAIN = """
 class Plain(nn.Module):
     def __init__(self):

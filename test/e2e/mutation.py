@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles programs of every scheme and option and lets `hostile-mutate` change
-them. verifyProgram must refuse a mutant, or the mutant must run to the integers of
-one device under hostile seeds. A mutant that is refused for a deadlock must stop.
-A mutant that keeps the meaning must be accepted. Prints for each kind of change
-how many mutants each rule refused, and which mutants were wrong."""
+"""Compiles programs of every scheme and option. `hostile-mutate` makes mutants of them.
+For each mutant, verifyProgram must refuse it, or it must compute the same integers as
+one device, under hostile seeds. If a mutant is refused for a deadlock, it must stop. If
+a mutant keeps the meaning of the program, it must be accepted. Prints for each kind of
+change how many mutants each rule refused, and which mutants were wrong."""
 
 import argparse
 import pathlib
@@ -28,7 +28,7 @@ def main():
     options = parser.parse_args()
     mutants = options.mutants or (200000 if options.full else 4000)
     programs = options.programs or (400 if options.full else 60)
-    # Small programs: their mutants test as much as those of large ones.
+    # Use small programs: their mutants test as much as the mutants of large programs.
     descriptions = [
         each for each in grid.grid(4) if "micro_batches(1)" not in each
     ]

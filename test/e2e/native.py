@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exports models with native code (`chimera-export --native`) and trains them with it
-(`chimera-run --allow-native-code`) and without: on one device, under schedules with
-whole and split backwards, recomputation and parts of micro-batches, with ranks as
-threads and, with --mpirun, as processes. Losses and last-step gradients must agree to
-1e-10 in float64 and 1e-4 in float32, relative to the largest gradient and to the loss.
-Native code must have run, and no file may be left behind. Compiling a graph takes
-seconds, so without --full there is only one model of two layers.
+"""Exports models with native code (`chimera-export --native`). Trains them with the
+native code (`chimera-run --allow-native-code`) and without: on one device, under
+schedules with whole and split backwards, recomputation and parts of micro-batches, with
+ranks as threads and, with --mpirun, as processes. Losses and last-step gradients must
+agree within 1e-10 in float64 and 1e-4 in float32, relative to the loss and to the
+largest gradient. Native code must have run, and no file may be left behind. Compiling a
+graph takes seconds, so without --full there is only one model of two layers.
 
-Then changes a byte of the code, and removes the code; both must be refused.
+Then changes a byte of the native code, and later removes it. A run must refuse both.
 
---measure only times the steps of a GPT-2 of 8 layers of width 256, with and without
-native code, on one thread.
+--measure only times the steps of a GPT-2 with 8 layers of width 256 on one thread, with
+and without native code.
 
 Prints a line for each comparison and exits non-zero if one fails. Needs g++ and a
 Python with torch: that of build/venv, unless another Python runs this script."""
@@ -39,8 +39,8 @@ SPLIT = ('"1f1b"', "split_backward recompute(all)")
 HALVES = ('"chimera", {concatenation = "halving"}', "split_backward")
 FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
 DROPPED = ('"1f1b"', "recompute(all)")
-# For each case: the source and its arguments, the type, the number of parts of a micro-batch,
-# and the schedules.
+# For each case: the source and its arguments, the type, the number of parts of a
+# micro-batch, and the schedules.
 SHORT = [("gpt", "", "float64", 1, [WHOLE, SPLIT])]
 MORE = [
     ("convolution", "", "float32", 1, [WHOLE, SPLIT]),
@@ -49,7 +49,7 @@ MORE = [
     ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4", "float32", 1, [WHOLE]),
     ("llama", "layers=2 heads=2 groups=1 width=16 context=8 samples=4", "float64", 1,
      [SPLIT]),
-    # Dropout is interpreted, everything else is native.
+    # Dropout is interpreted, and everything else is native code.
     ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4 dropout=0.1", "float64", 1,
      [SPLIT, DROPPED]),
 ]  # fmt: skip
@@ -106,7 +106,7 @@ chimera.pipeline @p of @m with @training stages(2) micro_batches({batches}) sche
 
 
 def export(options, folder, source, arguments, *more):
-    """Exports and returns the output. AOTInductor's cache is in the folder."""
+    """Exports and returns the output. PyTorch's cache is in options.cache."""
     environment = os.environ | {
         "TORCHINDUCTOR_CACHE_DIR": str(options.cache),
         "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O1" if options.full else "O0",
@@ -140,7 +140,8 @@ class Training:
         self.gradients = read_tensors(folder / "gradients")
 
     def difference(self, other):
-        """The largest difference, relative to the largest gradient and to each loss."""
+        """The largest difference of two runs. Differences of gradients are relative to
+        the largest gradient, and differences of losses are relative to the loss."""
         assert self.gradients.keys() == other.gradients.keys()
         largest = max(max(map(abs, t)) for t in other.gradients.values())
         pairs = [
@@ -170,11 +171,12 @@ def check(options, folder, case):
         compiled > 0 and ("not compiled" in output) == drops,
         f"{case}: {compiled} graphs compiled",
     )
-    # Two simultaneous exports could write the same file in PyTorch's cache.
+    # Libraries must not be in PyTorch's cache: two simultaneous exports could write the
+    # same file there.
     shared = list(options.cache.glob("*/*.wrapper.so"))
     checks.check(not shared, f"{case}: no library in the cache, got {shared}")
     native = ("--allow-native-code", folder / "package/native")
-    # The folder into which a library would unpack the code that it loads.
+    # A library that unpacks code before it loads the code would do so in this folder.
     (folder / "temporary").mkdir()
     launcher = ("env", f"TMPDIR={folder / 'temporary'}")
     for schedule, more in schedules:
@@ -203,7 +205,8 @@ def check(options, folder, case):
 
         calls = compare()
         if (schedule, more) == WHOLE and not arguments:
-            # Two layers, each with a forward and a backward per step.
+            # All graphs are native: each of two layers has a forward and a backward per
+            # micro-batch.
             wanted = 2 * BATCHES * 2 * STEPS
             checks.check(calls == wanted, f"{what}: no graph is interpreted")
         if (schedule, more) == schedules[0]:
@@ -237,7 +240,7 @@ def check_refused(options, folder, checks, native):
 
 
 def check_compiler(options, folder):
-    """Without a compiler nothing is written."""
+    """Without a compiler, the export fails and writes nothing."""
     (folder / "source.py").write_text(SOURCE)
     command = [
         options.python, ROOT / "tools/export/chimera-export",
@@ -253,7 +256,8 @@ def check_compiler(options, folder):
 
 
 def measure(options, folder):
-    """Prints the seconds of a step: the minimum of several runs that take turns."""
+    """Prints the time of a step with and without native code: the minimum of several
+    runs that take turns."""
     sizes = "layers=8 heads=4 width=256 context=128 samples=4"
     for type_ in ("float32", "float64"):
         export(

@@ -2,26 +2,26 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a small GPT-2 in float64 for five steps, with D stages and W copies, under the
-schedules of the registry: with whole backwards, with backwards that are split into
-input and weight gradient, and with some of both. Compares the result with
+schedules of the registry. Backwards are whole, or split into input and weight gradient,
+or a mixture of both. Compares the result with
 
-- `chimera-run --sequential`: one device, no pipeline, whole backwards, and the older
-  weights that a schedule without a flush reads;
-- the independent PyTorch script reference.py, if a Python with torch is given (whole
-  backwards only);
-- the same program over MPI, bit by bit, if --mpirun is given (without options and with
-  all of them; tied models without; of the variants only those with a fused recompute;
-  of exported models all).
+- `chimera-run --sequential`: a run on one device, without a pipeline, with whole
+  backwards, and with the older weights that a schedule without a flush reads;
+- the independent PyTorch script reference.py, if a Python with torch is given (only with
+  whole backwards);
+- the same program over MPI, bit by bit, if --mpirun is given. The first schedules run
+  without options and with all of them, tied models without. Variants run only with
+  fused recomputes. Exported models run with all options.
 
-Also compares runs with recomputes and, if --mpirun is given, runs whose gradients are
-reduced early and in buckets, with the same runs without, bit by bit. --package trains
-an exported model instead, from its values. With --tied the head multiplies by the token
-embedding, which the first and the last stage then both hold.
+Also compares runs with recomputes with the same runs without, bit by bit. If --mpirun
+is given, does the same with runs whose gradients are reduced early and in buckets.
+--package trains an exported model instead, from its values. With --tied, the first and
+the last stage share a matrix: the head multiplies by the token embedding.
 
-All ranks evaluate each run on held-out text, too: at the end and, if the schedule has a
+All ranks also evaluate each run on held-out text: at the end and, if the schedule has a
 flush, between steps.
 
-No rank's values may take more bytes than its program says.
+The values of a rank must not take more bytes than its program says.
 
 Weights and last-step gradients agree if in each tensor the largest difference is at
 most 1e-10 * max(1, the largest element). Prints a line for each comparison and exits
@@ -71,31 +71,31 @@ VARIANTS = {
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
-# The schedules that are also run with a head that is tied to the token embedding.
+# The schedules of --tied.
 TIED = (
     "gpipe", "1f1b", "chimera", "chimera-4-pipelines", "gems",
     "interleaved-1f1b", "zb-v",
 )  # fmt: skip
 # The schedules with two stages per worker.
 CHUNKED = {"interleaved-1f1b", "zb-v", "mixed-zb-v"}
-# The schedules whose order is given as text, with whole and split backwards.
+# The orders of these schedules are given as text, with whole and split backwards.
 MIXED = {"mixed-1f1b", "mixed-zb-v"}
-# The number of stages must be a multiple of this.
+# For some schedules, the number of stages must be a multiple of this number.
 NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2} | dict.fromkeys(
     CHUNKED, 2
 )
-# The schedules whose steps overlap.
+# The schedules without a flush.
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # The schedules that are also run with recomputes.
 RECOMPUTED = (
     {"chimera-direct", "chimera-doubling", "chimera-halving"} | CHUNKED | WITHOUT_FLUSH
 ) - MIXED
-# The variants that are compared with PyTorch.
+# Of the variants, only these are compared with PyTorch.
 AGAINST_TORCH = (
     {"chimera-doubling", "chimera-halving"} | CHUNKED | MIXED | WITHOUT_FLUSH
 )
 
-# Eight layers including embedding and head, enough for eight stages.
+# The model has eight layers, including embedding and head, so it can have eight stages.
 MODEL = """
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1) {tied}
@@ -201,7 +201,7 @@ def same_bits(checks, what, ours, theirs):
 
 
 def check_peaks(checks, what, training):
-    """Checks that no rank's values take more bytes than its program says."""
+    """Checks that the values of no rank take more bytes than its program says."""
     peaks = [(rank["peak_bytes"], rank["stated_peak_bytes"]) for rank in training.ranks]
     over = [f"{peak} for {stated}" for peak, stated in peaks if peak > stated]
     found = "; ".join(over) or "as stated"
@@ -268,9 +268,9 @@ def check_schedule(args, folder, schedule):
 
 
 def train(checks, args, folder, schedule, options, sequential, kept=None):
-    """Runs one program in all ways. Returns the sequential run, made here unless it is
-    given, and the run with ranks as threads. If `kept` is given, that run must equal
-    it."""
+    """Trains in all ways. Returns the sequential run, and the run with ranks as
+    threads. The sequential run is made only if `sequential` is None. If `kept` is
+    given, the run with threads must equal it bit by bit."""
     tied = "tied" if args.tied else ""
     case = f"{schedule} {options} D={args.stages} W={args.width} {tied}"
     name = "".join(filter(str.isalnum, schedule + options))
@@ -331,7 +331,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
 
 
 def reference(checks, args, folder, case, program, ours):
-    """Compares `ours` with the independent script."""
+    """Compares the run `ours` with reference.py."""
     dump = folder / "program.json"
     dump.write_text(
         run(args.tools / "chimera-translate", "--program-to-json", program)

@@ -1,7 +1,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models that call the operators of runtime/stage/exported/operators.txt. Each layer
-adds the results of a group of expressions of its input.
+"""Models that call the operators of runtime/stage/exported/operators.txt. A model has
+one group of expressions. Each of its layers adds up the results of all expressions of
+its input.
 
     tools/export/chimera-export test/e2e/operators.py group=math -o package
 
@@ -13,10 +14,10 @@ from chimera_export import Model
 from torch import nn
 
 WIDTH = 8
-# For each group: its modules, and expressions. In an expression, m are the modules and x is the
-# layer's input, of shape [samples, context, WIDTH]. Three tensors are computed from x without a
-# gradient: its signs s (0 or 1), integers n, and values d. In all groups but the last, a
-# sample's results depend on that sample alone.
+# For each group: its modules, and expressions. In an expression, m has the modules and
+# x is the layer's input, of shape [samples, context, WIDTH]. Three tensors are computed
+# from x without a gradient: s has its signs (0 or 1), n has integers, and d has values.
+# In all groups but the last, the results of a sample depend only on this sample.
 GROUPS = {
     "activations": (
         dict(one=lambda: nn.PReLU(), each=lambda: nn.PReLU(8)),

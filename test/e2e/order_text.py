@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the order of every description of the grid as text and compiles it. The
-program must equal that of the description, except for the name of the schedule and the
-source locations. Then changes some whole backwards of the text to split ones and some
-split ones to whole ones (of the full grid only in every fourth description), and
-compares the mixed plan with one device on exact stages: equal integers."""
+"""Writes the order of every description of the grid as text, and compiles the text. The
+program must equal the program of the description, except for the name of the schedule
+and the source locations. Then changes some whole backwards of the text to split ones,
+and some split ones to whole ones (of the full grid only in every fourth description).
+Runs this mixed plan on exact stages. The result must be the same integers as on one
+device."""
 
 import argparse
 import pathlib
@@ -18,17 +19,17 @@ import grid
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 LINE = re.compile(r'(chimera\.order \d+ )"([^"]*)"')
-# The lines of a program's dump that may differ: the name of its schedule and its
-# source locations.
+# The parts of a program's dump that may differ: the name of its schedule and its source
+# locations.
 UNEQUAL = re.compile(
     r'\n  "schedule": .*|\n +"(at|location)": .*|\n  "(files|locations)": \[[^]]*\]'
 )
-# An action of the text.
+# An action of the text: its stage, kind, micro-batch and the rest.
 WORD = re.compile(r"(\d*)([FBIWR])(\d+)(.*)")
 
 
 def written(tools, description, source):
-    """The description with its order as text."""
+    """The description in which the order is given as text."""
     source.write_text(description)
     return grid.run(
         tools / "chimera-opt", source, "--chimera-to-scheduled",
@@ -37,18 +38,18 @@ def written(tools, description, source):
 
 
 def program_of(tools, program):
-    """The content of a program, without the name of its schedule and its source
+    """The content of a program as JSON, without the name of its schedule and its source
     locations."""
     text = grid.run(tools / "chimera-translate", "--program-to-json", program)
     return UNEQUAL.sub("", text)
 
 
 def mixed(text, chooser):
-    """Changes the text: splits some whole backwards, with the weight gradient later in
-    the section, and makes some split backwards whole, at the position of their input
+    """Changes the text. Splits some whole backwards, with the weight gradient later in
+    the section. Makes some split backwards whole, at the position of their input
     gradient. If steps overlap, the two halves stay together in two cases: if the next
     forward may read the update after them, or if recomputes must come immediately
-    before them. The slots of the text are dropped."""
+    before them. Drops the slots of the text."""
     together = "updates(each_micro_batch)" in text
     together |= "updates(each_step)" in text and "recompute(" in text
 

@@ -2,9 +2,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles programs of the grid for each message model. Runs each program on simulated
-devices, leaving out one of the events and waits by which the interpreter orders its
-queues. `hostile-orderings` compares the races that are reported with a graph of its
-own."""
+devices many times. Each time, one of the events and waits that order the interpreter's
+queues is left out. `hostile-orderings` compares the races that are reported with a
+graph of its own."""
 
 import argparse
 import pathlib
@@ -25,7 +25,7 @@ def main():
     parser.add_argument("--programs", type=int, default=400)
     parser.add_argument("--stages", type=int, default=4, help="the most")
     options = parser.parse_args()
-    # If opposite channels share a stream there are no receive windows.
+    # Remove receive windows. They are not allowed if opposite channels share a stream.
     descriptions = sorted(
         {re.sub(r"receive_window\(\d+\)", "", each) for each in grid.grid(options.stages)}
     )

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The files and streams that chimera-run writes, and what happens if writing
-fails or nobody reads.
+"""Tests the files and streams that chimera-run writes, and what happens if they cannot
+be written or if nobody reads them.
 
 usage: outputs.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 """
@@ -63,14 +63,14 @@ class Test(Runs):
         if mount.returncode:
             self.skipTest(f"cannot mount: {mount.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
-        # Refused before training starts.
+        # The run is refused before training starts.
         result = self.run_it(*self.training("--save", "disk/weights"))
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"disk/weights: expected room for \d+ "
                          r"bytes on the file system, got 4096: free some")
         self.assertNotIn("step", result.stdout)
-        # If the file system fills up during the run, the run goes on and reports
-        # it once.
+        # If the file system becomes full during the run, the run continues and reports
+        # this once.
         result = self.run_it(self.sample(), "--steps", "100", "--log",
                              "disk/log")
         self.assertEqual(result.returncode, 1)
@@ -131,8 +131,8 @@ class Test(Runs):
             with open(log) as lines:
                 self.assertEqual(len([json.loads(line) for line in lines]), 3)
             os.remove(log)
-        # A report must not get into the log. The first step takes some 20 s, so
-        # the signal comes during it.
+        # Standard error is closed. A report must not be written into the log. The first
+        # step takes some 20 s, so the signal comes during this step.
         result = self.shell('"$0" "$@" --stages synthetic --unit-ns 1e9 2>&- & '
                             f'until [ -e {log}.part ]; do sleep 0.1; done; '
                             'sleep 0.3; kill -TERM $!; wait $!', *arguments)
@@ -157,8 +157,7 @@ class Test(Runs):
         for line in first.stdout:
             if line.startswith(b"step 1/"):
                 break
-        # Stop the first run, so that it is still there even if the second run takes long to
-        # start.
+        # Stop the first run. Otherwise it might end before the second run has started.
         first.send_signal(signal.SIGSTOP)
         self.expect_error(f"cannot write the log {log}.part: another run is "
                           "writing it", program, "--log", log)
@@ -188,7 +187,8 @@ class Test(Runs):
 
     def test_results_are_there_before_they_are_saved(self):
         for mode in ([], ["--sequential"]):
-            # On a busy machine an earlier wait may take longer than the timeout.
+            # On a busy machine the start of the run may take longer than a short
+            # timeout, so try longer ones.
             for seconds in (1, 4, 16):
                 run = self.saving_into_a_pipe_without_reader(
                     "--timeout", str(seconds), *mode)
@@ -241,8 +241,8 @@ class Test(Runs):
              "synthetic", "--unit-ns", "1e8", "--log", log], stdout=writer,
             stderr=subprocess.PIPE, env=ENVIRONMENT)
         self.assertIn(b"4 workers", os.read(reader, 4096))
-        # Long before the end of the last step, after 7 s: the run still has to
-        # print its results and to complete its log.
+        # Fill the pipe long before the last step ends, which is after 7 s. The run must
+        # still print its results and complete its log.
         fill(writer)
         os.close(writer)
         begin = time.monotonic()

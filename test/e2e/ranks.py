@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ranks that differ, that never start, or that have died unnoticed.
+"""Tests jobs with ranks that differ, that never start, or whose death nobody noticed.
 
 usage: ranks.py CHIMERA_RUN WRITE_SAMPLE
 
@@ -33,8 +33,8 @@ class Test(unittest.TestCase):
         return file
 
     def errors_of(self, at_rank_2, *arguments):
-        """The error output of a job whose rank 2 first runs a shell command, which
-        may change the arguments."""
+        """Runs a job. Its rank 2 first runs a shell command, which may change the
+        arguments. Returns the error output."""
         script = (f'if [ "$OMPI_COMM_WORLD_RANK" = 2 ]; then {at_rank_2}; fi; '
                   f'exec {CHIMERA_RUN} "$@"')
         result = subprocess.run(
@@ -100,8 +100,8 @@ class Test(unittest.TestCase):
                          1, errors)
 
     def start_by_hand(self, *changes):
-        """Starts four ranks over TCP, each in a shell that makes its change. Returns
-        the output of each when all have ended with an error."""
+        """Starts four ranks over TCP. Each is started by a shell that first makes the
+        rank's change. All must end with an error. Returns the output of each."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -131,8 +131,8 @@ class Test(unittest.TestCase):
                     self.assertIn(f"rank {rank} failed: ", text)
 
     def test_only_the_root_needs_the_folder_of_an_output(self):
-        """The root is rank 0 here: it computes the loss of the pipeline that runs
-        up."""
+        """The root of this program is rank 0, which computes the loss of the up
+        pipeline."""
         file = os.path.join(self.folder, "only", "log")
         texts = self.start_by_hand(*[f'set "$@" --log {file}'] * 4)
         self.assertIn(f"chimera-run: {file}", texts[0])
@@ -141,13 +141,13 @@ class Test(unittest.TestCase):
 
     def test_a_rank_that_never_starts(self):
         errors = self.errors_of("kill -STOP $$", self.program, "--timeout", "1")
-        # mpirun ends the other ranks when the first one times out.
+        # mpirun ends the other ranks when the first rank times out.
         self.assertIn("chimera-run: timed out after 1 s waiting for all ranks "
                       "to start", errors)
 
     def test_a_rank_that_is_stopped_while_all_start(self):
-        """Over TCP, a rank is stopped between the meeting and the first step. Another
-        rank must name it."""
+        """Over TCP, a rank is stopped after the ranks have met and before the first
+        step. Another rank must name the stopped rank."""
         victim = 2
         for _ in range(3):
             ranks = [subprocess.Popen(
@@ -156,7 +156,7 @@ class Test(unittest.TestCase):
                 env=environment) for environment in tcp_environments(4)]
             for rank in ranks:
                 self.addCleanup(rank.kill)
-            # The root prints this line when it has met the others.
+            # The root prints this line after it has met the other ranks.
             self.assertIn("over TCP", ranks[0].stdout.readline())
             ranks[victim].send_signal(signal.SIGSTOP)
             texts = [rank.communicate(timeout=PATIENCE)[1] for rank in ranks]
@@ -165,20 +165,21 @@ class Test(unittest.TestCase):
                                "is stopped")
             told = [text for text in texts if named.search(text)]
             self.assertEqual(len(told), 1, texts)
-            # A rank that hears of it while it starts may say so.
+            # Another rank may learn of the failure while it starts, and may then say
+            # so.
             for text in texts:
                 if text not in told and text.strip():
                     self.assertRegex(text, r"^chimera-run: aborted: rank \d failed: ")
 
     def test_a_rank_in_a_container(self):
-        """In a PID namespace of its own a rank cannot be watched, but it trains."""
+        """A rank in a PID namespace of its own cannot be watched, but it must train."""
         own = ["unshare", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*own, "true"], capture_output=True).returncode:
             self.skipTest("needs the right to make a PID namespace")
         script = (f'if [ "$OMPI_COMM_WORLD_RANK" = 2 ]; then '
                   f'exec {" ".join(own)} {CHIMERA_RUN} "$@"; fi; '
                   f'exec {CHIMERA_RUN} "$@"')
-        # Open MPI's own shared memory does not work there.
+        # Open MPI's shared memory does not work between PID namespaces.
         result = subprocess.run(
             ["mpirun", "--mca", "btl", "tcp,self", "-n", "4", "--oversubscribe",
              "sh", "-c", script, "sh", self.program], capture_output=True,
@@ -192,7 +193,7 @@ class Test(unittest.TestCase):
         with Job(CHIMERA_RUN, self.program, 4, "--stages", "synthetic",
                  "--unit-ns", "2e6", "--steps", "1000000") as job:
             job.wait_for_steps()
-            # mpirun is stopped, so that the dead rank stays in the process table.
+            # Stop mpirun, so that the dead rank stays in the process table.
             os.kill(job.process.pid, signal.SIGSTOP)
             self.addCleanup(job.process.send_signal, signal.SIGCONT)
             os.kill(job.ranks[1], signal.SIGKILL)

@@ -34,7 +34,8 @@ def truth(value):
     return str(value).lower() == "true"
 
 
-# The numbers that define a run: option, its type, and where the program has it.
+# The numbers that define a run. For each: the option, its type, and its place in the
+# program.
 NUMBERS = [
     ("layers", int, ("model", "layers")),
     ("heads", int, ("model", "heads")),
@@ -86,7 +87,7 @@ LOW = (1 << 32) - 1
 
 
 def philox(counter, key):
-    """Philox4x32-10 of four tensors of 32-bit words that are stored as 64-bit
+    """Philox4x32-10. The counter has four tensors of 32-bit words, stored as 64-bit
     integers."""
     a, b, c, d = counter
     low, high = key & LOW, key >> 32
@@ -115,16 +116,16 @@ class Dropout:
         zero = torch.zeros_like(counter)
         numbers = philox((counter & LOW, counter >> 32, zero, zero), key)
         numbers = torch.stack(numbers, -1).flatten()[first % 4 :][: x.numel()]
-        # As cuRAND converts a number to a float in (0, 1].
+        # Convert integers to floats in (0, 1] as cuRAND does.
         uniform = numbers.float() * 2.0**-32 + 2.0**-33
         kept = (uniform > self.p).reshape(x.shape)
         return torch.where(kept, x / (1 - self.p), torch.zeros_like(x))
 
 
 class Gpt2:
-    """GPT-2 with its parameters in a dictionary. The head's matrix is one of them
-    or, if tied, that of the token embedding. Computes in `dtype`; if that is
-    bfloat16, norms and the loss are computed in float32."""
+    """GPT-2 with its parameters in a dictionary. If `tied`, the matrix of the head is
+    that of the token embedding, otherwise a parameter of its own. Computes in `dtype`.
+    If this is bfloat16, norms and the loss are computed in float32."""
 
     def __init__(self, parameters, layers, heads, tied, dtype):
         self.p = {name: p.to(dtype) for name, p in parameters.items()}
@@ -209,7 +210,7 @@ def read_safetensors(path):
 
 
 def windows(text, run, step, micro_batch):
-    """The tokens and labels of one micro-batch."""
+    """The tokens and the labels of one micro-batch."""
     held_out = math.floor(len(text) * run.hold_out)
     starts = len(text) - held_out - run.context
     if starts < 1:
@@ -230,10 +231,10 @@ def windows(text, run, step, micro_batch):
 
 
 class History:
-    """The parameters after every update. Before a micro-batch, stage s of D has done
-    an update for each earlier micro-batch except the D-1-s in flight (PipeDream,
-    SOSP'19); or it reads the weights without the last step's update (PipeDream-2BW,
-    ICML'21)."""
+    """The parameters after every update. PipeDream (SOSP'19): before a micro-batch,
+    stage s of D has made an update for each earlier micro-batch, except for the D-1-s
+    that are in flight. PipeDream-2BW (ICML'21): a step reads the weights without the
+    update of the previous step."""
 
     def __init__(self, run, parameters):
         self.run, self.parameters = run, parameters
@@ -267,8 +268,8 @@ class History:
         }
 
     def take_gradients(self, weights):
-        """Adds the gradients of the weights that were read to those of the
-        parameters."""
+        """Adds the gradients of `weights`, the version that was read, to the gradients
+        of the parameters."""
         if weights is self.parameters:
             return
         for name, parameter in self.parameters.items():
@@ -283,7 +284,7 @@ class History:
 
 
 def train(run, text, parameters):
-    """Trains `parameters` in place. Afterwards their gradients are those of the last
+    """Trains `parameters` in place. Afterwards they have the gradients of the last
     step."""
     for parameter in parameters.values():
         parameter.requires_grad_(True)
@@ -327,9 +328,10 @@ def train(run, text, parameters):
 
 
 def compare(what, path, ours, tolerance, by_norm):
-    """Whether the tensors in `path` equal `ours`. Prints the differences. A tensor
-    may differ by at most tolerance * max(1, the largest element) or, by norm, the
-    norm of the difference by at most tolerance times the norm of all tensors."""
+    """Whether the tensors in `path` equal `ours`. Prints the differences. Each element
+    may differ by tolerance * max(1, the largest element of the tensor). If `by_norm`,
+    the norm of a tensor's difference may instead be tolerance times the norm of all
+    tensors."""
     theirs = read_safetensors(path)
     whole = math.sqrt(sum(a.double().square().sum().item() for a in ours.values()))
     agree = True

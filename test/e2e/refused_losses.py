@@ -1,7 +1,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Losses, labels and logits with which a module cannot be exported, each with the output
-that `exporter.py` expects of chimera-export. modules.py explains the form of a case."""
+"""Modules that cannot be exported because of their loss, labels or logits. Each has the
+output that `exporter.py` expects of chimera-export. modules.py explains the form of a
+case."""
 
 REFUSED_LOSSES = [
     (

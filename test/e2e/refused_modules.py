@@ -1,8 +1,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Small modules that cannot be exported for another reason than their loss, each with
-the output that `exporter.py` expects of chimera-export. modules.py explains the form of a
-case."""
+"""Small modules that cannot be exported, for other reasons than their loss. Each has
+the output that `exporter.py` expects of chimera-export. modules.py explains the form of
+a case."""
 
 from modules import PLAIN
 

@@ -1,8 +1,9 @@
-"""chimera-run with sample programs in a temporary folder, for the tests of its
+"""Runs chimera-run with sample programs in a temporary folder, for the tests of its
 output, its files and its errors.
 
-Such a test takes CHIMERA_RUN WRITE_SAMPLE [MPIRUN]. It needs no compiler:
-WRITE_SAMPLE makes the programs. Without MPIRUN, tests over MPI are skipped.
+The arguments of such a test are CHIMERA_RUN WRITE_SAMPLE [MPIRUN]. The test needs no
+compiler, because WRITE_SAMPLE makes the programs. Without MPIRUN, tests over MPI are
+skipped.
 """
 import json
 import os
@@ -33,7 +34,7 @@ class Runs(unittest.TestCase):
         return file
 
     def training(self, *arguments):
-        """Arguments that train a program with a model on text."""
+        """Arguments of chimera-run that train a model on a text."""
         text = self.path("text")
         with open(text, "w") as file:
             file.write("What is trained on. " * 20)
@@ -64,8 +65,8 @@ class Runs(unittest.TestCase):
         return [step["loss"] for step in steps], last["summary"]
 
     def over_tcp(self, ranks, *arguments, only=None):
-        """The status and output of each process of a job of `ranks` ranks over TCP.
-        `only` names the ranks to start."""
+        """Runs a job of `ranks` ranks over TCP. Returns the status and the output of
+        each process. If `only` is given, starts only these ranks."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])

@@ -7,9 +7,10 @@ from reference import mix
 
 
 class BertSamples:
-    """`run` has the seed, the context, the samples of a micro-batch and the held-out
-    part of the text. `marks` are [CLS], [SEP] and [PAD]. Without `marks` samples are
-    single windows, not pairs."""
+    """The samples of a run. `run` has the seed, the context, the number of samples of a
+    micro-batch and the held-out part of the text. `token` is the token [MASK]. `marks`
+    are [CLS], [SEP] and [PAD]. Without `marks`, a sample is one window of the text and
+    not a pair of sentences."""
 
     def __init__(self, text, run, token, marks, rate=0.15):
         self.text, self.run, self.token, self.marks = text, run, token, marks
@@ -17,7 +18,8 @@ class BertSamples:
         self.training = len(text) - int(len(text) * run.hold_out)
 
     def of(self, step, micro_batch):
-        """The columns of the micro-batch's samples: the inputs, then the labels."""
+        """The inputs and then the labels of the micro-batch. Each is a list over the
+        samples."""
         columns, samples = [], self.run.micro_batch_size
         starts = self.training - self.run.context
         for row in range(micro_batch * samples, (micro_batch + 1) * samples):
@@ -35,7 +37,7 @@ class BertSamples:
         return list(zip(*columns))
 
     def _mask(self, window, words, key):
-        """Masks tokens of the window in place. `words` are the positions that may be
+        """Masks tokens of the window in place. Only the positions in `words` may be
         masked. Returns the labels."""
         original, labels = list(window), [-100] * len(window)
         for i in words:
@@ -50,8 +52,9 @@ class BertSamples:
         return labels
 
     def _pair(self, first, starts, key):
-        """Tokens, segments, which tokens are not padding, the positions of words, and
-        whether the second sentence is from elsewhere."""
+        """A pair of sentences. Returns its tokens, the sentence of each token, which
+        tokens are not padding, the positions that may be masked, and whether the second
+        sentence is from elsewhere."""
         most, text = self.run.context - 3, self.text
         length = 2 + mix(key, 1) % (most - 1) if mix(key, 0) % 10 == 0 else most
         middle = 1 + mix(key, 2) % (length - 1)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that tools/setup.sh shows the progress of apt and pip: all of it in a terminal,
-and at most one line every ten seconds elsewhere. Nothing is installed: scripts stand in
-for apt-get, dpkg-query and pip. Exits non-zero if a check fails."""
+"""Checks that tools/setup.sh shows the progress of apt and pip: all of it in a
+terminal, and otherwise at most one line every ten seconds. Nothing is installed,
+because scripts replace apt-get, dpkg-query and pip. Exits non-zero if a check fails."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# With a PAUSE of 0.5 s they take 14 s, so one text is older than ten seconds.
+# With PAUSE=0.5 these scripts take 14 s, so they must print a line after ten seconds.
 APT = """#!/bin/bash
 case "$*" in *update*) exit ;; esac
 echo "Reading package lists..."
@@ -49,7 +49,7 @@ def make(path, text):
 
 
 def in_terminal(command, environment):
-    """The output of the command in a pseudo-terminal."""
+    """Runs the command in a pseudo-terminal. Returns its status and output."""
     main, inner = pty.openpty()
     with subprocess.Popen(command, stdout=inner, stderr=inner, env=environment) as process:
         os.close(inner)
@@ -92,7 +92,8 @@ def main():
             return done.returncode, done.stdout + done.stderr
 
         def is_sparse(command, line):
-            """Whether the command prints such a line at most every ten seconds."""
+            """Whether the command prints a line that matches `line`, at most every ten
+            seconds. Also returns the output."""
             started = time.monotonic()
             status, output = run(command, pause="0.5")
             # The script counts whole seconds, so the first interval may be shorter.

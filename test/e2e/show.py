@@ -16,7 +16,7 @@ import tempfile
 
 from grid import in_parallel
 
-# Schedule and its options, stages, workers.
+# Schedule, its options, number of stages, number of workers.
 SCHEDULES = [
     ("gpipe", "", 4, 4),
     ("1f1b", "", 4, 4),
@@ -36,7 +36,8 @@ CLAUSES = [
     "", "split_backward", "recompute(all)", "recompute([1])", "recompute(all fused)",
     "recompute([0, 2]) split_backward", "data_parallel(2)",
 ]  # fmt: skip
-# The schedules whose order file names the stages in its words, or does not need to.
+# For these schedules, the words of an order file name the stages, or need not name
+# them.
 WITH_ORDER_FILE = {"gpipe", "1f1b", "interleaved-1f1b", "zb-v"}
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -51,13 +52,15 @@ def run(tool, *arguments):
 
 
 def picture(done):
-    """The lines after the title, but for what only a program says."""
+    """The lines after the title, without the line that only the picture of a program
+    has."""
     lines = done.stdout.splitlines()[1:]
     return [line for line in lines if not line.startswith("(a program")]
 
 
 def compare(folder, number, case):
-    """The faults of a case, and how many pictures were compared."""
+    """Compares the pictures of one case. Returns the faults, and the number of
+    pictures."""
     (name, options, stages, workers), micro_batches, clauses = case
     options = f", {{{options}}}" if options else ""
     text = (
@@ -89,7 +92,7 @@ def compare(folder, number, case):
             "chimera-opt", file, "--chimera-to-scheduled", "--chimera-write-order"
         ).stdout
         orders = re.findall(r'chimera.order \d+ "([^"]*)"', written)
-        if "fused" not in clauses:  # an order file cannot say it
+        if "fused" not in clauses:  # an order file cannot say that recomputes are fused
             file.with_suffix(".txt").write_text("\n".join(orders))
             others["orders"] = run("chimera-show", file.with_suffix(".txt"))
     faults = [

@@ -3,10 +3,11 @@
 
 usage: signals.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 
-SIGINT and SIGTERM: one report on every rank in the middle of its step, which
-would take long to end by itself, and status 128 + signal (mpirun sends ranks a
-SIGTERM for both, after 1 s).
-SIGUSR1: status 0, and the log and weights of a run of exactly so many steps.
+After SIGINT or SIGTERM there must be one report, and the status must be 128 + signal.
+The report has every rank in the middle of its step, which would take long to end by
+itself. For both signals, mpirun sends ranks a SIGTERM, after 1 s.
+After SIGUSR1 the status must be 0, and the log and the weights must be those of a run of
+exactly as many steps.
 """
 import json
 import os
@@ -21,8 +22,8 @@ from job import PATIENCE, Job, check, fill, lines_on
 
 CHIMERA_RUN, WRITE_SAMPLE, *MPIRUN = sys.argv[1:]
 RANKS = 4
-# Actions of 2 and 4 ms for an hour, so that every signal comes in the middle of
-# one.
+# The actions take 2 and 4 ms. The run takes an hour, so every signal comes in the
+# middle of a step.
 SLEEPING = ["--stages", "synthetic", "--unit-ns", "2e6", "--steps", "1000000"]
 
 
@@ -36,8 +37,8 @@ def check_report(errors, headline):
         check(len(lines) == 1, f"expected one line on rank {rank}", errors)
         check(", from sample.mlir:" in lines[0],
               f"expected the source of rank {rank}'s action", errors)
-    # If all ranks have started the all-reduce for which they wait, none of them waits
-    # for another rank.
+    # All ranks may wait for an all-reduce that all of them have started. Then none of
+    # them waits for another rank.
     in_sum = all("wait for all_reduce_start" in lines_on(errors, rank)[0]
                  for rank in range(RANKS))
     check(in_sum or re.search(r"; waiting for rank \d for", errors),
@@ -45,8 +46,8 @@ def check_report(errors, headline):
 
 
 def end(program, number, ranks, to_ranks):
-    """Sends the signal to mpirun or the single process, or to the first `to_ranks`
-    ranks."""
+    """Sends the signal to the first `to_ranks` ranks. If `to_ranks` is 0, sends it to
+    mpirun or to the single process."""
     with Job(CHIMERA_RUN, program, ranks, *SLEEPING) as job:
         job.wait_for_steps()
         pids = list(job.ranks.values())[:to_ranks] or [job.process.pid]
@@ -67,8 +68,8 @@ def end(program, number, ranks, to_ranks):
 
 
 def end_unheard(program):
-    """The run must end although its pipe for standard error is full and nobody
-    reads it."""
+    """The pipe for standard error is full, and nobody reads it. The run must still
+    end."""
     reader, writer = os.pipe()
     fill(writer)
     with subprocess.Popen([CHIMERA_RUN, program, *SLEEPING], stderr=writer,

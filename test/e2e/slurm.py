@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Submits the scripts of examples/slurm to a Slurm that this script starts on three
-hosts, which are namespaces of this machine (see many_hosts.py). Each script must train
-to the weights of a single process. If Slurm sends SIGUSR1, as it does before a job's
-time limit, the job must stop after a step and save. If a rank dies, is stopped or is
-cut off, if srun is told to end, or if the job is cancelled, all ranks must end in time,
-and the job's output must say why. Prints how long that took. Needs root and Slurm;
-otherwise says so. Without --rounds not every script has every failure.
+"""Starts a Slurm on three hosts, which are namespaces of this machine (many_hosts.py),
+and submits the scripts of examples/slurm to it. Each script must train to the same
+weights as a single process. If Slurm sends SIGUSR1, as it does before a job's time
+limit, the job must stop after a step and save. Also causes failures: a rank dies, is
+stopped or is cut off, srun is told to end, or the job is cancelled. Then all ranks must
+end in time, and the job's output must say why. Prints how long that took. Needs root
+and Slurm; otherwise prints that it skips the test. Without --rounds, each script has
+only some of the failures.
 
 usage: slurm.py --tools BIN [--torchrun TORCHRUN] [--mpirun] [--rounds N]
                 [--timeout SECONDS] [--only SCRIPT]
@@ -30,8 +31,8 @@ from many_hosts import HOSTS, RANKS, digest, missing, prepare, processes
 from many_hosts import show_times, three_hosts, with_timeout
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
-# The failures to which the jobs of each script are subjected. torchrun takes seconds to start,
-# and Slurm's SIGUSR1 ends it.
+# The failures for the jobs of each script. torchrun takes seconds to start, and Slurm's
+# SIGUSR1 would end torchrun itself, so it has fewer.
 ALL = {
     "tcp.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
     "torchrun.sh": ("kill", "cancel"),
@@ -45,8 +46,8 @@ PART = {
 }
 COMMANDS = ("slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "sinfo")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
-# Authentication by names alone needs no key and no munge. TmpFS is a folder that each
-# host has for itself: PMIx makes folders there with the same names on every host.
+# With auth/none, no key and no munge is needed. TmpFS must be a different folder on
+# each host, because PMIx makes folders with the same names on every host there.
 CONFIGURATION = """
 ClusterName=test
 SlurmctldHost=node0(10.77.0.1)
@@ -136,8 +137,8 @@ class Cluster:
         )
 
     def wait_for_end(self):
-        """Waits until all processes of Slurm have ended, because they may write into
-        the folder before. Requires that the namespaces of the hosts were killed."""
+        """Waits until all processes of Slurm have ended, because until then they may
+        write into the folder. Requires that the namespaces of the hosts were killed."""
         for daemon in self.daemons:
             daemon.wait()
         while any(running(host.pid) for host in self.hosts):
@@ -147,7 +148,7 @@ class Cluster:
 class SlurmJob(many_hosts.Job):
     """A submitted script."""
 
-    # If a send fails, Open MPI ends its process; Slurm then ends the step.
+    # If a send fails, Open MPI ends its process. Then Slurm ends the job step.
     unreported = r"pml_ob1_\w+\.c:\d+ FATAL"
 
     def __init__(self, cluster, script, *arguments):
@@ -166,12 +167,12 @@ class SlurmJob(many_hosts.Job):
         return self
 
     def __exit__(self, *_):
-        """Cancels the job, so that a failed one does not block its hosts."""
+        """Cancels the job. Otherwise a failed job would block its hosts."""
         self.cluster.call("scancel", "--signal", "KILL", self.number, check=False)
 
     def is_its(self, environment):
-        """Whether a process belongs to this Slurm: the path of its configuration
-        identifies it."""
+        """Whether a process belongs to this job of this Slurm. The path of its
+        configuration identifies the Slurm."""
         return (
             environment.get("SLURM_CONF") == self.cluster.environment["SLURM_CONF"]
             and environment.get("SLURM_JOB_ID") == self.number
@@ -192,8 +193,8 @@ class SlurmJob(many_hosts.Job):
         return f"{self.text()}\n{self.cluster.logs()}"
 
     def terminate(self):
-        """Sends SIGTERM to the first srun, which has started the second. It kills the
-        ranks."""
+        """Sends SIGTERM to the first srun process, which has started the second one.
+        srun then kills the ranks."""
         its = [pid for pid, where in processes("srun") if self.is_its(where)]
         os.kill(min(its), signal.SIGTERM)
         return "forcing job termination"
@@ -206,7 +207,7 @@ class SlurmJob(many_hosts.Job):
         return re.search(r"JobState=(\w+)", shown)[1]
 
     def wait(self, expected):
-        """Waits until the job is over. It must be in the expected state."""
+        """Waits until the job is over, and checks that it is in the expected state."""
         end = time.monotonic() + PATIENCE
         while (state := self.state()) not in ENDS:
             self.check(time.monotonic() < end, f"the job is still {state}")
@@ -216,9 +217,9 @@ class SlurmJob(many_hosts.Job):
 
 def with_job(make, use):
     """Returns use(job) for the job that `make` submits. Open MPI 4.1 under PMIx
-    sometimes crashes at its start, before a rank has printed anything; then it submits
-    another job. On these hosts that happens once in forty jobs, more often beside other
-    load."""
+    sometimes crashes at its start, before a rank has printed anything. Then this
+    submits another job. On these hosts a crash happens once in forty jobs, and more
+    often under other load."""
     for attempt in range(3):
         with make() as job:
             try:
@@ -256,7 +257,7 @@ def save(cluster, script):
 
 
 class Cancelled(SlurmJob):
-    """A job that Slurm itself ends, by scancel."""
+    """A job that Slurm itself ends, after scancel."""
 
     def terminate(self):
         self.cluster.call("scancel", self.number)
@@ -264,7 +265,8 @@ class Cancelled(SlurmJob):
 
 
 def disturb(cluster, script, how, timeout):
-    """Returns for how many seconds the ranks lived on."""
+    """Causes the failure `how`. Returns for how many seconds the ranks lived after
+    it."""
     kind = Cancelled if how == "cancel" else SlurmJob
 
     def use(seconds):
@@ -302,7 +304,7 @@ def speaks_pmix(cluster):
 
 
 def run(options, folder):
-    """Returns why something was skipped, or None."""
+    """Runs all tests. Returns why some were skipped, or None."""
     wanted = {"tcp.sh": True, "torchrun.sh": options.torchrun, "mpi.sh": options.mpirun}
     with contextlib.ExitStack() as stack:
         try:

@@ -2,12 +2,12 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that a long run takes no more memory than a short one. Runs many short steps
-of exact stages in two directions, with all-reduces of several buckets, as threads, over
-MPI and over TCP. Near the last step each rank's process may have at most 1 % more
-memory resident than after the first thousand steps.
+of exact stages in two directions, with all-reduces of several buckets: as threads, over
+MPI and over TCP. Near the last step, the resident memory of each rank's process may be
+at most 1 % larger than after the first thousand steps.
 
-The log is a pipe, so a run that is being measured waits until its next lines are read.
-Therefore the verdict depends only on the number of steps.
+The log is a pipe. While memory is measured, nobody reads the pipe, so the run waits.
+Therefore the result depends only on the number of steps.
 
 usage: soak.py --tools BIN [--mpirun MPIRUN] [--steps 20000]
 """
@@ -27,8 +27,8 @@ from job import ENVIRONMENT, rank_of, stat_of, tcp_environments
 
 RANKS = 4
 FIRST = 1000  # steps before the first measurement
-# The number of lines that fit into the pipe: the run is at most so many steps ahead of
-# the reader.
+# So many lines fit into the pipe. The run is ahead of the reader by at most this number
+# of steps.
 PIPED = 100
 LIMIT = 1.01
 TWO_COPIES = 'schedule("chimera") all_reduce(eager_opt) bucket_bytes(2048)'
@@ -43,8 +43,8 @@ DESCRIPTION = (
 
 
 def resident(pid):
-    """Resident bytes. The counter of /proc/PID/status is up to half a megabyte
-    wrong."""
+    """The resident bytes of a process. The counter of /proc/PID/status is wrong by up
+    to half a megabyte."""
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return int(re.search(r"^Rss: +(\d+) kB$", text, re.MULTILINE)[1]) * 1024
 
@@ -60,7 +60,7 @@ def children_of(launcher):
 
 
 class Run:
-    """`chimera-run` over a transport. This class reads its log."""
+    """A run of chimera-run over one transport. This object reads the run's log."""
 
     def __init__(self, options, transport, program, folder):
         self.log = folder / f"log-{transport}"
@@ -88,7 +88,7 @@ class Run:
         ]
 
     def __enter__(self):
-        # Opened only for reading, so that the lines end when the run ends.
+        # Open the log only for reading, so that the lines end when the run ends.
         self.lines = self.log.open()
         fcntl.fcntl(self.lines, fcntl.F_SETPIPE_SZ, 4096)
         return self
@@ -123,7 +123,7 @@ class Run:
 
 
 def soak(options, transport, program, folder):
-    """Returns whether memory did not grow."""
+    """Returns whether the memory of no process grew."""
     with Run(options, transport, program, folder) as run:
         run.read_to(FIRST)
         before = run.memory()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles programs of every scheme and option for transports that have one stream of
-operations per pair of workers, or one per device. The compiler proves that nothing in
-them waits for itself."""
+"""Compiles programs of every scheme and option for two message models: one stream of
+operations per pair of workers, and one per device. The compiler must prove that these
+programs have no deadlock."""
 
 import argparse
 import pathlib
@@ -22,7 +22,8 @@ def main():
     parser.add_argument("--programs", type=int, help="how many of them; else all")
     parser.add_argument("--stages", type=int, default=5, help="the most")
     options = parser.parse_args()
-    # Both ends of a message post in the same order, so there are no receive windows.
+    # Remove receive windows. In these models both ends of a message post in the same
+    # order, so there are no windows.
     descriptions = sorted(
         {re.sub(r"receive_window\(\d+\)", "", each) for each in grid.grid(options.stages)}
     )

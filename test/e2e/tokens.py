@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the tokens that chimera-tokens writes with those of the whole text. Some
-tokenizers' files have settings for single inputs of a model; texts have the line ends,
-marks and bytes that files have, and also come through pipes. Also checks which files
-are never overwritten, and the memory that a large text takes. Exits non-zero if one
-fails. Needs a Python with tokenizers: that of build/venv, unless another Python runs
-this script."""
+"""Compares the tokens that chimera-tokens writes with the tokens of the whole text. Some
+tokenizer files have settings for single inputs of a model. The texts have all line ends,
+byte order marks and bytes that files may have. Some come through pipes. Also checks
+which files are never overwritten, and how much memory a large text takes. Exits non-zero
+if one fails. Needs a Python with tokenizers: that of build/venv, unless another Python
+runs this script."""
 
 import argparse
 import array
@@ -33,7 +33,8 @@ class Bench:
         self.failed += not good
 
     def run(self, tokenizer, texts, *options):
-        """The status, the written tokens and the printed output."""
+        """Runs chimera-tokens. Returns its status, the tokens that it wrote, and its
+        output."""
         tokenizer.save(str(self.folder / "tokenizer.json"))
         paths = []
         for number, content in enumerate(texts):
@@ -75,7 +76,8 @@ def whole(tokenizer, text):
 
 
 def remembered_settings(bench):
-    """Each setting that a file may have for single inputs is ignored, and named."""
+    """chimera-tokens must ignore each setting for single inputs, and must print its
+    name."""
     from tokenizers import processors
 
     expected = whole(make(), TEXT)
@@ -151,7 +153,7 @@ def texts(bench):
 
 
 def pipes(bench):
-    """A text that can be read only once has the same tokens."""
+    """If a text can be read only once, it must give the same tokens."""
     made = make()
     file = bench.folder / "tokenizer.json"
     made.save(str(file))
@@ -188,7 +190,7 @@ def pipes(bench):
     done, ids = run(command)
     good = done.returncode and "expected each pipe or device only once" in done.stderr
     bench.check(good, "a pipe that is given twice", done.stderr)
-    # /dev/zero is endless and not a text.
+    # /dev/zero never ends, and is not a text.
     done, ids = run(f'{call} /dev/zero --tokenizer "$2" -o "$3"')
     good = done.returncode and "got a character 0 in line 1" in done.stderr
     bench.check(good, "/dev/zero", done.stderr)
@@ -202,7 +204,7 @@ def pipes(bench):
 
 
 def outputs(bench):
-    """An input is never overwritten, under whatever name, and links stay links."""
+    """An input is never overwritten, whatever its name. A link stays a link."""
     folder = bench.folder / "outputs"
     folder.mkdir()
     made = make()
@@ -254,7 +256,7 @@ def outputs(bench):
 
 
 def tokenizers_that_fail(bench):
-    """Each failure is reported in one line."""
+    """Each error is reported in one line."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     for name, model in (
@@ -289,7 +291,7 @@ def tokenizers_that_fail(bench):
 
 
 def losses(bench):
-    """Characters that the tokenizer does not know are counted."""
+    """chimera-tokens counts the characters that the tokenizer does not know."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = Tokenizer(models.WordLevel({"one": 0, "?": 1}, unk_token="?"))
@@ -307,18 +309,19 @@ def losses(bench):
 
 
 def large(bench):
-    """A text in pieces has the tokens of the whole text, whatever its lines are."""
+    """A text that is encoded in pieces must give the tokens of the whole text, for any
+    lines."""
     from tokenizers import pre_tokenizers
 
-    # Long runs of line breaks and spaces, which are tokens of their own.
+    # The text has long runs of line breaks and spaces. These are single tokens.
     text = "".join(
         TEXT[i * 997 % 9000 :][:1500] + "\n" * (i % 7) + " " * (i % 5) for i in range(400)
     )
     made = make()
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text of several pieces", output)
-    # This tokenizer puts a space before every text. If the text were cut, each piece would get
-    # such a space and other tokens. So it must not be cut.
+    # This tokenizer puts a space before every text. If the text were cut, each piece
+    # would get a space and so other tokens. So chimera-tokens must not cut it.
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text that has no pieces", output)

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the trace of a run (`chimera-run --trace`) with the compiler's trace
 (`--chimera-print-timeline="format=chrome-trace"`), for ranks as threads, over MPI and
-over TCP. Each worker has the same actions in the same order, with the same names,
-arguments and arrows. By the clock, no two events of a worker overlap, and no action
-starts before its inputs are ready, even if the clocks of ranks started at other times.
-For schedules without a flush, the compiler (measured=) finds the same repeated body of
-each worker as this script."""
+over TCP. Each worker must have the same actions in the same order, with the same names,
+arguments and arrows. By the clock, no two events of a worker may overlap, and no action
+may start before its inputs are ready, even if the clocks of ranks started at different
+times. For schedules without a flush, the compiler (measured=) must find the same
+repeated body of each worker as this script."""
 
 import argparse
 import collections
@@ -34,7 +34,7 @@ PIPELINES = [
     "split_backward",
     'stages(4) micro_batches(4) workers(2) schedule("zb-v") recompute([1])',
 ]
-# Steps overlap; the compiler's trace shows other steps.
+# The steps of this schedule overlap, so the compiler's trace shows other steps.
 OVERLAPPING = 'stages(3) micro_batches(4) schedule("pipedream-2bw")'
 
 
@@ -50,7 +50,8 @@ def predicted(args, folder, description):
 
 
 def over_tcp(command, ranks, clocks=None):
-    """`clocks` are the seconds by which each rank's clock is ahead of this host's."""
+    """Runs a job over TCP. The clock of rank r is `clocks[r]` seconds ahead of this
+    host's clock."""
     before = {
         rank: ["unshare", "--time", "--fork", "--monotonic", str(seconds)]
         for rank, seconds in (clocks or {}).items()
@@ -85,7 +86,8 @@ def traced(args, folder, program, ranks, over, *options, clocks=None):
 
 
 def workers_of(trace, wanted):
-    """The events that have a duration, by copy and worker, in the file's order."""
+    """The events with a duration that `wanted` accepts, by copy and worker, in the
+    order of the file."""
     workers = collections.defaultdict(list)
     for event in trace["traceEvents"]:
         if event["ph"] == "X" and wanted(event):
@@ -118,8 +120,8 @@ def arrows_of(trace, copy):
 
 
 def pieces_of(event):
-    """The parts of micro-batches that an action covers. A whole micro-batch is one
-    part."""
+    """The parts of micro-batches that an action covers, as (pipeline, micro-batch,
+    part). A whole micro-batch has the part None."""
     arguments = event["args"]
     first, part = arguments["micro_batch"], arguments.get("part")
     return [
@@ -129,12 +131,13 @@ def pieces_of(event):
 
 
 def check_clock(trace, stages, label, off=1e-3):
-    """Checks, by clocks that may differ by `off` microseconds, that a worker's events
-    do not overlap and that actions run after those that they need."""
+    """Checks that the events of a worker do not overlap, and that an action runs after
+    the actions that it needs. Clocks of different ranks may differ by `off`
+    microseconds."""
     for place, events in workers_of(trace, lambda event: True).items():
         for before, after in zip(events, events[1:]):
             end = before["ts"] + before["dur"]
-            # The file has times with this precision, in microseconds.
+            # The times in the file are rounded to 1e-3 microseconds.
             assert end <= after["ts"] + 1e-3, (label, place, before, after)
     begins, ends = {}, {}
     for (copy, _), events in workers_of(trace, is_action).items():
@@ -156,8 +159,8 @@ def check_clock(trace, stages, label, off=1e-3):
             if stage + 1 < stages:
                 needs.append((copy, False, stage + 1, piece))
         for need in needs:
-            # If steps overlap, a step before the traced ones may have run the action
-            # that this one needs.
+            # If steps overlap, the trace may lack the needed action, because it ran in
+            # an earlier step.
             if need in ends or "overlaps" not in label:
                 assert ends[need] <= begins[copy, is_forward, stage, piece] + off, (
                     label, need, piece)  # fmt: skip
@@ -192,7 +195,7 @@ def check(args, folder, clauses):
             want = names_of(workers_of(expected, is_action), 0)
             assert names_of(actions, copy) == want, label
             assert arrows_of(trace, copy) == arrows_of(expected, 0), label
-            # A worker's updates may come in another order.
+            # The updates of a worker may have another order.
             updates = lambda event: event["cat"] == "update"  # noqa: E731
             for worker, events in workers_of(expected, updates).items():
                 got = workers_of(trace, updates)[copy, worker[1]]
@@ -204,7 +207,7 @@ def check(args, folder, clauses):
 
 
 def check_steps(args, folder):
-    """Traces of several steps, and of steps that overlap."""
+    """Checks traces of several steps, and of steps that overlap."""
     program = folder / "program"
     grid.compile_to(args.tools, f"chimera.pipeline @p {PIPELINES[0]}\n", program)
     trace = traced(args, folder, program, 4, "threads", "--trace-steps", "2")
@@ -230,9 +233,10 @@ def check_steps(args, folder):
 
 
 def body_of(trace, worker, body):
-    """When the worker began and ended its repeated body for the last time, and how long
-    it computed. `body` has the kind and micro-batch of each action of the body;
-    micro-batches count from the first of the step before the last."""
+    """Finds the last run of the worker's repeated body. Returns when it began and
+    ended, and how long the worker computed in it. `body` has the kind and the
+    micro-batch of each action of the body. Micro-batch 0 is the first one of the step
+    before the last."""
     events = workers_of(trace, is_computed)[0, worker]
     last = max(event["args"]["step"] for event in events if is_action(event))
     wanted = [f"{kind} {number + 4 * (last - 1)}" for kind, number in body]
@@ -248,8 +252,8 @@ def body_of(trace, worker, body):
 
 
 def check_measured(args, folder):
-    """A schedule without a flush: each worker w of PipeDream's three repeats two
-    actions, a forward and a backward. The forward's micro-batch is 2 - w ahead."""
+    """Checks schedules without a flush. Each worker w of the three repeats a forward
+    and a backward. The forward's micro-batch is 2 - w ahead of the backward's."""
     source, program, shown = folder / "p.mlir", folder / "program", folder / "shown"
     for schedule in ("pipedream", "pipedream-2bw"):
         description = OVERLAPPING.replace("pipedream-2bw", schedule)
@@ -279,15 +283,16 @@ def check_measured(args, folder):
             assert abs(sum(event["dur"] for event in got) - busy) < 0.1, (
                 schedule, worker, got)  # fmt: skip
         step = document["otherData"]["step"]
-        # Four micro-batches with a forward and a backward each, and short waits.
+        # A worker runs a forward and a backward for each of four micro-batches, and
+        # waits a little.
         assert step["predicted_us"] >= 4 * 600, step
         assert abs(step["measured_us"] - longest) < 0.1, (step, longest)
         print(f"{schedule}: steps 2 and 3 take {longest:.0f} us", flush=True)
 
 
 def check_clocks(args, folder):
-    """The hosts' clocks started at other times: each rank is in a time namespace of its
-    own."""
+    """The clocks of the ranks started at different times, because each rank is in a
+    time namespace of its own."""
     may = subprocess.run(
         ["unshare", "--time", "--fork", "--monotonic", "1", "true"], check=False
     )
@@ -298,7 +303,7 @@ def check_clocks(args, folder):
     grid.compile_to(args.tools, f"chimera.pipeline @p {PIPELINES[0]}\n", program)
     trace = traced(args, folder, program, 4, "tcp", clocks={1: 1000, 2: -100, 3: 7})
     off = trace["otherData"]["largest_half_round_trip_ns"] / 1000
-    # Each of the two clocks may be off by this.
+    # Each of two clocks may be off by this value.
     check_clock(trace, 4, "several clocks", 2 * off)
     print(f"several clocks: compared to {off:.1f} us", flush=True)
 

@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the runtime's own GPT-2 and an exported one (examples/models/gpt2.py) from the
 same weights, with and without dropout, in float32 and float64. Losses, weights and
-gradients are equal bit by bit, except in float64 with dropout, where they agree to
-1e-10. Without dropout their plans are equal to the byte, too; with dropout the exported
-model saves attention's probabilities, which the other recomputes. Needs a Python with
-torch: that of build/venv, unless another Python runs this script."""
+gradients must be equal bit by bit. In float64 with dropout they must agree within
+1e-10. Without dropout, the memory plans of the two must also be equal. With dropout,
+the exported model saves attention's probabilities, and the runtime's own model
+recomputes them. Needs a Python with torch: that of build/venv, unless another Python
+runs this script."""
 
 import argparse
 import json
@@ -27,7 +28,8 @@ chimera.pipeline @p of @m stages(2) micro_batches(4) schedule("chimera")
 
 
 def exported_name(name):
-    """The exported model's name of a parameter of the runtime's own model."""
+    """The name that a parameter of the runtime's own model has in the exported
+    model."""
     layer, rest = re.fullmatch(r"layers\.(\d+)\.(.*)", name).groups()
     if int(layer) == 0:
         return f"{rest}.weight"
@@ -35,7 +37,7 @@ def exported_name(name):
 
 
 def renamed(source, target):
-    """Copies a safetensors file with the exported model's names."""
+    """Copies a safetensors file. The tensors get the names of the exported model."""
     data = source.read_bytes()
     (length,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + length])
@@ -109,8 +111,8 @@ def check(options, folder, kind, dropout, more):
         lines.append(f"{'ok  ' if good else 'FAIL'} {case}: {line}")
 
     if not dropout:
-        # The partition counts different operations for the two models. Here it cuts both in the
-        # same way all the same.
+        # The partition counts other numbers of operations for the two models. Here it
+        # still cuts both in the same way.
         say(plans["own"] == plans["exported"], "plans are the same")
     if not (kind == "f64" and dropout):
         same = losses(outcome["own"][2]) == losses(outcome["exported"][2])

@@ -2,8 +2,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the models of programs.py on GPUs and on the host, and compares each step's
-loss and each parameter's gradient. Both must agree within 1e-4 (in bfloat16 1e-2).
-For a gradient this is the norm of the difference, relative to the norm of all
+loss and each parameter's gradient. They must agree within 1e-4, and in bfloat16 within
+1e-2. For a gradient, this is the norm of the difference divided by the norm of all
 gradients."""
 
 import argparse
@@ -20,7 +20,7 @@ STEPS = 3
 
 
 def read_gradients(path):
-    """name -> numbers"""
+    """The numbers of each gradient, by the parameter's name."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     tensors = {}
@@ -38,7 +38,7 @@ def norm(numbers):
 
 
 def train(options, program, text, device, ranks, folder):
-    """Trains and returns losses and gradients."""
+    """Trains. Returns the losses of the steps and the gradients."""
     log, gradients = folder / f"{device}.log", folder / f"{device}.safetensors"
     # fmt: off
     command = [options.run, program, "--data", text, "--device", device,
@@ -56,7 +56,8 @@ def train(options, program, text, device, ranks, folder):
 
 
 def compare(options, each, folder):
-    """The largest differences of losses and of gradients."""
+    """Trains on the host and on the device. Returns the largest differences of the
+    losses and of the gradients."""
     program = options.programs / each["program"]
     text = options.programs / "text"
     ranks = each["ranks"] if options.processes else 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kills or stops a rank that trains on a GPU. The others must end within 5 s (after the
-timeout, if it was stopped), and one of them must name the rank and report what all were
-doing."""
+"""Kills or stops a rank that trains on a GPU. The other ranks must end within 5 s:
+after the kill or, if the rank was stopped, after the timeout. One of them must name the
+rank and report the state of all ranks."""
 
 import argparse
 import json
@@ -16,12 +16,13 @@ import time
 import launch
 
 SECONDS = 5
-# Also the longest time by which a rank may start later than the first.
+# A rank may start later than the first rank by at most this time.
 TIMEOUT = 15
 
 
 def disturb(options, each, victim, how):
-    """The seconds until the others had ended, and their output."""
+    """Sends the signal `how` to a rank. Returns the seconds until the other ranks had
+    ended, and their output."""
     # fmt: off
     processes = launch.start(
         [options.run, options.programs / each["program"], "--device", "cuda",

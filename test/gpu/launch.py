@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Starts chimera-run as one process, whose ranks are threads, or as one process
-per rank. Needs no launcher. Ranks may share a GPU in both cases."""
+"""Starts chimera-run as one process whose ranks are threads, or as one process per
+rank. Needs no launcher. In both cases, several ranks may share a GPU."""
 
 import os
 import socket
@@ -21,13 +21,15 @@ def free_port():
 
 
 def start(command, ranks):
-    """Starts the processes. Without `ranks`, one process runs all ranks."""
+    """Starts one process per rank. If `ranks` is 0, starts one process that runs all
+    ranks."""
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     if ranks:
         place |= {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
     processes = []
     for rank in range(ranks or 1):
-        # A full pipe that nobody reads would stop its process, so use a file.
+        # Write the output to files. A process stops when it writes to a full pipe that
+        # nobody reads.
         output = tempfile.TemporaryFile("w+")
         processes.append(
             subprocess.Popen(
@@ -42,7 +44,7 @@ def start(command, ranks):
 
 
 def finish(processes, seconds=SECONDS):
-    """The processes' output together, and whether all ended successfully within
+    """Returns the output of all processes, and whether all ended successfully within
     `seconds`."""
     texts = []
     end = time.monotonic() + seconds
@@ -64,7 +66,7 @@ def run(command, ranks=0):
 
 
 def main():
-    """launch.py RANKS COMMAND…: one process per rank."""
+    """launch.py RANKS COMMAND…: runs the command in one process per rank."""
     text, is_well = run(sys.argv[2:], int(sys.argv[1]))
     sys.stdout.write(text)
     sys.exit(0 if is_well else 1)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the step times that the compiler predicts for a GPU with measured ones:
+"""Compares the step times that the compiler predicts for a GPU with measured ones, for
 GPT-2 in two types, with several micro-batch sizes, with and without recomputation. The
 predictions use profiles of programs in which each layer is a stage of its own, with
 micro-batches of the smallest and of the largest size.
 
 On a machine with a GPU, --run measures all programs and writes the results to --to. On
-a machine with a compiler, --tools predicts the steps in that file and prints both, with
-the spread of the measured steps. The two may be different machines.
+a machine with a compiler, --tools reads this file, predicts the steps, and prints the
+predicted and the measured steps with the spread of the latter. These may be different
+machines.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import tempfile
 
 import launch
 
-# One rank has no links. The profiles have the speed of its device.
+# There is one rank, so no links are needed. The speed of the device is in the profiles.
 MACHINE = "chimera.machine @one devices(1) memory(80 GiB) profile({profiles})\n"
 
 
@@ -31,8 +32,9 @@ def execute(*command):
 
 
 def measure(options, cases):
-    """Adds to each case its run's profile, which also has the steps. Writes the cases
-    measured so far after each run, because a time limit may end the script."""
+    """Runs each case and adds the profile of the run to it. The profile also has the
+    times of the steps. Writes all cases measured so far after each run, because a time
+    limit may end the script."""
     for number, case in enumerate(cases, 1):
         with tempfile.TemporaryDirectory() as name:
             profile = pathlib.Path(name) / "profile"
@@ -52,7 +54,7 @@ def steps_of(case):
 
 
 def predict(options, cases):
-    """Adds to each plan the step that the compiler predicts, in ns."""
+    """Adds to each plan the step time that the compiler predicts, in ns."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         source, report = folder / "plan.mlir", folder / "report.json"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles the programs that run on GPUs, so that no compiler is needed there: every
-scheme of the registry with its options, proven for the order in which a GPU
-communicates. Each has the expected digest of its weights, computed by one device with
-exact stages, which are integers."""
+"""Compiles the programs that run on GPUs, so that no compiler is needed on the machine
+with the GPU. These are all schemes of the registry with their options, proven for the
+order in which a GPU communicates. Each program comes with the expected digest of its
+weights. One device computes the digest with exact stages, whose numbers are
+integers."""
 
 import argparse
 import json
@@ -17,7 +18,7 @@ import grid  # noqa: E402
 
 DIGEST = re.compile(r"digest of the weights (\w+)")
 STEPS = 3
-# The schedules take these options in turn.
+# The schedules use these options in turn.
 OPTIONS = (
     "",
     "split_backward",
@@ -28,12 +29,12 @@ OPTIONS = (
 
 
 def descriptions():
-    """(name, description, ranks)"""
+    """Yields (name, description, number of ranks) of the programs with exact stages."""
     number = 0
     for stages in (2, 4):
         for scheme, schedule, workers in grid.schedules(stages):
             options = OPTIONS[number % len(OPTIONS)]
-            # Two copies if that gives at most four ranks.
+            # Use two copies if there are then at most four ranks.
             width = 2 if workers <= 2 and number % 2 else 1
             batches = 2 * stages + number % 2
             if not grid.accepts(scheme, workers, batches):
@@ -50,7 +51,8 @@ def descriptions():
 
 
 def models():
-    """The same for models that train on text."""
+    """Yields (name, description, number of ranks) of programs with models that train on
+    text."""
     for number, (stages, schedule, context, dropout, more) in enumerate((
         (2, '"chimera"', 64, 0, ""),
         (2, '"1f1b"', 64, 0, "split_backward"),
@@ -71,14 +73,15 @@ def models():
 GPT2 = {
     "GPT-2 124M": "layers(12) heads(12) width(768) context(1024) vocabulary(50257) tied",
     "GPT-2 350M": "layers(24) heads(16) width(1024) context(1024) vocabulary(50257) tied",
-    # For trying the table on the host.
+    # A small model, to try table.py on the host.
     "tiny": "layers(2) heads(2) width(16) context(8) vocabulary(256) tied",
 }
 
 
 def timed():
-    """(name, description, ranks, model) of the programs that the table times: for each
-    model two stages in both types, with and without dropout, and a step on one rank."""
+    """Yields (name, description, number of ranks, model) of the programs that table.py
+    times. For each model: two stages in both types, with and without dropout, and a
+    step on one rank."""
     for number, (model, sizes) in enumerate(GPT2.items()):
         for types in ("", "activation_type(bf16)"):
             for stages, batches, name in (
@@ -91,7 +94,7 @@ def timed():
                     f'micro_batches({batches}) schedule("1f1b") '
                     f"micro_batch_size(4) {types}\n"
                 ), stages, model
-    # Many instructions with almost no computation.
+    # A program with many instructions that compute almost nothing.
     yield "timed-instructions", (
         f"chimera.model @m gpt2 {GPT2['tiny']}\n"
         'chimera.pipeline @p of @m stages(2) micro_batches(64) schedule("1f1b") '
@@ -100,9 +103,10 @@ def timed():
 
 
 def predicted():
-    """(name, description, ranks, model, type, is profiled) of programs of one rank:
-    programs to profile, with one stage per layer, embedding and head included; and
-    plans whose steps plans.py predicts."""
+    """Yields (name, description, number of ranks, model, type, whether it is profiled)
+    of programs of one rank. In the programs to profile, each layer is a stage,
+    including embedding and head. The others are plans, whose steps plans.py
+    predicts."""
     clauses = {"float32": "", "bfloat16": "activation_type(bf16)"}
     for model, types, sizes in (
         ("GPT-2 124M", ("float32", "bfloat16"), (1, 2, 4, 8)),
@@ -159,7 +163,8 @@ def main():
 
     every = list(grid.in_parallel(one, descriptions()))
     (options.to / "programs.json").write_text(json.dumps(every, indent=1))
-    # The largest difference between the numbers on GPUs and on the host.
+    # `most` is the largest difference that the numbers on GPUs and on the host may
+    # have.
     trained = [
         compiled(case) | {"most": 1e-2 if grid.COPIED in case[1] else 1e-4}
         for case in models()
@@ -167,8 +172,8 @@ def main():
     (options.to / "models.json").write_text(json.dumps(trained, indent=1))
     table = [compiled(case[:3]) | {"model": case[3]} for case in timed()]
     for each in table:
-        # PyTorch must build these stages. They are written here because the machine
-        # that reads this file has no compiler.
+        # stage_times_pytorch.py must build these stages. The machine that reads the
+        # file has no compiler to list them.
         dump = json.loads(
             grid.run(options.tools / "chimera-translate", "--program-to-json",
                      options.to / each["program"])

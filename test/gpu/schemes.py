@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the programs of programs.py on GPUs with exact stages. Their digests must equal
-those of one device. Ranks are threads of one process, or processes, and may share a
-GPU."""
+"""Runs the programs of programs.py on GPUs with exact stages. The digests of their
+weights must equal the digests of one device. The ranks are threads of one process, or
+processes. Several ranks may share a GPU."""
 
 import argparse
 import json

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs each stage of a compiled program alone, many times, and prints the
-// medians of forward, backward and optimizer step as JSON, by the clock of the
-// device. The host never waits in between. On a GPU it also times a large copy,
-// which runs at memory bandwidth.
+// Runs each stage of a compiled program alone, many times. Prints the median
+// times of forward, backward and optimizer step as JSON, by the clock of the
+// device. The host does not wait for the device between these. On a GPU it also
+// times a large copy, which runs at memory bandwidth.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,8 @@ using namespace chimera::runtime;
 
 namespace {
 constexpr std::chrono::minutes kTimeout(5);
-/// The number of rounds that are not measured, because libraries choose their
-/// kernels and graphs are captured in them.
+/// The first rounds are not measured: in them libraries choose their kernels,
+/// and graphs are captured.
 constexpr int kUntimed = 5;
 
 struct Settings {
@@ -48,7 +48,7 @@ struct Settings {
   int repeats = 20;
 };
 
-/// Memory of a device.
+/// A block of memory on a device, and its bytes.
 struct Memory {
   Memory(Device &device, uint64_t bytes)
       : block(device.allocate(std::max<uint64_t>(bytes, 1))),
@@ -57,7 +57,7 @@ struct Memory {
   Bytes bytes;
 };
 
-/// Fills memory with ordinary numbers, so that nothing is zero.
+/// Fills memory with numbers between -1 and 1, so that it is not all zero.
 void fillWithNumbers(Bytes bytes, program::DataType type) {
   const auto size = static_cast<size_t>(program::bytesOf(type));
   for (size_t i = 0; i < bytes.size() / size; ++i) {
@@ -79,12 +79,13 @@ void fillWithTokens(Bytes bytes, uint32_t vocabulary) {
   }
 }
 
-/// Times work that is launched on a queue.
+/// Measures the time of work on a device. The work is enqueued on a queue.
 class Clock {
 public:
   Clock(Device &device, Queue &queue) : device(device), queue(queue) {}
 
-  /// The median time of each of the `calls`, which run in rounds.
+  /// The median time of each of the `calls`. A round runs all of them, one
+  /// after another.
   std::vector<double>
   milliseconds(const std::vector<std::function<void()>> &calls, int repeats) {
     std::vector<std::vector<double>> all(calls.size());
@@ -100,7 +101,8 @@ public:
                            1e6);
       }
       own.push_back(queue.recordTime());
-      // Let the host run ahead of the device as far as in a training run.
+      // As in a training run, let the host run ahead of the device by one
+      // round.
       if (round > 0)
         device.waitFor(points[static_cast<size_t>(round - 1)].back(), kTimeout);
     }
@@ -197,7 +199,8 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
           {"optimizer_ms", times[2]}};
 }
 
-/// Bytes per second that a copy reads and writes.
+/// The memory bandwidth of a large copy: the bytes that it reads and writes per
+/// second.
 double copyBandwidth(Device &device, Queue &queue, int repeats) {
   constexpr uint64_t kBytes = uint64_t(1) << 30;
   Memory from(device, kBytes), to(device, kBytes);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times forward and backward of the stages of a program of table.json in plain
-PyTorch, eager or by torch.compile with CUDA graphs, and prints medians as
-stage_times does. In bfloat16 the whole model has that type, except the loss after
-the logits. Gradients are added to those of the previous micro-batch."""
+"""Times the forward and backward of the stages of a program of table.json in plain
+PyTorch, eagerly or by torch.compile with CUDA graphs. Prints medians in the form of
+stage_times. In bfloat16, the whole model has that type, except for the loss after the
+logits. Each backward adds its gradients to those of the previous micro-batch."""
 
 import argparse
 import json
@@ -42,7 +42,8 @@ class Block(nn.Module):
 
 
 class Stage(nn.Module):
-    """Layers [first, first + count) of the model: embedding, blocks, head."""
+    """Layers [first, first + count) of the model, whose layers are the embedding, the
+    blocks and the head."""
 
     def __init__(self, sizes, first, count):
         super().__init__()
@@ -70,7 +71,7 @@ class Stage(nn.Module):
 
 
 class Clock:
-    """Points in time on a GPU, or on the host."""
+    """Records points in time, on a GPU or on the host."""
 
     def __init__(self, device):
         self.is_cuda = device == "cuda"
@@ -113,8 +114,8 @@ def times_of(stage, each, options):
     run = module
     if options.compile:
         run = torch.compile(module, mode="reduce-overhead")
-    # Gradients to add to. A graph's own output would be overwritten by its next
-    # launch.
+    # The backward adds to these gradients. If a graph made them itself, its next launch
+    # would overwrite them.
     for parameter in module.parameters():
         parameter.grad = torch.zeros_like(parameter)
     clock, points = Clock(options.device), []
@@ -146,7 +147,7 @@ def main():
     every = json.loads((options.programs / "table.json").read_text())
     (each,) = (one for one in every if one["program"] == options.program)
     torch.manual_seed(1)
-    # Do this as in chimera.
+    # chimera uses the same setting.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     found = {"stages": [times_of(stage, each, options) for stage in each["stages"]]}
     found["torch"] = torch.__version__

@@ -12,9 +12,9 @@
 - the time of a step and the peak bytes of a rank, compared with the predictions from
   the profile of another run and from the program.
 
-Times are medians by the clock of the GPU, except for instructions, which use whole
-runs. Rows that cannot be measured say why. Writes everything to --to as JSON. A missed
-target is no failure: this is a measurement.
+Times are medians by the clock of the GPU, except for the time per instruction, which is
+that of a whole run. If a row cannot be measured, it says why. Writes everything to --to
+as JSON. A missed target is no failure, because this is a measurement.
 """
 
 import argparse
@@ -25,10 +25,11 @@ import subprocess
 import sys
 import tempfile
 
-# Targets for forward and backward together.
+# The targets for forward and backward together, relative to PyTorch and to no dropout.
 EAGER, COMPILED, DROPOUT = 1.0, 0.95, 1.1
-# AdamW reads gradient, weight and two averages, and writes three of them. If stages
-# compute in bfloat16, it then reads the weights and writes their copy.
+# The bytes per weight that AdamW reads and writes. It reads the gradient, the weight
+# and two averages, and writes the weight and the averages. If stages compute in
+# bfloat16, it then reads the weight and writes a copy of it.
 TRAFFIC, TRAFFIC_OF_COPY = 28, 6
 ADAMW = 0.85
 PREDICTED = 0.03
@@ -58,7 +59,8 @@ class Table:
         self.write()
 
     def write(self):
-        """Writes all rows so far, because a time limit may end the script."""
+        """Writes all rows so far, because a time limit may end the script before the
+        end."""
         if self.to:
             self.to.write_text(
                 json.dumps({"machine": self.machine, "rows": self.rows}, indent=1)
@@ -90,7 +92,7 @@ def own_times(options, each, *more):
 
 
 def add_stages(table, what, ours, reference, target):
-    """Adds a row for each stage: forward and backward together."""
+    """Adds a row for each stage, with its forward and backward together."""
     for number, (a, b) in enumerate(
         zip(ours["stages"], reference["stages"], strict=True)
     ):
@@ -101,7 +103,7 @@ def add_stages(table, what, ours, reference, target):
 
 
 def stage_rows(table, options, each):
-    """Adds the rows of a program's stages. Returns the stages' own times."""
+    """Adds the rows about the stages of a program. Returns the times of the stages."""
     pytorch = [
         options.python, pathlib.Path(__file__).parent / "stage_times_pytorch.py",
         "--programs", options.programs, "--program", each["program"],
@@ -187,9 +189,9 @@ def instruction_rows(table, options, each):
 
 
 def predicted_rows(table, options, each):
-    """Adds the rows of a program with one rank, whose step is the sum of its
-    instructions. For several ranks the compiler's simulator predicts
-    (test/bench/predict.py)."""
+    """Adds the rows about predictions for a program with one rank. Its step is the sum
+    of its instructions. For several ranks, test/bench/predict.py tests the
+    predictions."""
     name = name_of(each)
     program = options.programs / each["program"]
     try:
