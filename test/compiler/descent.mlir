@@ -1,5 +1,5 @@
-// SGD has no optimizer state. Every phase must write and read a state of no
-// bytes.
+// SGD has no optimizer state. Every phase must be able to write and read an
+// optimizer state of 0 bytes.
 //
 // RUN: chimera-opt %s --chimera-to-allocated > %t
 // RUN: FileCheck %s --input-file %t

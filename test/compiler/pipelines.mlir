@@ -1,5 +1,5 @@
-// Each named pipeline takes a description to its phase and no further. Its
-// output can be read again and taken to the next phase.
+// Each named pass pipeline lowers a description to one phase and no further.
+// Its output can be read again and lowered to the next phase.
 //
 // RUN: chimera-opt %s --chimera-to-partitioned | FileCheck %s --check-prefix=PARTITIONED
 // RUN: chimera-opt %s --chimera-to-unrolled | FileCheck %s --check-prefix=UNROLLED
@@ -10,8 +10,8 @@
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s --check-prefix=ALLOCATED
 // RUN: chimera-opt %s --chimera-timeline -o /dev/null | FileCheck %s --check-prefix=TIMELINE
 //
-// Running one phase at a time, through text and bytecode, gives the same output
-// as running all at once.
+// The phases give the same output if they run one at a time, through text and
+// bytecode, and if they run all at once.
 // RUN: chimera-opt %s --chimera-to-allocated > %t
 // RUN: chimera-opt %s --chimera-partition | chimera-opt --chimera-unroll --emit-bytecode | chimera-opt --chimera-schedule --emit-bytecode | chimera-opt --chimera-recompute --chimera-verify-scheduled | chimera-opt --chimera-communicate --emit-bytecode | chimera-opt --chimera-synchronise --chimera-verify-synchronised | chimera-opt --chimera-project --emit-bytecode | chimera-opt --chimera-place-messages | chimera-opt --chimera-allocate --chimera-verify-allocated | diff %t -
 

@@ -1,4 +1,4 @@
-// A bare model: layers with stated costs and sizes.
+// A bare model: its layers have stated costs and sizes, and no parameters.
 //
 // RUN: chimera-opt %s | FileCheck %s
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s

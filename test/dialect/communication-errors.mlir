@@ -95,7 +95,7 @@
 
 // -----
 
-// Yielded in another order than posted.
+// The group yields its transfers in another order than it posts them.
 %y = "values"() : () -> !chimera.activation<1>
 // expected-error@below {{expected it to yield the transfers it posts, in order}}
 %t:2 = chimera.group {

@@ -1,5 +1,6 @@
 // Posts, groups, all-reduces and waits survive text, generic text and bytecode.
-// The ops may be anywhere; each phase has its own rules for where they belong.
+// Here the ops may be anywhere; each phase has its own rules for their
+// positions.
 //
 // RUN: chimera-opt %s --allow-unregistered-dialect | chimera-opt --allow-unregistered-dialect | FileCheck %s
 // RUN: chimera-opt %s --allow-unregistered-dialect --mlir-print-op-generic | chimera-opt --allow-unregistered-dialect | FileCheck %s

@@ -1,6 +1,6 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
-// More stages than the program file can number.
+// There are more stages than a program file can number.
 // expected-error@below {{attribute 'stages' failed to satisfy constraint: a whole number from 1 to 65535}}
 chimera.pipeline @p stages(65536) micro_batches(1) schedule("gpipe")
 
@@ -26,7 +26,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(-
 
 // -----
 
-// A step that is too large for a program file.
+// The step is too large for a program file.
 // expected-error@below {{expected at most 4194304 actions, got 8589672450: 2 for each of 65535 stages and 65535 micro-batches}}
 chimera.pipeline @p stages(65535) micro_batches(65535) schedule("gpipe")
 
@@ -187,7 +187,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Only the generic form can write this.
+// Only the generic form can write one end of the layers without the other.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected both ends of the layers or none}}
   "chimera.stage"() {index = 0 : i32, first = 1 : i32,
@@ -343,7 +343,7 @@ chimera.model @m exported(somewhere)
 
 // -----
 
-// An exported model's package states its sizes.
+// The package of an exported model states the sizes of the model.
 // expected-error@below {{expected no layers of an exported model: its package has it}}
 "chimera.model"() <{sym_name = "m", architecture = "exported", package = "p", layers = 4 : i64}> : () -> ()
 

@@ -8,7 +8,7 @@
 // CHECK-SAME: gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256){{$}}
 chimera.model @plain gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256)
 
-// A name that is not a word is quoted. Zero dropout is the default.
+// A name that is not a single word is quoted. A dropout of 0 is the default.
 // CHECK-LABEL: chimera.model @odd "an odd one" layers(2147483647)
 // CHECK-SAME: dropout(1.250000e-01) {note = "kept"}
 chimera.model @odd "an odd one" layers(2147483647) heads(1) width(1) context(1)
@@ -27,7 +27,7 @@ chimera.model @tied gpt2 layers(4) heads(2) width(8) context(16) vocabulary(256)
 // CHECK-SAME: stages(4) micro_batches(4) schedule("chimera"){{$}}
 chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
 
-// Every option, in any order.
+// All clauses, in any order.
 // CHECK-LABEL: chimera.pipeline @all of @plain with @slowly stages(2) micro_batches(6) schedule("1f1b")
 // CHECK-SAME: micro_batch_size(8) data_parallel(3) split_backward weight_type(f64){{$}}
 chimera.pipeline @all of @plain with @slowly stages(2) micro_batches(6) schedule("1f1b")
@@ -48,7 +48,8 @@ chimera.pipeline @types stages(1) micro_batches(1) schedule("gpipe")
       bytes <copy = 3, weights = 9, optimizer = 12, stash = 1, weight_stash = 2, boundary = 1>
 }
 
-// The recomputed stages: all, in each way to write that, or some.
+// The recomputed stages: all of them, in each way to write this, or some of
+// them.
 // CHECK: chimera.pipeline @early stages(2) micro_batches(2) schedule("chimera") recompute(all){{$}}
 chimera.pipeline @early stages(2) micro_batches(2) schedule("chimera") recompute(all)
 // CHECK: chimera.pipeline @list {{.*}} recompute(all fused){{$}}
@@ -56,7 +57,7 @@ chimera.pipeline @list stages(2) micro_batches(2) schedule("chimera") recompute(
 // CHECK: chimera.pipeline @some {{.*}} recompute([0, 2]){{$}}
 chimera.pipeline @some stages(3) micro_batches(2) schedule("gpipe") recompute([0, 2])
 
-// Times of messages, and memory caps of workers.
+// Times of messages, and the memory cap of workers.
 // CHECK: chimera.pipeline @slow {{.*}} link <latency = 3, send_per_mib = 2, receive = 1> memory_cap(123456789012){{$}}
 chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
     memory_cap(123456789012) link <latency = 3, send = 0, send_per_mib = 2, receive = 1>
@@ -64,12 +65,12 @@ chimera.pipeline @slow stages(2) micro_batches(2) schedule("gpipe")
 chimera.pipeline @times stages(2) micro_batches(2) schedule("gpipe")
     link <latency = 1, per_mib = 2, send = 3, send_per_mib = 4, receive = 5, receive_per_mib = 6>
 
-// The unit of costs is a word, which partition looks up.
+// The unit of costs is any word here. The partition pass checks it.
 // CHECK: chimera.pipeline @unit {{.*}} time_unit(ns) link <latency = 3>{{$}}
 chimera.pipeline @unit stages(2) micro_batches(2) schedule("gpipe")
     link <latency = 3> time_unit(ns)
 
-// The start of all-reduces.
+// When all-reduces start.
 // CHECK: chimera.pipeline @eager {{.*}} all_reduce(eager){{$}}
 chimera.pipeline @eager stages(2) micro_batches(2) schedule("chimera") all_reduce(eager)
 // CHECK: chimera.pipeline @opt {{.*}} all_reduce(eager_opt){{$}}
@@ -78,7 +79,7 @@ chimera.pipeline @opt stages(2) micro_batches(2) schedule("chimera") all_reduce(
 // CHECK: chimera.pipeline @buckets {{.*}} all_reduce(eager) bucket_bytes(1 MiB){{$}}
 chimera.pipeline @buckets stages(2) micro_batches(2) schedule("chimera") bucket_bytes(1048576) all_reduce(eager)
 
-// A default that is written out is not printed.
+// A clause that is written out but has its default value is not printed.
 // CHECK-LABEL: chimera.pipeline @defaults
 // CHECK-SAME: stages(1) micro_batches(1) schedule("gpipe"){{$}}
 chimera.pipeline @defaults stages(1) micro_batches(1) schedule("gpipe")

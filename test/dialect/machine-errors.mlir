@@ -18,7 +18,7 @@ chimera.machine @m devices(1) memory(0.5) speed(1)
 
 // -----
 
-// More than 64 bits.
+// The number of bytes needs more than 64 bits.
 // expected-error@below {{expected bytes, such as 4096 or 16 GiB, got 1e10 GiB (units: }}
 chimera.machine @m devices(1) memory(1e10 GiB) speed(1)
 

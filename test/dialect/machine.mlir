@@ -1,4 +1,4 @@
-// A machine. Numbers have units, or are in bytes, nanoseconds and per second.
+// A machine. Numbers have units. Without units they are in bytes, ns or 1/s.
 //
 // RUN: chimera-opt %s | FileCheck %s
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
@@ -11,7 +11,8 @@ chimera.machine @daint devices(32) memory(16 GiB) speed("4.5 TFLOP/s")
     layer_overhead(0.3 ms)
     link <receive = 1.5 ms, latency = 10us, bandwidth = "9 GB/s">
 
-// Defaults are not printed. Neither is a unit that makes a number no shorter.
+// Defaults are not printed. A unit is printed only if it makes a number
+// shorter.
 // CHECK: chimera.machine @plain devices(1) memory(1000) speed(7){{$}}
 chimera.machine @plain devices(1) memory(1000) speed(7)
 
@@ -23,7 +24,7 @@ chimera.pipeline @p on @daint stages(2) micro_batches(2) schedule("gpipe") memor
 // CHECK: chimera.pipeline @q stages(2) micro_batches(2) schedule("gpipe") memory_cap(1000) bucket_bytes(25 MiB)
 chimera.pipeline @q stages(2) micro_batches(2) schedule("gpipe") memory_cap("1 kB") bucket_bytes(25 MiB)
 
-// In its largest unit this number has more digits than 64 bits.
+// With its largest unit, this number would have more digits than 64 bits.
 // CHECK: chimera.machine @digits devices(1) memory(1000) speed(10025826000000)
 chimera.machine @digits devices(1) memory(1000) speed("10.025826 TFLOP/s")
 // CHECK: chimera.machine @measured devices(1) memory(1000) profile("a.json", "b.json")

@@ -1,8 +1,8 @@
-// A wrong word is refused with a list of the right ones.
+// A wrong word is an error. The message lists the right words.
 //
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
-// A typing error in a clause.
+// The name of a clause has a typing error.
 // expected-error@below {{expected one of the clauses optimizer, learning_rate, beta1, beta2, epsilon, weight_decay, seed, got "lerning_rate": did you mean learning_rate?}}
 chimera.training @t lerning_rate(1e-3)
 
@@ -13,8 +13,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") wrokers(1)
 
 // -----
 
-// Clauses that users may look for but that do not exist yet are named, in any
-// op.
+// Users may look for some clauses that do not exist yet. The error says so, in
+// any op.
 // expected-error@below {{warmup_steps is not supported yet: the learning rate is constant}}
 chimera.training @t warmup_steps(100)
 
@@ -120,7 +120,7 @@ chimera.training @t learning_rate(fast)
 
 // -----
 
-// Messages of MLIR's lexer come first.
+// The errors of MLIR's lexer come before ours.
 // expected-error@below {{expected three consecutive dots for an ellipsis}}
 // expected-error@below {{expected a digit before the point: write 0.5}}
 chimera.training @t learning_rate(.5)
@@ -142,7 +142,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule([])
 
 // -----
 
-// A model is looked up at the op that refers to it.
+// A missing model is reported at the op that refers to it.
 // expected-error@below {{expected a chimera.model @small, found none}}
 chimera.pipeline @p of @small stages(1) micro_batches(1) schedule("gpipe")
 

@@ -1,4 +1,5 @@
-// Numbers and words are read in many forms, and printed in one.
+// The parser accepts many forms of numbers and words. The printer uses one
+// form.
 //
 // RUN: chimera-opt %s | FileCheck %s
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
@@ -20,7 +21,7 @@ chimera.training @small learning_rate(2.0e-3)
 chimera.model @model "gpt2" layers(12) heads(12) width(768) context(1024)
     vocabulary(5e4) tied dropout(1e-1)
 
-// A word may be quoted or not.
+// A word may be in quotes or not.
 // CHECK: schedule("chimera", {concatenation = "halving", pipelines = 4 : i64})
 chimera.pipeline @bare stages(4) micro_batches(4)
     schedule(chimera, {pipelines = 4e0, concatenation = halving})
@@ -42,7 +43,7 @@ chimera.pipeline @fields stages(1) micro_batches(1) schedule(gpipe)
       bytes <weights = 4e9, optimizer = 8e9, stash = 1, boundary = 1>
 }
 
-// The next op and a location may follow the clauses.
+// After the clauses, a location or the next op may follow.
 chimera.pipeline @before stages(1) micro_batches(1) schedule(gpipe) loc("here")
 module {
   chimera.pipeline @inside stages(1) micro_batches(1) schedule(gpipe)

@@ -12,7 +12,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// An empty body.
+// The step has an empty body.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{failed to verify constraint: region with 1 blocks}}
   "chimera.step"() ({}) : () -> ()
@@ -76,7 +76,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A prologue starts with only weights and optimizer state.
+// The arguments of a prologue must be only weights and optimizer state.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{'chimera.prologue' op expected pairs of weights and optimizer state as arguments, got '!chimera.weights<1>', '!chimera.weights<1>', '!chimera.optimizer_state<1>'}}
   chimera.prologue {
@@ -103,7 +103,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// An epilogue ends with only weights and optimizer state.
+// The results of an epilogue must be only weights and optimizer state.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.prologue { chimera.yield }
   chimera.step { chimera.yield }
@@ -118,7 +118,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The values at the end of a section are those at the start of the next one.
+// A section must yield the values that the next section has as arguments.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.prologue {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -140,7 +140,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Several versions of weights need a prologue that makes them.
+// If a step has several versions of weights, a prologue must make them.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected pairs of weights and optimizer state as arguments without a prologue and an epilogue}}
   chimera.step {
@@ -246,7 +246,7 @@ chimera.yield
 
 // -----
 
-// Operands of the wrong roles.
+// The operands have wrong types: a loss instead of tokens.
 %x, %w = "values"() : () -> (!chimera.loss<1>, !chimera.weights<1>)
 // expected-error@below {{operand #0 must be tokens or an activation, but got '!chimera.loss<1>'}}
 %0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
@@ -263,7 +263,7 @@ chimera.yield
 
 // -----
 
-// There must be one activation, whatever the number of micro-batches.
+// A forward has one activation, for any number of micro-batches.
 %x, %w = "values"() : () -> (!chimera.activation<2>, !chimera.weights<1>)
 // expected-error@below {{expected an activation, as it takes no labels, and then stashes, got '!chimera.activation<1>', '!chimera.activation<1>', '!chimera.stash<1>'}}
 %0:3 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 2 (%x, %w) :
@@ -272,7 +272,7 @@ chimera.yield
 
 // -----
 
-// There must be one loss for each micro-batch.
+// A forward has one loss for each micro-batch.
 %x, %w, %l = "values"() : () -> (!chimera.activation<2>, !chimera.weights<1>, !chimera.labels<2>)
 // expected-error@below {{expected 2 losses, as it takes labels, and then stashes, got '!chimera.loss<1>', '!chimera.stash<1>'}}
 %0:2 = chimera.forward pipeline 0 stage 1 micro_batch 0 count 2 (%x, %w, %l) :
@@ -281,7 +281,7 @@ chimera.yield
 
 // -----
 
-// No results.
+// The forward has no results.
 %x, %w = "values"() : () -> (!chimera.activation<1>, !chimera.weights<1>)
 // expected-error@below {{expected an activation, as it takes no labels, and then stashes, got }}
 chimera.forward pipeline 0 stage 1 micro_batch 0 (%x, %w) :
@@ -413,7 +413,7 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 
 // -----
 
-// Every replica has a sum of its gradients.
+// An all-reduce has one result for each replica.
 %g = "values"() : () -> !chimera.weight_gradient<1>
 // expected-error@below {{expected 2 results of type '!chimera.weight_gradient<1>', got '!chimera.weight_gradient<1>'}}
 %0 = chimera.all_reduce stage 0 width 1 (%g, %g) :
@@ -422,7 +422,7 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 
 // -----
 
-// There is a single sum of losses.
+// An all-reduce of losses has a single result.
 %e = "values"() : () -> !chimera.loss<1>
 // expected-error@below {{expected 1 results of type '!chimera.loss<1>', got '!chimera.loss<1>', '!chimera.loss<1>'}}
 %0:2 = chimera.all_reduce stage 0 width 1 (%e, %e) :

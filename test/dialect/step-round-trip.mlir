@@ -4,7 +4,7 @@
 // RUN: chimera-opt %s --mlir-print-op-generic | chimera-opt | FileCheck %s
 // RUN: chimera-opt %s --emit-bytecode | chimera-opt | FileCheck %s
 
-// Two stages, one micro-batch: whole backward on stage 1, split on stage 0.
+// Two stages and one micro-batch. The backward of stage 0 is split.
 // CHECK-LABEL: chimera.pipeline @p
 // CHECK: chimera.step attributes {note = "kept"} {
 // CHECK-NEXT: ^bb0(%[[W0:.*]]: !chimera.weights<64>, %[[O0:.*]]: !chimera.optimizer_state<128>, %[[W1:.*]]: !chimera.weights<32>, %[[O1:.*]]: !chimera.optimizer_state<96>):
@@ -74,8 +74,8 @@ chimera.pipeline @empty stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step { chimera.yield {note = "kept"} }
 }
 
-// Two stages, a forward of two micro-batches, and backwards of one micro-batch
-// or of halves. The attributes need not include a part of 0.
+// Two stages. A forward has two micro-batches, and a backward has one
+// micro-batch or half of one. A part of 0 may be left out of the attributes.
 // CHECK-LABEL: chimera.pipeline @ranges
 // CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 4 count 2 on 0 : !chimera.tokens<48>
 // CHECK-NEXT: %[[Y:.*]], %[[S:.*]]:2 = chimera.forward pipeline 0 stage 0 micro_batch 4 count 2 on 0(%[[T]], %{{.*}}) : (!chimera.tokens<48>, !chimera.weights<64>) -> (!chimera.activation<16>, !chimera.stash<16>, !chimera.stash<16>)
@@ -124,8 +124,8 @@ chimera.pipeline @ranges stages(2) micro_batches(8) schedule("gpipe") {
   }
 }
 
-// A prologue, a step and an epilogue, with loop-carried values: two versions of
-// weights, a stash and an activation.
+// A prologue, a step and an epilogue. Two versions of weights, a stash and an
+// activation are loop-carried.
 // CHECK-LABEL: chimera.pipeline @overlapping
 // CHECK: chimera.prologue {
 // CHECK-NEXT: ^bb0(%[[W:.*]]: !chimera.weights<64>, %[[O:.*]]: !chimera.optimizer_state<128>, %[[X:.*]]: !chimera.weights<32>, %[[P:.*]]: !chimera.optimizer_state<96>):

@@ -7,7 +7,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency =
 
 // -----
 
-// A rate has a unit.
+// A bandwidth always has a unit, so the latency must have one, too.
 // expected-error@below {{expected units on all times or on none, got latency = 40}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = 40, bandwidth = "9 GB/s">
 

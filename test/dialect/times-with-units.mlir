@@ -1,5 +1,5 @@
-// A pipeline's own times and sizes with units: then all its times are in
-// nanoseconds.
+// The times and sizes of a pipeline may have units. Then all of its times are
+// in nanoseconds.
 //
 // RUN: chimera-opt %s | FileCheck %s
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
@@ -13,7 +13,7 @@
 // REPORT: forward (f) 2 ms
 // REPORT: p2p 40 us
 // REPORT: and for bytes 1000000 for each 1048576 bytes
-// Twice 2 ms, 4 ms and a message.
+// The makespan is 2 times 2 ms, 2 times 4 ms, and two messages.
 // REPORT: makespan 14.08 ms
 chimera.pipeline @timed stages(2) micro_batches(1) schedule("gpipe")
     link <latency = 40 us, per_mib = 1 ms, send = 5 ns> {
@@ -21,7 +21,7 @@ chimera.pipeline @timed stages(2) micro_batches(1) schedule("gpipe")
   chimera.stage 1 cost <forward = 2 ms, backward = 4000000 ns> bytes <weights = 3 MiB, optimizer = 0, stash = 2 KiB, boundary = 1 MiB>
 }
 
-// A bandwidth, as in a machine. A cost without a unit is in nanoseconds, too.
+// A link may state its bandwidth. Then a cost without a unit is in nanoseconds.
 // CHECK: chimera.pipeline @rated {{.*}} time_unit(ns) link <per_mib = 116.509 us, receive = 2 us>
 // REPORT: pipeline rated
 // REPORT: unit of time ns

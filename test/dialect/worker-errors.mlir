@@ -26,7 +26,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A replica is a pair of numbers and has two arguments.
+// Two numbers in holds name a replica. Each replica has two arguments.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected weights and optimizer state for each replica that holds lists, got 2 arguments for 0 replicas}}
   chimera.worker 0 holds [0] {
@@ -67,7 +67,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Only the generic form can write this.
+// Only the generic form can write a peak without its instruction.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a peak and its instruction or neither}}
   "chimera.worker"() ({}, { chimera.yield }, {}) {index = 0 : i32, holds = array<i32>,
@@ -111,7 +111,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Two versions of weights are loop-carried, so the step has three arguments.
+// Two versions of weights are loop-carried, so the step needs three buffers.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a buffer for each of 3 arguments, got 2}}
   chimera.worker 0 holds [0, 0] arguments [0, 1] handed_on [2, 0] prologue {
@@ -132,7 +132,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A step without sections carries only its weights and optimizer state.
+// If the step has no prologue, its arguments are weights and optimizer state.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected pairs of weights and optimizer state as arguments without a prologue and an epilogue, got '!chimera.weights<1>', '!chimera.optimizer_state<1>', '!chimera.stash<1>'}}
   chimera.worker 0 holds [0, 0] {
@@ -145,7 +145,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Workers share only channels.
+// A worker cannot use values from outside. Workers share only channels.
 %w = "values"() : () -> !chimera.weights<1>
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-note@below {{required by region isolation constraints}}

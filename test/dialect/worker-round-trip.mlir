@@ -6,7 +6,7 @@
 
 // CHECK-LABEL: chimera.pipeline @p
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
-  // Before allocation.
+  // A worker before allocation.
   // CHECK: chimera.worker 0 holds [] {
   // CHECK-NEXT: chimera.yield
   chimera.worker 0 holds [] { chimera.yield }
@@ -22,7 +22,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
         !chimera.optimizer_state<128>
   }
 
-  // After allocation. Every kind of value has a buffer; a stash has no offset.
+  // A worker after allocation: all values have buffers. A stash has no offset.
   // CHECK: chimera.worker 2 holds [0, 0] arguments [0, 1] arena 576 peak 100 at 3 {
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: chimera.buffer 0 : !chimera.weights<64> at 0

@@ -1,5 +1,5 @@
-// The pieces of a gradient, and their sums, are inside the gradient's bytes.
-// The joined gradient is in the same buffer as before.
+// A gradient is cut into buckets. The buckets and their sums are inside the
+// bytes of the gradient. The joined gradient is in the gradient's buffer.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
 

@@ -12,7 +12,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Allocated already.
+// The worker is already allocated.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -24,7 +24,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A worker never runs an all-reduce as a whole.
+// A worker runs only the start of an all-reduce, never chimera.all_reduce.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -64,7 +64,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Each worker alone fits, but both together do not.
+// Each value alone is small enough, but the sum of their bytes is too large.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected values of less than 2^62 bytes in total}}
   chimera.worker 0 holds [0, 0] {
@@ -77,7 +77,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A sum that is updated twice.
+// A gradient sum is used for two updates.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -100,7 +100,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Weights that are both updated and yielded unchanged.
+// The weights are updated, and the old weights are yielded.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -119,7 +119,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A contribution that is summed in place while another sum still needs it.
+// A gradient is summed in place while another sum still needs it.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -141,7 +141,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A gradient that is cut while the whole gradient is still needed.
+// A gradient is cut while the whole gradient is still needed.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {
   ^bb0(%w: !chimera.weights<16>, %o: !chimera.optimizer_state<1>):

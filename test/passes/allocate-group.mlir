@@ -1,5 +1,5 @@
-// The posts of a group have buffers of their own until their waits after the
-// group.
+// Each post of a group has a buffer of its own, until the wait for the post
+// after the group.
 //
 // RUN: chimera-opt %s --chimera-allocate --chimera-verify-allocated | FileCheck %s
 
@@ -16,7 +16,7 @@
 // CHECK-NEXT: chimera.wait %{{.*}}#0 : !chimera.sending
 // CHECK-NEXT: chimera.wait %{{.*}}#1 buffers [[[D]]]
 // CHECK-NEXT: chimera.load
-// Both transfers are complete, so their bytes are free.
+// Both transfers are complete, so their bytes can be used again.
 // CHECK-NEXT: chimera.forward {{.*}} micro_batch 2 buffers [[[Y]],
 chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] {

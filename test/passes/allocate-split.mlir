@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --chimera-allocate --chimera-verify-allocated --split-input-file | FileCheck %s
 
-// An input gradient frees the stash and makes the weight stash. Only the larger
-// of the two counts for the peak.
+// An input gradient frees the stash and makes the weight stash. The peak has
+// only the larger of the two.
 // CHECK-LABEL: chimera.pipeline @lesser
 // CHECK: peak 592 at
 // CHECK: chimera.buffer {{[0-9]+}} : !chimera.weight_stash<32>{{$}}

@@ -1,11 +1,11 @@
 // RUN: chimera-opt %s --chimera-to-projected --chimera-allocate --split-input-file | FileCheck %s
 
-// Sums, weights and optimizer state are updated in place. The second
-// micro-batch's loads reuse the bytes of the first one's; its loss and stash do
-// not.
+// Gradient sums, weights and optimizer state are updated in place. The loads of
+// the second micro-batch use the bytes of the first one's loads again. Its loss
+// and stash have bytes of their own.
 //
-// The peak is at instruction 5, the second forward: weights 64 and state 128,
-// tokens and labels 64 each, two losses of 8, two stashes of 64.
+// The peak is at instruction 5, the second forward. It has weights of 64 bytes,
+// state of 128, tokens and labels of 64, two losses of 8, two stashes of 64.
 // CHECK-LABEL: chimera.pipeline @one
 // CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 stashes {{[0-9]+}} peak 464 at 5 {
 // CHECK-NEXT: ^bb0
@@ -21,7 +21,7 @@
 // CHECK: chimera.forward {{.*}} micro_batch 1 buffers
 // CHECK-NEXT: chimera.backward {{.*}} micro_batch 0 buffers [[[G:[0-9]+]]]
 // CHECK-NEXT: chimera.backward {{.*}} micro_batch 1 buffers [[[G]]]
-// With two contributions the sum has a buffer of its own until its wait.
+// If two values are summed, the sum has a buffer of its own until its wait.
 // CHECK-NEXT: chimera.all_reduce_start {{.*}} buffers [[[R:[0-9]+]]]
 // CHECK-NEXT: chimera.optimizer_step pipeline 0 stage 0 buffers [0, 1](
 // CHECK-NEXT: chimera.wait {{.*}} buffers [[[R]]]
@@ -29,10 +29,11 @@ chimera.pipeline @one stages(1) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// A transfer owns its buffer from post to wait, at both ends. Worker 0 makes
-// the second activation elsewhere before it has waited for the first one's
-// send, and worker 1 receives both into buffers of their own. A received
-// gradient is dead when the next receive is posted, so both use the same bytes.
+// At both ends, a message owns its buffer from the post to the wait. Worker 0
+// makes the second activation elsewhere, because it has not yet waited for the
+// first send. Worker 1 receives both activations into buffers of their own.
+// Both received gradients use the same bytes, because the first is used before
+// the second post.
 // CHECK-LABEL: chimera.pipeline @two
 // CHECK: chimera.worker 0
 // CHECK: chimera.forward {{.*}} micro_batch 0 buffers [[[Y:[0-9]+]], {{[0-9]+}}]
@@ -43,7 +44,7 @@ chimera.pipeline @one stages(1) micro_batches(2) schedule("gpipe")
 // CHECK: chimera.post_receive {{.*}} micro_batch 0 buffers [[[D:[0-9]+]]]
 // CHECK: chimera.wait {{.*}} buffers [[[D]]]
 // CHECK: chimera.post_receive {{.*}} micro_batch 1 buffers [[[D]]]
-// The gradient that a worker contributes is replaced by the sum in place.
+// If a worker adds one gradient to a sum, the sum replaces it in place.
 // CHECK: chimera.backward {{.*}} micro_batch 1 buffers [[[G:[0-9]+]]]
 // CHECK-NEXT: chimera.all_reduce_start {{.*}} width 2 {{.*}} buffers [[[G]]]
 // CHECK-NEXT: chimera.wait {{.*}} buffers [[[G]]]
@@ -69,8 +70,8 @@ chimera.pipeline @odd stages(1) micro_batches(1) schedule("1f1b") {
 
 // -----
 
-// Messages come after all other buffers and overlap only each other. Tokens
-// never use the first bytes of a message.
+// The buffers of messages come after all other buffers. They share bytes only
+// with other messages, and tokens never with a message.
 // CHECK-LABEL: chimera.pipeline @messages
 // CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 2304
 // CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.tokens<64> at 192

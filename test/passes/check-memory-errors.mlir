@@ -1,4 +1,4 @@
-// When the memory of workers is checked.
+// The pass checks memory only on allocated workers.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=WORKERS
 // WORKERS: error: 'chimera.pipeline' op expected workers: run chimera-project first
@@ -15,7 +15,7 @@
 // CAP: error: 'chimera.pipeline' op expected workers of at most 600 bytes (memory_cap), got 640 on worker 1: an arena of 576 and stashes of 64
 // RUN: sed 's/memory_cap(600)/memory_cap(640)/' %t.allocated | chimera-opt --chimera-check-memory -o /dev/null
 //
-// Allocated workers cannot be placed and allocated again.
+// The passes refuse workers that are already allocated.
 // RUN: not chimera-opt %t.allocated --chimera-place-messages 2>&1 | FileCheck %s --check-prefix=AGAIN
 // RUN: not chimera-opt %t.allocated --chimera-allocate 2>&1 | FileCheck %s --check-prefix=AGAIN
 // RUN: not chimera-opt %t.allocated --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages)))' 2>&1 | FileCheck %s --check-prefix=AGAIN
@@ -26,7 +26,7 @@
 // RUN: not chimera-opt %t --pass-pipeline='builtin.module(chimera.pipeline(chimera-place-messages))' 2>&1 | FileCheck %s --check-prefix=NESTED
 // NESTED: --chimera-{{allocate|place-messages}} runs on a module, not inside a chimera.pipeline
 //
-// Stated stashes are verified.
+// The verifier checks the stated bytes of stashes.
 // RUN: sed 's/stashes 128/stashes 64/' %t.allocated | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=STASHES
 // STASHES: error: 'chimera.worker' op expected 128 bytes of stashes at a time, got 64
 // RUN: sed '/chimera.wait .* : !chimera.sending/d' %t.allocated | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=WAIT

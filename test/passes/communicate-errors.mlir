@@ -5,7 +5,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// The action has a worker, but its consumer has none.
+// An action has a worker, but the op that uses its result has none.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %t, %w = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>)
@@ -22,7 +22,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A stash cannot be sent, but its backward is on another worker.
+// The backward is on another worker than its stash, but a stash cannot be sent.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %t, %w, %d, %g = "values"() : () -> (!chimera.tokens<1>, !chimera.weights<1>, !chimera.gradient<1>, !chimera.weight_gradient<1>)

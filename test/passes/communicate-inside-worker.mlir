@@ -1,5 +1,5 @@
-// An edge between two stages of one worker needs no message: stages 0 and 1 of
-// this step are on worker 0. Running the pass again changes nothing.
+// Stages 0 and 1 of this step are on worker 0, so there is no message between
+// them. Running the pass again changes nothing.
 //
 // RUN: chimera-opt %s --allow-unregistered-dialect --chimera-communicate | FileCheck %s
 // RUN: chimera-opt %s --allow-unregistered-dialect --chimera-communicate --chimera-communicate | FileCheck %s

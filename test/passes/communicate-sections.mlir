@@ -1,5 +1,5 @@
-// Steps that overlap: no transfer crosses the end of a section. The activation
-// in flight is received before that, and its send is awaited.
+// If steps overlap, no transfer crosses the end of a section. The activation in
+// flight is received, and its send is awaited, before the end.
 //
 // RUN: chimera-opt %s --chimera-to-communicated | FileCheck %s
 
@@ -27,9 +27,9 @@
 
 chimera.pipeline @each stages(2) micro_batches(2) schedule("pipedream") data_parallel(2)
 
-// With recomputation, stage 1 of 3 carries the inputs of its forwards over the
-// section's end. Each input is received once, read, and yielded before the last
-// one that was sent. Stage 0 carries no stash and no activation.
+// With recomputation, stage 1 of 3 carries the inputs of its forwards into the
+// next section. Each input is received once, read, and yielded before the next
+// one. Stage 0 carries no stash and no activation.
 // CHECK-LABEL: @again
 // CHECK: chimera.prologue
 // CHECK: %[[Q0:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1

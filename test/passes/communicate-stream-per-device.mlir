@@ -1,7 +1,7 @@
 // With one stream per device, messages are posted in the order in which they
-// are ready. The message of micro-batch 2 is posted before that of an action
-// that started earlier and still runs. Both ends post next to each other, as
-// without this rule.
+// are ready. The message of micro-batch 2 is ready before the message of an
+// action that started earlier and still runs. So it is posted first. As with
+// other models, the posts of both ends are next to each other.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-communicate=messages=stream-per-device | FileCheck %s
 // CHECK: chimera.forward pipeline 0 stage 1 micro_batch 0 on 1

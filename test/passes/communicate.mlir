@@ -1,8 +1,8 @@
 // RUN: chimera-opt %s --chimera-to-communicated --split-input-file | FileCheck %s
 
-// Both posts come directly after the action that makes the value, the receive
-// first. The receive's wait is directly before the value's use, the send's wait
-// directly after it.
+// Both posts come directly after the action that makes the value: first the
+// receive, then the send. The wait for the receive is directly before the use
+// of the value, and the wait for the send is directly after this use.
 // CHECK-LABEL: chimera.pipeline @linear
 // CHECK: %[[Y:.*]], %[[S:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK-NEXT: %[[Q:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 0 on 1 : <!chimera.activation<64>>
@@ -11,21 +11,21 @@
 // CHECK-NEXT: %[[X:.*]] = chimera.wait %[[Q]] on 1
 // CHECK-NEXT: chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[X]], %{{.*}}, %[[L]])
 // CHECK-NEXT: chimera.wait %[[P]] on 0
-// A gradient goes in the other direction. Its label names the stage that made
-// it.
+// A gradient is sent in the other direction. Its label has the number of the
+// stage that made it.
 // CHECK: %{{.*}}, %[[D:.*]] = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
 // CHECK-NEXT: %[[QD:.*]] = chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0 on 0 : <!chimera.gradient<64>>
 // CHECK-NEXT: %[[PD:.*]] = chimera.post_send %[[D]] to 0 pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.gradient<64>
 // CHECK-NEXT: %[[XD:.*]] = chimera.wait %[[QD]] on 0
 // CHECK-NEXT: chimera.backward pipeline 0 stage 0 micro_batch 0 on 0(%[[S]], %[[XD]],
 // CHECK-NEXT: chimera.wait %[[PD]] on 1
-// The pass synchronise splits all-reduces later.
+// The all-reduce is not split yet. The synchronise pass splits it later.
 // CHECK-NEXT: chimera.all_reduce
 chimera.pipeline @linear stages(2) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// An activation and a gradient for each of 4 micro-batches and 3 boundaries.
+// There are messages for 4 micro-batches, 3 boundaries and 2 directions.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK-COUNT-24: chimera.post_receive
 // CHECK-NOT: chimera.post_receive

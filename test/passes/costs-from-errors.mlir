@@ -1,4 +1,4 @@
-// Errors in profiles and in the machines that name them.
+// Errors in profiles, and in machines that refer to profiles.
 //
 // RUN: rm -rf %t && split-file %s %t && cp %S/Inputs/profile-1.json %t
 // RUN: not chimera-opt %t/machine.mlir --chimera-costs-from 2>&1 | FileCheck %s --check-prefix=NONE
@@ -19,7 +19,7 @@
 // RUN: not chimera-compile %t/scheduled.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PHASE
 // PHASE: error: expected a description for --costs-from, got the phase: scheduled
 //
-// Profiles are refused if no stage would take its costs from them.
+// Profiles are refused if they would change the costs of no stage.
 // RUN: not chimera-compile %t/alone.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=BARE
 // BARE: alone.mlir:1:1: error: 'chimera.pipeline' op expected, for --costs-from, a pipeline with a model and a machine, got no model: add `of @MODEL`
 // RUN: not chimera-compile %t/off.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=OFF
@@ -27,7 +27,7 @@
 // RUN: not chimera-compile %t/own.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=STAGES
 // STAGES: own.mlir:3:1: error: {{.*}} got stages with costs of their own: delete the chimera.stage ops
 //
-// A profile is refused if it adds nothing to the profiles before it.
+// A profile is refused if it has no times that earlier profiles lack.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json,%S/Inputs/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: two.mlir:3:1: error: {{.*}}profile-1.json: this profile adds nothing to the earlier ones of micro-batch size 1: expected whole backwards, split backwards or recomputes that they lack
 //
@@ -36,7 +36,7 @@
 // RUN: not chimera-compile %t/exported.mlir --costs-from %t/profile-1.json -o %t/p 2>&1 | FileCheck %s --check-prefix=PACKAGE
 // PACKAGE: exported.mlir:3:1: error: {{.*}}profile-1.json: expected a profile of the model {"architecture":"exported",{{.*}}, got {"architecture":"gpt2",{{.*}}
 //
-// A file that is read cannot also be the output.
+// The output must not be a file that is also read.
 // RUN: not chimera-compile %t/two.mlir --costs-from %t/profile-1.json -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=KEPT
 // RUN: sed 's/profile("none.json")/profile("profile-1.json")/' %t/missing.mlir > %t/named.mlir
 // RUN: not chimera-compile %t/named.mlir -o %t/profile-1.json 2>&1 | FileCheck %s --check-prefix=KEPT

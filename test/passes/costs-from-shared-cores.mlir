@@ -1,5 +1,5 @@
-// Profiles of ranks that shared cores. The simulator itself slows such ranks down if
-// the machine has node_cores.
+// In these profiles, ranks shared cores. There is a warning, because the
+// simulator slows such ranks down itself if the machine has node_cores.
 //
 // RUN: split-file %s %t
 // RUN: sed 's/"unit"/"threads": 2, "cores_per_rank": 1.5, "unit"/' %S/Inputs/profile-1.json > %t/shared.json
@@ -9,8 +9,8 @@
 // RUN: chimera-plan %t/cores.mlir --batch 4 --costs-from %t/shared.json 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: warning: {{.*}}shared.json, whose ranks had 1.50 cores
 //
-// No warning for ranks that had cores of their own, for an older profile, which does
-// not say, and for a machine without node_cores.
+// There is no warning if ranks had cores of their own, if an older profile does
+// not have the number of cores, or if the machine has no node_cores.
 // RUN: chimera-opt %t/cores.mlir --chimera-costs-from=profiles=%t/own.json --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: chimera-opt %t/cores.mlir --chimera-costs-from=profiles=%S/Inputs/profile-1.json --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: chimera-opt %t/none.mlir --chimera-costs-from=profiles=%t/shared.json --chimera-partition 2>&1 | FileCheck %s --check-prefix=NONE

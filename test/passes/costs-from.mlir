@@ -1,7 +1,8 @@
-// Costs of stages come from runs with any cut and with micro-batches of any size.
+// Profiles of any stages and micro-batch sizes give the costs of stages.
 //
 // RUN: split-file %s %t && cp %S/Inputs/profile-*.json %t
-// The measured stages. The two layers of the middle one share its costs.
+// The stages as they were measured. A measured stage of two layers shares its
+// costs between them.
 // RUN: chimera-opt %t/four.mlir --chimera-costs-from=profiles=%t/profile-1.json --chimera-partition | FileCheck %s --check-prefix=FOUR
 // FOUR: chimera.machine @here {{.*}} profile("{{.*}}/profile-1.json")
 // FOUR: time_unit(ns)
@@ -10,9 +11,9 @@
 // FOUR-NEXT: stage 2 layers(2, 3) cost <forward = 1000, backward = 2000, {{.*}}update = 40>
 // FOUR-NEXT: stage 3 layers(3, 4) cost <forward = 700, backward = 1500, {{.*}}update = 60>
 
-// Another cut and another size. From one profiled size, costs are scaled in
-// proportion, except updates. From two sizes they are on the line through both:
-// 100 + 50 for each sample.
+// Other stages and another micro-batch size. With one profiled size, costs
+// except updates are proportional to the size. With two sizes they are on the
+// line through both, here 100 plus 50 for each sample.
 // RUN: chimera-opt %t/two.mlir --chimera-costs-from=profiles=%t/profile-1.json --chimera-partition | FileCheck %s --check-prefix=TWO
 // TWO: stage 0 layers(0, 2) cost <forward = 2200, backward = 4400, {{.*}}update = 80>
 // TWO-NEXT: stage 1 layers(2, 4) cost <forward = 3400, backward = 7000, {{.*}}update = 100>
@@ -21,8 +22,8 @@
 // RUN: chimera-opt %t/seven.mlir --chimera-costs-from=profiles=%t/profile-3.json,%t/profile-1.json --chimera-partition | FileCheck %s --check-prefix=BEYOND
 // BEYOND: stage 0 layers(0, 2) cost <forward = 4400, backward = 8800, {{.*}}update = 80>
 
-// A machine names its profiles itself, relative to the folder of the description.
-// Tools accept such machines, too.
+// A machine can name its profiles itself, relative to the description's folder.
+// All tools accept such a machine.
 // RUN: chimera-opt %t/named.mlir --chimera-partition | FileCheck %s --check-prefix=TWO
 // RUN: chimera-compile %t/two.mlir --costs-from %t/profile-1.json -o %t/program
 // RUN: chimera-translate --program-to-json %t/program | FileCheck %s --check-prefix=PROGRAM

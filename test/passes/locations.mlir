@@ -1,6 +1,6 @@
-// Locations of ops: an op that a user writes keeps its location. An op that a
-// pass makes has its stage's, or the pipeline's if the stage is made too, and a
-// name.
+// An op that a user writes keeps its location. An op that a pass makes has a
+// name and the location of its stage. If a pass also made the stage, it has the
+// location of the pipeline.
 // RUN: chimera-opt %s --chimera-to-allocated --mlir-print-debuginfo --mlir-print-local-scope -o %t
 // RUN: FileCheck %s --input-file %t
 
@@ -27,8 +27,8 @@ chimera.pipeline @given stages(2) micro_batches(2) schedule("gpipe") data_parall
 }
 chimera.pipeline @made stages(2) micro_batches(2) schedule("gpipe")
 
-// A hand-written op keeps its location through all later phases, and so does
-// every op that is made for it.
+// An op of a hand-written step keeps its location through all later phases. The
+// ops that are made for it have the same location.
 // RUN: chimera-opt %s --chimera-to-scheduled -o %t.scheduled
 // RUN: chimera-opt %t.scheduled --chimera-communicate --chimera-synchronise --chimera-project --chimera-place-messages --chimera-allocate --mlir-print-debuginfo --mlir-print-local-scope -o %t
 // RUN: grep -n 'chimera.forward pipeline 0 stage 0 micro_batch 1' %t.scheduled | head -1 | sed 's/:.*//; s/.*/scheduled":&:/' > %t.line

@@ -1,5 +1,6 @@
-// Weight gradients after forwards of the next step: a micro-batch's forwards of
-// both steps are in flight. The program is proven and runs to equal integers.
+// Weight gradients run after forwards of the next step, so micro-batches of
+// both steps are in flight. The proof accepts the program, and its result is
+// right.
 //
 // REQUIRES: runtime
 // RUN: split-file %s %t && cd %t

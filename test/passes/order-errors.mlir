@@ -1,4 +1,4 @@
-// Wrong orders. Each is refused at the wrong word.
+// Wrong orders. The error is at the word that is wrong.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --split-input-file -o /dev/null 2>&1 | FileCheck %s
 
@@ -22,7 +22,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A stage of another worker.
+// The stage is on another worker.
 // CHECK: offset :7:26: error: 'chimera.order' op expected a stage that worker 0 has (0), got 1
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -32,7 +32,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// The stage is ambiguous.
+// The worker has several stages, so F1 needs the number of its stage.
 // CHECK: offset :7:32: error: 'chimera.order' op expected a stage before F1, one of 0, 2, because worker 0 has several
 chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
   chimera.direction 0 down on [0, 1, 0, 1] micro_batches [0, 1]
@@ -42,7 +42,7 @@ chimera.pipeline @p stages(4) micro_batches(2) workers(2) {
 
 // -----
 
-// Another range than the direction states.
+// A forward has other micro-batches than the direction says.
 // CHECK: offset :7:20: error: 'chimera.order' op expected F0-1, because this forward of the direction has these micro-batches
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1] forwards [2]
@@ -52,7 +52,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A part of a whole backward.
+// The order has a part of a backward that is not cut.
 // CHECK: offset :7:26: error: 'chimera.order' op expected B0, because each backward of the direction has one part
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -62,7 +62,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A section, although a flush ends the step.
+// The order has sections, although the step ends with a flush.
 // CHECK: offset :7:23: error: 'chimera.order' op expected no |, as a flush ends the step
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -72,7 +72,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// No sections, although steps overlap.
+// The order has no sections, although steps overlap.
 // CHECK: offset :7:31: error: 'chimera.order' op expected a prologue, a step and an epilogue, with | between them, as steps overlap
 chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -82,7 +82,7 @@ chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
 
 // -----
 
-// An action twice.
+// An action is in the order twice.
 // CHECK: offset :7:29: error: 'chimera.order' op worker 0: forward of stage 0, micro-batch 1 is in the order twice
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -102,7 +102,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A backward before its forward.
+// A backward comes before its forward.
 // CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of stage 0, micro-batch 1 must come after the forward that it depends on
 // CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of stage 0, micro-batch 1, because it waits for backward of stage 1, micro-batch 1, which worker 1 cannot run before forward of stage 1, micro-batch 1
 // CHECK: offset :10:26: error: 'chimera.order' op deadlock: worker 1 cannot run forward of stage 1, micro-batch 1, because it waits for forward of stage 0, micro-batch 1, which worker 0 cannot run before backward of stage 0, micro-batch 1
@@ -114,7 +114,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A backward that is both whole and split.
+// The order has the same backward both whole and split.
 // CHECK: offset :7:26: error: 'chimera.order' op worker 0: unknown action backward of stage 0, micro-batch 0: this backward is split, so write I (its input gradient) here, and W (its weight gradient) here or later
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -124,7 +124,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// The weight gradient before the input gradient.
+// A weight gradient comes before its input gradient.
 // CHECK: offset :7:26: error: 'chimera.order' op worker 0: weight_gradient of stage 0, micro-batch 0 must come after the input_gradient that it depends on
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -134,8 +134,8 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Workers that wait for each other. A note has the place of each awaited action.
-// The third worker waits for them.
+// Two workers wait for each other, and a third one waits for them. A note has
+// the position of each awaited action.
 // CHECK: offset :14:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of stage 0, micro-batch 0, because it waits for backward of stage 1, micro-batch 0, which worker 1 cannot run before forward of stage 1, micro-batch 1
 // CHECK: offset :15:26: note: backward of stage 1, micro-batch 0 is here
 // CHECK: offset :15:23: error: 'chimera.order' op deadlock: worker 1 cannot run forward of stage 1, micro-batch 1, because it waits for forward of stage 0, micro-batch 1, which worker 0 cannot run before backward of stage 0, micro-batch 0
@@ -152,7 +152,7 @@ chimera.pipeline @p stages(3) micro_batches(2) {
 
 // -----
 
-// A recompute of a stash that is kept.
+// The order has a recompute for a stage that is not recomputed.
 // CHECK: offset :7:23: error: 'chimera.order' op worker 0: unknown action recompute of stage 0, micro-batch 0: this stage is not recomputed
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -162,7 +162,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Slots that are too early for their inputs.
+// The slot of an action is not after the slots of its inputs.
 // CHECK: offset :9:20: error: 'chimera.order' op forward of stage 1, micro-batch 0 in slot 0 depends on forward of stage 0, micro-batch 0, which is not in an earlier slot, but in slot 0
 // CHECK: offset :9:20: note: to run every action as early as its order allows, delete the slot of one action of the step, or every . of all orders
 chimera.pipeline @p stages(2) micro_batches(2) {
@@ -173,7 +173,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// No line for a worker.
+// There is no order for a worker.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each of 2 workers, got none for worker 1: without workers(NUMBER) each stage has a worker of its own
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -182,7 +182,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Two lines for a worker.
+// There are two orders for a worker.
 // CHECK: offset :10:19: error: 'chimera.order' op expected one order for worker 1
 // CHECK: offset :9:19: note: here is another
 chimera.pipeline @p stages(2) micro_batches(2) {
@@ -194,7 +194,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A line for a worker that does not exist.
+// There is an order for a worker that does not exist.
 // CHECK: offset :9:19: error: 'chimera.order' op expected a worker below 2, got 2
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -205,7 +205,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// Split backwards are stated twice.
+// Both the order and the pipeline say which backwards are split.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected no split_backward with an order, which says which backwards are split
 chimera.pipeline @p stages(2) micro_batches(2) split_backward {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -215,7 +215,7 @@ chimera.pipeline @p stages(2) micro_batches(2) split_backward {
 
 // -----
 
-// No placement.
+// The pipeline has an order but no placement.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.direction for each pipeline, as no schedule is named
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.order 0 "F0"
@@ -223,7 +223,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// No order.
+// The pipeline has a placement but no order.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected a chimera.order for each worker, as no schedule is named
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
@@ -237,13 +237,13 @@ chimera.pipeline @p stages(2) micro_batches(2)
 
 // -----
 
-// Another schedule than the updates say.
+// The updates clause contradicts the schedule.
 // CHECK: offset :5:1: error: 'chimera.pipeline' op expected updates(flush), as schedule "1f1b" updates weights, or no updates clause, got each_step
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") updates(each_step)
 
 // -----
 
-// A step that is too short for the micro-batches in flight.
+// The step has fewer micro-batches than the first stage has in flight.
 // CHECK: 'chimera.pipeline' op expected at least 3 micro-batches in a step, because the first stage runs that many forwards ahead, got 1
 chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
   chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0]
@@ -255,7 +255,7 @@ chimera.pipeline @p stages(4) micro_batches(1) updates(each_micro_batch) {
 
 // -----
 
-// More forwards before the body than the stage may be ahead.
+// A stage runs more forwards before the body than are allowed.
 // CHECK: 'chimera.order' op worker 0: expected exactly 0 forwards of stage 0 before the body, one for each later stage, got forward of stage 0, micro-batch 0 before it
 chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -264,7 +264,7 @@ chimera.pipeline @p stages(1) micro_batches(1) updates(each_step) {
 
 // -----
 
-// A worker without a stage, although steps overlap.
+// If steps overlap, each worker must have a stage.
 // CHECK: 'chimera.pipeline' op expected a stage on each worker if steps overlap, got none on worker 0
 chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
   chimera.direction 0 down on [1, 1] micro_batches [0, 1]
@@ -274,7 +274,7 @@ chimera.pipeline @p stages(2) micro_batches(2) workers(2) updates(each_step) {
 
 // -----
 
-// A missing recompute, although steps overlap.
+// If steps overlap, no recompute may be left out.
 // CHECK: 'chimera.order' op expected every recompute directly before its backward if steps overlap: backward of stage 0, micro-batch 0 of the second step here
 chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all) {
   chimera.direction 0 down on [0, 1] micro_batches [0]
@@ -284,7 +284,7 @@ chimera.pipeline @p stages(2) micro_batches(1) updates(each_step) recompute(all)
 
 // -----
 
-// Slots that are too large to be read back.
+// The sum of the idle slots is too large.
 // CHECK: 'chimera.order' op expected less than 2^31 slots
 chimera.pipeline @p stages(1) micro_batches(1) {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -293,7 +293,7 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 
 // -----
 
-// Both a schedule's name and an order.
+// The pipeline has both the name of a schedule and an order.
 // CHECK: 'chimera.direction' op expected a pipeline with stages only, or with directions and orders but no schedule(NAME): this one is partitioned already, or has both
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -302,7 +302,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Numbers that are too large.
+// The number of a stage is too large.
 // CHECK: 'chimera.order' op expected numbers below 2^31, got 0F99999999999999999999
 chimera.pipeline @p stages(1) micro_batches(1) {
   chimera.direction 0 down on [0] micro_batches [0]
@@ -311,7 +311,7 @@ chimera.pipeline @p stages(1) micro_batches(1) {
 
 // -----
 
-// A backward of the epilogue, with the number that it has in its own step.
+// The epilogue lacks B1. Its micro-batches are numbered as in their own step.
 // CHECK: 'chimera.order' op backward of stage 0, micro-batch 1 of the second step is missing
 chimera.pipeline @p stages(2) micro_batches(2) updates(each_step) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]

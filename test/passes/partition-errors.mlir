@@ -15,7 +15,7 @@ chimera.pipeline @p of @missing stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// The symbol is not a model.
+// There is a symbol of this name, but it is no model.
 // expected-error@below {{expected a chimera.model @p, found none}}
 chimera.pipeline @p of @p stages(2) micro_batches(2) schedule("gpipe")
 
@@ -53,7 +53,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") time_unit(hours
 
 // -----
 
-// No cost is in nanoseconds.
+// The pipeline gives no costs, so they are not in nanoseconds.
 // expected-error@below {{expected time_unit(slot) or no time_unit, got ns: the pipeline gives no costs of stages, so they are computed}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") time_unit(ns)
 
@@ -65,7 +65,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") time_unit
 
 // -----
 
-// Parts, and steps that overlap, are known only here.
+// The number of actions is known only after backwards are cut into parts.
 // expected-error@below {{expected at most 4194304 actions, got 5000000: 5 for each of 1000 stages and 1000 micro-batches}}
 chimera.pipeline @p stages(1000) micro_batches(1000) schedule("chimera", {concatenation = "halving"}) split_backward
 
@@ -86,7 +86,7 @@ chimera.pipeline @p stages(2) micro_batches(1000000) schedule("gems")
 
 // -----
 
-// Embedding and head count as layers.
+// The embedding and the head are also layers.
 chimera.model @m gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
 // expected-error@below {{expected at most 6 stages, the model's layers with embedding and head, got 7}}
 chimera.pipeline @p of @m stages(7) micro_batches(2) schedule("gpipe")
@@ -105,7 +105,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_bat
 
 // -----
 
-// Not all stages are given.
+// The pipeline gives only one of its two stages.
 // expected-error@below {{expected 2 stages: run chimera-partition first (--chimera-to-scheduled does), or give all}}
 chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
@@ -141,7 +141,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// The total time of this step is too large for the simulator.
+// The times of this step add up to more than the simulator allows.
 // expected-error@below {{expected times that sum to less than 2^62 over the step}}
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 4611686018427387904, backward = 1>
@@ -150,7 +150,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Already partitioned.
+// The pipeline is already partitioned.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   // expected-error@below {{expected a pipeline with stages only}}
   chimera.direction 0 down on [0] micro_batches [0, 1]
@@ -165,7 +165,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Given stages must contain all layers of the model, in order.
+// If stages are given, they must have all layers of the model, in order.
 chimera.model @m gpt2 layers(2) heads(1) width(8) context(4) vocabulary(9)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 2) cost <forward = 1, backward = 1>
@@ -199,7 +199,7 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Halves must have whole samples.
+// Half of a micro-batch must have a whole number of samples.
 chimera.model @gpt gpt2 layers(2) heads(1) width(2) context(2) vocabulary(4)
 // expected-error@below {{expected a micro_batch_size that is a multiple of 2, the parts of a backward, got 3}}
 chimera.pipeline @p of @gpt stages(4) micro_batches(4)
@@ -207,7 +207,7 @@ chimera.pipeline @p of @gpt stages(4) micro_batches(4)
 
 // -----
 
-// A gradient is cut between bytes.
+// Half of a gradient would not have a whole number of bytes.
 chimera.pipeline @p stages(2) micro_batches(4)
     schedule("chimera", {concatenation = "halving"}) {
   chimera.stage 0 cost <forward = 1, backward = 2>
@@ -219,7 +219,7 @@ chimera.pipeline @p stages(2) micro_batches(4)
 
 // -----
 
-// One unit of time cannot be halved.
+// Half of a backward would take half a unit of time.
 // expected-error@below {{parts}}
 chimera.pipeline @p stages(2) micro_batches(4)
     schedule("chimera", {concatenation = "halving"}) {

@@ -1,4 +1,4 @@
-// Paths in a module from standard input are relative to the current folder.
+// If the module comes from standard input, paths start at the current folder.
 // RUN: cd %S && chimera-opt --chimera-partition --verify-diagnostics --split-input-file -o /dev/null < %s
 
 // expected-error@below {{Inputs/nothing/model.json: cannot open: No such file or directory}}

@@ -4,8 +4,8 @@
 // and a head with a bias [5] that is tied to the first embedding, for 4 samples of 2
 // tokens and 2 labels in float32.
 
-// A boundary has 4 * 2 * 3 floats. The head's stage has a copy of the matrix of its
-// own, and saves log-probabilities of 5 classes.
+// A boundary has 4 * 2 * 3 floats. The stage of the head has its own copy of
+// the tied matrix, and saves log-probabilities of 5 classes.
 // CHECK-LABEL: chimera.pipeline @two
 // CHECK: chimera.stage 0 layers(0, 3) cost <forward = 96, backward = 123, input_gradient = 48, weight_gradient = 75>
 // CHECK-SAME: bytes <weights = 108, optimizer = 216, stash = 256, boundary = 96, weight_stash = 544>
@@ -14,8 +14,8 @@
 chimera.model @m exported("Inputs/exported")
 chimera.pipeline @two of @m stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(4)
 
-// Parts for which there are graphs. Each part has a head of its own, which saves a
-// scalar, too.
+// The package has graphs for half of the samples. Each half has a head of its
+// own, which also saves a scalar.
 // CHECK-LABEL: chimera.pipeline @halves
 // CHECK: chimera.stage 1 layers(3, 4)
 // CHECK-SAME: stash = 328, {{.*}} weight_stash = 256>
@@ -23,7 +23,8 @@ chimera.pipeline @two of @m stages(2) micro_batches(2) schedule("1f1b") micro_ba
 chimera.pipeline @halves of @m stages(2) micro_batches(4)
     schedule("chimera", {concatenation = "halving"}) micro_batch_size(4)
 
-// An embedding has no input gradient to compute, but both halves still take time.
+// An embedding computes no input gradient, but both halves of its backward take
+// time.
 // CHECK-LABEL: chimera.pipeline @split_halves
 // CHECK: chimera.stage 0 layers(0, 1) {{.*}} input_gradient = 2,
 chimera.pipeline @split_halves of @m stages(4) micro_batches(8)

@@ -9,7 +9,7 @@ chimera.pipeline @p of @m on @machine stages(2) micro_batches(2) schedule("1f1b"
 
 // -----
 
-// A step of decades.
+// A step would take decades.
 chimera.machine @machine devices(4) memory(16 GiB) speed(1)
 chimera.model @m gpt2 layers(24) heads(16) width(1024) context(1024) vocabulary(50257)
 // expected-error@below {{expected a model whose operations, bytes and nanoseconds for a micro-batch are below 2^60}}

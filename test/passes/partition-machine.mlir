@@ -1,10 +1,10 @@
-// A pipeline on a machine: costs in nanoseconds by the machine's speed, its link
-// and its memory.
+// If a pipeline is on a machine, its costs are in nanoseconds: by the machine's
+// speed, its links and its memory bandwidth.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/model.mlir --chimera-partition | FileCheck %s
-// 2 FLOP per nanosecond. An update reads the gradient once, and reads and writes
-// weights and state: 28 bytes for each parameter, at 7 bytes per nanosecond.
+// The speed is 2 FLOP per ns. An update reads the gradient, and reads and
+// writes weights and state: 28 bytes for each parameter, at 7 bytes per ns.
 // CHECK: @flops {{.*}} time_unit(flop)
 // CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#F:]], backward = [[#B:]]> bytes <weights = [[#W:]],
 // CHECK: @timed of @m on @machine {{.*}} time_unit(ns)
@@ -15,11 +15,11 @@
 // REPORT: unit of time ns
 // REPORT: p2p 40 us
 // REPORT: memory caps per worker 15 MiB, 15 MiB
-// The machine's all-reduces count, not its link.
+// The times of all-reduces are used, and not those of the link.
 // REPORT: all-reduce of the gradient, by stage 6 ms, 6 ms
 
-// Recursive doubling: log2(4) exchanges of 3 ms, and once the times of a send and
-// of a receive.
+// Recursive doubling takes log2(4) exchanges of 3 ms, and once the times of a
+// send and a receive.
 // RUN: chimera-opt %t/doubling.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=DOUBLING
 // DOUBLING: all-reduce of the gradient, by stage 7 ms, 7 ms
 
@@ -29,7 +29,7 @@
 // OWN: p2p 5 ns
 // OWN: memory caps per worker 5000 B, 5000 B
 
-// A pipeline that does not fit is refused, as with any cap.
+// A pipeline that does not fit into the machine's memory is refused.
 // RUN: not chimera-opt %t/small.mlir --chimera-to-allocated 2>&1 | FileCheck %s --check-prefix=SMALL
 // SMALL: error: {{.*}}(memory_cap)
 

@@ -1,6 +1,7 @@
 // RUN: chimera-opt %s --chimera-partition --split-input-file | FileCheck %s
 
-// Bare stages: unit costs, 64 bytes per value, the scheme's two directions.
+// Bare stages: costs of one unit, 64 bytes per value, two directions of
+// chimera.
 // CHECK-LABEL: chimera.pipeline @bare stages(4)
 // CHECK-SAME: time_unit(slot) {
 // CHECK-NEXT: chimera.stage 0 cost <forward = 1, backward = 1, input_gradient = 1, weight_gradient = 1> bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
@@ -34,13 +35,13 @@ chimera.pipeline @gpipe stages(1) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// A GPT-2's six layers by operations. With m = 2 * 16 tokens a micro-batch, the
-// embedding has 32 * 64 = 2048, each block 24 * 32 * 64^2 + 4 * 32 * 16 * 64 =
-// 3276800 and the head 2 * 32 * 64 * 256 = 1048576 in the forward: the least
-// largest of four parts is a block and the head, and the embedding is free.
+// The six layers of a GPT-2 are cut by their operations. In a forward, with m =
+// 2 * 16 tokens, the embedding has 32 * 64 = 2048, each block 24 * 32 * 64^2 +
+// 4 * 32 * 16 * 64 = 3276800, and the head 2 * 32 * 64 * 256 = 1048576. The
+// best cut has a block and the head in one stage. The embedding hardly matters.
 //
-// Weights, in floats: embedding (256 + 16) * 64, a block 12 * 64^2 + 13 * 64,
-// head 2 * 64 + 256 * 64.
+// The sizes of weights in floats are (256 + 16) * 64 for the embedding, 12 *
+// 64^2 + 13 * 64 for a block, and 2 * 64 + 256 * 64 for the head.
 // CHECK-LABEL: chimera.pipeline @model
 // CHECK-SAME: time_unit(flop) {
 // CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3278848, backward = 6557696> bytes <weights = 269568, optimizer = 539136, {{.*}}, boundary = 8192, weight_stash = 140032>
@@ -53,7 +54,7 @@ chimera.pipeline @model of @gpt stages(4) micro_batches(4) schedule("chimera")
 
 // -----
 
-// Values of float64 are twice as wide.
+// With float64, all values have twice as many bytes.
 // CHECK-LABEL: chimera.pipeline @wide
 // CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1870848, optimizer = 3741696, {{.*}}, boundary = 16384, weight_stash = {{[0-9]+}}>
 chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
@@ -62,8 +63,8 @@ chimera.pipeline @wide of @gpt stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// With activations of bfloat16, weights include a copy of the parameters, which
-// has neither gradient nor state.
+// If activations are in bfloat16, the weights include a copy of the parameters.
+// The copy has neither a gradient nor optimizer state.
 // CHECK-LABEL: chimera.pipeline @mixed
 // CHECK-NEXT: chimera.stage 0 layers(0, 6) cost <forward = 14157824, {{.*}} bytes <weights = 1403136, optimizer = 1870848, {{.*}}, boundary = 4096, copy = 467712, weight_stash = {{[0-9]+}}>
 chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
@@ -72,8 +73,8 @@ chimera.pipeline @mixed of @gpt stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// A head that costs more than all blocks is a stage of its own. With as many
-// stages as layers, each stage has one layer.
+// If the head costs more than all blocks, it is a stage of its own. If there
+// are as many stages as layers, each stage has one layer.
 // CHECK-LABEL: chimera.pipeline @head
 // CHECK-NEXT: chimera.stage 0 layers(0, 3)
 // CHECK-NEXT: chimera.stage 1 layers(3, 4)
@@ -88,7 +89,7 @@ chimera.pipeline @single of @gpt stages(4) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// Given stages and the unit of their costs are kept.
+// If stages are given, they and the unit of their costs are kept.
 // CHECK-LABEL: chimera.pipeline @kept
 // CHECK-SAME: schedule("chimera") time_unit(ns) {
 // CHECK-NEXT: chimera.stage 1 layers(2, 6) cost <forward = 7, backward = 9> bytes <weights = 4, optimizer = 5, stash = 6, boundary = 7>
@@ -103,7 +104,7 @@ chimera.pipeline @kept stages(2) micro_batches(2) schedule("chimera") time_unit(
 
 // -----
 
-// Forwards of two micro-batches; the last one is left over alone.
+// With doubling, a forward has two micro-batches.
 // CHECK-LABEL: chimera.pipeline @doubling
 // CHECK: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [{{.*}}] forwards [2, 2]{{$}}
 // CHECK-NEXT: chimera.direction 1 up on [3, 2, 1, 0] micro_batches [{{.*}}] forwards [2, 2]{{$}}
@@ -112,7 +113,7 @@ chimera.pipeline @doubling stages(4) micro_batches(8)
 
 // -----
 
-// Backwards of halves. For a bare stage, each takes a unit of time.
+// With halving, a backward has half a micro-batch, which takes a unit of time.
 // CHECK-LABEL: chimera.pipeline @halving
 // CHECK-NEXT: chimera.stage 0 cost <forward = 1, backward = 2, input_gradient = 2, weight_gradient = 2, recompute = 2>
 // CHECK: chimera.direction 0 down on [0, 1, 2, 3] micro_batches [0, 2] backward_parts 2

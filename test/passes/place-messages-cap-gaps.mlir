@@ -1,7 +1,7 @@
-// Windows 1 to 4 need 7872, 10048, 9728 and 9216 bytes: a larger window may
-// leave smaller gaps between messages of several sizes. All but the first are
-// equally fast. So the cap leaves only the last one, which is larger than the
-// window chosen without a cap.
+// Receive windows of 1 to 4 need 7872, 10048, 9728 and 9216 bytes: a larger
+// window may leave smaller gaps between messages of several sizes. Windows 2 to
+// 4 are equally fast. Only window 4 fits into the cap, although without a cap a
+// smaller window is chosen.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
 // CHECK: chimera.worker 0 {{.*}} arena 5824 stashes

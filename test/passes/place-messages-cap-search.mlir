@@ -1,6 +1,7 @@
-// For any cap, the chosen window is the largest that fits and is still faster
-// than a smaller one. Without a cap it is 7. Each window needs 64 bytes, one
-// message, more than the previous one. The stage in the middle has the most.
+// For each cap, the chosen receive window is the largest one that fits and is
+// faster than all smaller ones. Without a cap it is 7. Each window needs one
+// message of 64 bytes more than the previous one. The middle stage needs the
+// most.
 //
 // RUN: sed 's|CAP|5312|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=4800
 // RUN: sed 's|CAP|5376|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=4864

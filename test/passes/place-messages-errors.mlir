@@ -5,7 +5,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// A message that is used before two others that were sent earlier.
+// A message is used before two others that were sent earlier.
 chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe") receive_window(2) {
   chimera.worker 0 holds [] { chimera.yield }
   chimera.worker 1 holds [] {
@@ -23,7 +23,7 @@ chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe") receive_window(
 
 // -----
 
-// If the window is not given, it is large enough, and there is no error.
+// If no window is given, a large enough one is chosen.
 chimera.pipeline @p stages(2) micro_batches(3) schedule("gpipe") {
   chimera.worker 0 holds [] {
     %0 = chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0 : !chimera.arriving<!chimera.gradient<8>>

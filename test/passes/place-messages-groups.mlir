@@ -1,6 +1,6 @@
-// With one communicator per pair of workers, receives stay next to their sends
-// in the global order, and simultaneous messages in both directions are one
-// group.
+// With one communicator per pair of workers, both ends post messages in the
+// same order, next to each other. Messages that are sent in both directions at
+// the same time are one group.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages=messages=stream-per-pair | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages=messages=stream-per-pair --chimera-allocate --chimera-verify-allocated --chimera-verify-program=messages=stream-per-pair -o /dev/null
@@ -16,7 +16,7 @@
 // CHECK-NEXT: chimera.backward {{.*}} micro_batch 1
 // CHECK-NEXT: chimera.wait %[[G]]#0
 
-// Posts in a single direction form no group.
+// Posts in one direction form no group.
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: chimera.post_receive

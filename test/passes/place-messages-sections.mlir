@@ -1,6 +1,6 @@
-// Prologue, step and epilogue each start with windows of their own: no message
-// is in flight between them. A message for the next section is awaited at the
-// end of the previous one.
+// The prologue, the step and the epilogue each start with new receive windows:
+// no message is in flight between them. A message for the next section is
+// awaited at the end of the section before it.
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --chimera-allocate --chimera-verify-allocated --chimera-verify-program -o /dev/null

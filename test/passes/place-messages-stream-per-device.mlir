@@ -1,6 +1,6 @@
-// With one stream per device, sends and the receive after them are one group
-// even for different peers. A post after that receive is not in the same
-// group.
+// With one stream per device, consecutive sends and the receive after them are
+// one group, also if their peers differ. A post after this receive is not in
+// the group.
 //
 // RUN: chimera-compile %s --messages=stream-per-device -o %t
 // RUN: chimera-translate --program-to-json %t | FileCheck %s --check-prefix=FILE

@@ -2,15 +2,15 @@
 //
 // RUN: chimera-opt %s --chimera-to-projected --chimera-place-messages --split-input-file | FileCheck %s
 //
-// A chosen window that the module has already is replaced by a new choice.
+// If the module already has a chosen window, a new choice replaces it.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")' | chimera-opt --chimera-to-projected | sed 's/holds \[[0-9, ]*\]/& window 2/' | chimera-opt --chimera-choose-window | FileCheck %s --check-prefix=ANEW --implicit-check-not="window 2"
 // ANEW: chimera.worker 0 holds [0, 0] {
 
-// One receive is outstanding on a channel. The first is posted at the start.
-// Each other one is posted after the wait of the previous one, before the
-// action that uses that one. Waits for receives stay directly before their use.
-// Waits for sends would come directly after their posts, because worker 0
-// continues at once when times are equal. They move after the next action.
+// With a window of 1, one receive is outstanding on a channel. The first one is
+// posted at the start. Each later one is posted after the wait for the one
+// before it, and before the action that uses that one. A wait for a receive
+// stays directly before its use. A wait for a send moves after the worker's
+// next action.
 // CHECK-LABEL: chimera.pipeline @one
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
@@ -56,8 +56,8 @@ chimera.pipeline @two stages(2) micro_batches(3) schedule("gpipe") receive_windo
 
 // -----
 
-// With a window as large as the number of messages, all receives are posted at
-// the start.
+// If the window is as large as the number of messages, all receives are posted
+// at the start.
 // CHECK-LABEL: chimera.pipeline @all
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
@@ -67,8 +67,8 @@ chimera.pipeline @all stages(2) micro_batches(3) schedule("gpipe") receive_windo
 
 // -----
 
-// By default, the smallest window that costs no time: 1 if messages take no
-// time,
+// By default, the window is the smallest one that costs no time. It is 1 if
+// messages take no time.
 // CHECK-LABEL: chimera.pipeline @free
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
@@ -78,8 +78,8 @@ chimera.pipeline @free stages(2) micro_batches(3) schedule("gpipe") link <receiv
 
 // -----
 
-// and a larger one if a message would otherwise be delayed: forwards of 1,
-// messages of 2.
+// The window is larger if a message would be delayed otherwise: here forwards
+// take 1 and messages take 2.
 // CHECK-LABEL: chimera.pipeline @slow
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0
@@ -90,8 +90,8 @@ chimera.pipeline @slow stages(2) micro_batches(3) schedule("gpipe") link <latenc
 
 // -----
 
-// Each channel has a window of its own: worker 1 of three receives from both
-// sides.
+// Each channel has a window of its own. Worker 1 of three receives from both
+// neighbours.
 // CHECK-LABEL: chimera.pipeline @sides
 // CHECK: chimera.worker 1
 // CHECK-NEXT: ^bb0

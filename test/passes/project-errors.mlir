@@ -11,7 +11,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// States of too few replicas.
+// The step has the weights and state of too few replicas.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -42,7 +42,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// An op that belongs to no worker.
+// An op has no worker.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -80,7 +80,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A value of another worker that was not sent.
+// An action uses a value of another worker, which was not sent.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -103,7 +103,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The weights of another worker.
+// An action uses the weights of another worker.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -124,7 +124,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Inside a group.
+// A post in a group uses a value of another worker.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -149,7 +149,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The states are exchanged.
+// The step yields its weights and states in another order.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

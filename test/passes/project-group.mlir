@@ -1,5 +1,5 @@
-// A group moves as a whole and its posts name no worker. A state without an
-// update is yielded unchanged. A worker without work exists, too.
+// A group stays together, and its posts name no worker. If a replica is not
+// updated, its state is yielded unchanged. A worker without work is also made.
 //
 // RUN: chimera-opt %s --chimera-project --allow-unregistered-dialect | FileCheck %s
 

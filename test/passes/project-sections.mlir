@@ -1,5 +1,5 @@
-// Steps that overlap: each worker gets its part of every section, with the
-// values that its replicas take and yield there.
+// If steps overlap, each worker gets its part of every section. The section's
+// arguments and results are those of the worker's replicas.
 //
 // RUN: chimera-opt %s --chimera-to-projected | FileCheck %s
 // CHECK-NOT: chimera.prologue

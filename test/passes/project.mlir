@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --chimera-to-projected | FileCheck %s
 
-// Every worker has its part of the step in the step's order, takes the states
-// of its replicas as arguments and yields them. Its ops name no worker.
+// Every worker gets its part of the step, in the order of the step. Its
+// arguments and results are the states of its replicas. Its ops name no worker.
 // CHECK-LABEL: chimera.pipeline @p
 // CHECK: chimera.direction 1
 // CHECK-NEXT: chimera.worker 0 holds [0, 0, 1, 1] {

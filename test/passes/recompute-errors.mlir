@@ -1,4 +1,4 @@
-// Requirements on a scheduled step into which recomputes are inserted.
+// Recomputes can be inserted only into some scheduled steps.
 //
 // RUN: chimera-opt %s --chimera-recompute --verify-diagnostics --split-input-file -o /dev/null
 
@@ -57,7 +57,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) 
 
 // -----
 
-// No backward.
+// The recomputed stage has no backward.
 // expected-error@below {{recompute: }}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) {
   chimera.stage 0 cost <forward = 1, backward = 1>
@@ -76,7 +76,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) 
 
 // -----
 
-// A stash that no forward made.
+// No forward made this stash.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all fused) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -98,7 +98,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all f
 
 // -----
 
-// One unit of time cannot be halved.
+// Half of a recompute would take half a unit of time.
 // expected-error@below {{2}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") recompute(all) {
   chimera.stage 0 cost <forward = 1, backward = 2>

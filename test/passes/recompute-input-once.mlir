@@ -1,5 +1,5 @@
-// An input that a forward and its recompute both read is stored once. So the cap
-// holds, both in the schedule library's model and in the program.
+// A forward and its recompute read the same input, which is stored once. So the
+// peak is below the cap, both in the report and in the program.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
 // CHECK: chimera.worker 0 {{.*}} arena 1000512 stashes 16 peak 1000{{[0-9]+}} at

@@ -1,5 +1,5 @@
-// If steps overlap, recomputation also saves memory: a worker holds one stash
-// instead of one for each micro-batch in flight.
+// Recomputation also saves memory if steps overlap: a worker holds one stash,
+// and not one for each micro-batch in flight.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s --check-prefix=ALLOCATED

@@ -1,7 +1,7 @@
 // The cost and the savings of recomputation on 4 stages. If a backward takes
-// two forwards, a step takes 16, with early recomputes 19 and with fused ones
-// 22 (they cannot fill bubbles). A worker holds one stash instead of three or
-// four.
+// two forwards, a step takes 16. With early recomputes it takes 19, and with
+// fused ones 22, because these cannot fill bubbles. A worker holds one stash,
+// and not three or four.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s --check-prefix=ALLOCATED
@@ -32,7 +32,7 @@
 // CHECK: peak activations per worker 1 1 1 1{{$}}
 // CHECK: note {{.*}}in the formula of the bubble, b is a recompute plus a backward
 
-// The program's own peaks also include messages and losses.
+// The peaks of the program also include messages and losses.
 // ALLOCATED-LABEL: chimera.pipeline @keep
 // ALLOCATED: chimera.worker 0 {{.*}} peak 19920 at
 // ALLOCATED: chimera.worker 1 {{.*}} peak 26368 at

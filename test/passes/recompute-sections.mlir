@@ -1,11 +1,11 @@
-// Steps that overlap, with recomputes: the inputs of forwards are loop-carried
-// instead of their stashes.
+// If steps overlap and a stage is recomputed, the inputs of its forwards are
+// loop-carried, and not its stashes.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s
 
-// Stage 0 carries only versions and optimizer state. Stage 1 carries the input
-// of the micro-batch in flight, then that of the next one. Stage 2, which has
-// nothing in flight, carries the same as without recomputes.
+// Stage 0 carries only weights and optimizer state. Stage 1 also carries the
+// input of the micro-batch in flight, and the input of the next one. Stage 2
+// has nothing in flight, so it carries the same as without recomputes.
 // CHECK-LABEL: @early
 // CHECK: chimera.prologue
 // CHECK: %[[Y0:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0({{.*}} -> !chimera.activation<64>
@@ -13,10 +13,10 @@
 // CHECK: %[[Z0:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[Y0]],
 // CHECK: chimera.yield {{.*}}, %[[Y0]], %[[Y1]], %{{[^,]*}}, %{{[^,]*}}, %[[Z0]] : !chimera.weights<64>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>, !chimera.activation<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>
 
-// A recompute reads the same version as its forward and its backward. For a
-// micro-batch in flight it uses the loop-carried input, or loads it again. An
-// input that its own section has read is used directly. An update still follows
-// its backward.
+// A recompute reads the same version of weights as its forward and its
+// backward. If the micro-batch is in flight, the recompute reads the
+// loop-carried input or loads it again. Otherwise it reads the input that the
+// forward of the section reads. An update still comes after its backward.
 // CHECK: chimera.step
 // CHECK-NEXT: (%[[V0:[a-z0-9]*]]: !chimera.weights<64>, %[[V1:[a-z0-9]*]]: !chimera.weights<64>, %[[V2:[a-z0-9]*]]: !chimera.weights<64>, {{[^,]*}}, %[[U0:[a-z0-9]*]]: !chimera.weights<64>, %[[U1:[a-z0-9]*]]: !chimera.weights<64>, {{[^,]*}}, %[[A0:[a-z0-9]*]]: !chimera.activation<64>, %[[A1:[a-z0-9]*]]: !chimera.activation<64>,
 // CHECK: %[[T2:.*]] = chimera.load pipeline 0 stage 0 micro_batch 2 on 0
@@ -38,8 +38,8 @@
 // CHECK-NOT: chimera.recompute
 chimera.pipeline @early stages(3) micro_batches(3) schedule("pipedream") recompute(all)
 
-// Some stages: the others carry stashes. Fused, the last stage recomputes too,
-// with the labels that its forward read.
+// Only some stages are recomputed, and the others carry stashes. If recomputes
+// are fused, the last stage also recomputes, with its forward's labels.
 // CHECK-LABEL: @some
 // CHECK: chimera.yield {{.*}} : !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.stash<64>, !chimera.stash<64>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>, !chimera.activation<64>, !chimera.weights<64>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.activation<64>
 // CHECK: chimera.step

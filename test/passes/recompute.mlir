@@ -1,12 +1,12 @@
-// Recomputes come before backwards, and forwards save nothing for those
-// backwards.
+// Recomputes come before backwards. A forward has no stash for a backward that
+// has a recompute.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --split-input-file | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-communicated --split-input-file | FileCheck %s --check-prefix=COMMUNICATED
 
-// Early: from the forward's own operands, on the last stage including its
-// labels. There the backward directly follows its forward and uses its stash.
-// No slots remain, and the sums are threaded as before.
+// Early recomputes read the forward's operands, on the last stage also its
+// labels. There each backward directly follows its forward, so it uses the
+// stash. The slots are dropped, and gradients are summed as before.
 // CHECK-LABEL: chimera.pipeline @early
 // CHECK-NOT: slot {{[0-9]}}
 // CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 0 on 0
@@ -28,9 +28,9 @@ chimera.pipeline @early stages(2) micro_batches(2) schedule("1f1b") recompute(al
 
 // -----
 
-// Fused: after the wait for the gradient, and never left out. A send is awaited
-// after its consumer's wait. The input that the forward received is used again,
-// not sent again.
+// Fused recomputes come after the wait for the gradient, and are never left
+// out. The wait for a send comes after the wait for its receive. A recompute
+// reads the input that the forward received, so the input is not sent again.
 // CHECK-LABEL: chimera.pipeline @fused
 // CHECK: %[[L:.*]] = chimera.load pipeline 0 stage 1 micro_batch 0 on 1 : !chimera.labels<64>
 // CHECK: %[[E:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0 on 1(%[[X:.*]], %[[W:.*]], %[[L]]) : {{.*}} -> !chimera.loss<8>
@@ -51,7 +51,7 @@ chimera.pipeline @fused stages(2) micro_batches(2) schedule("1f1b") recompute(al
 
 // -----
 
-// Some stages only.
+// Only one stage is recomputed.
 // CHECK-LABEL: chimera.pipeline @some
 // CHECK-COUNT-3: chimera.recompute pipeline 0 stage 1
 // CHECK-NOT: chimera.recompute
@@ -59,7 +59,7 @@ chimera.pipeline @some stages(3) micro_batches(3) schedule("gpipe") recompute([1
 
 // -----
 
-// A forward of two micro-batches, the first of which is used immediately.
+// After a forward of two micro-batches, the first backward uses its stash.
 // CHECK-LABEL: chimera.pipeline @doubled
 // CHECK: %[[E:.*]]:2, %[[S:.*]] = chimera.forward pipeline 0 stage 3 micro_batch 0 count 2 on 3(%[[X:.*]], %[[W:.*]], %[[L:.*]]) :
 // CHECK: chimera.backward pipeline 0 stage 3 micro_batch 0 on 3(%[[S]], %[[E]]#0,
@@ -73,7 +73,7 @@ chimera.pipeline @doubled stages(4) micro_batches(8)
 
 // -----
 
-// Halves: each part has a recompute of its own, from the whole input.
+// Each half of a backward has its own recompute, which reads the whole input.
 // CHECK-LABEL: chimera.pipeline @halved
 // CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 0 part 0 of 2 on 0(%[[T:.*]], %{{.*}}) : (!chimera.tokens<64>, !chimera.weights<64>) -> !chimera.stash<32>
 // CHECK: chimera.recompute pipeline 0 stage 0 micro_batch 0 part 1 of 2 on 0(%[[T]],

@@ -1,7 +1,7 @@
-// The times of all-reduces, and the part that does not overlap with the step.
+// The times of all-reduces, and their part that makes the step longer.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
-// Two replicas: 2 times the latency, and 64 bytes once.
+// Two replicas send each other two messages, together 64 bytes.
 // CHECK: all-reduce of the gradient, by stage 7 7 7 7
 // CHECK-NEXT: un-overlapped at the step's end lazy = 14, eager_opt = 7, eager = 7
 // With messages that take time, stage 2 has idle time, too.
@@ -12,14 +12,14 @@
 // JSON: "all_reduce_unoverlapped": {
 // JSON-NEXT: "lazy": 14,
 
-// Nothing is reported if messages take no time.
+// If messages take no time, the report has no all-reduces.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s --check-prefix=FREE
 // FREE: makespan
 // FREE-NOT: all-reduce
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera") link <latency = 3, receive_per_mib = 16384>
 
-// In buckets of at most 24 bytes, as chimera-synchronise cuts them: three
-// latencies one after another, and the same bytes.
+// In buckets of at most 24 bytes, an all-reduce has three times as many
+// messages, with the same bytes in total.
 // RUN: sed 's|^chimera.*|& bucket_bytes(31)|' %s | chimera-opt --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=BUCKETS
 // BUCKETS: all-reduce of the gradient, by stage 19 19 19 19
 // BUCKETS-NEXT: in buckets 3 3 3 3

@@ -1,5 +1,5 @@
-// A pipeline above its memory cap is reported beside the others, and then
-// refused: one line per pipeline, and a status that is not zero.
+// A pipeline that exceeds its memory cap is reported beside the others. Then it
+// is refused: one error per pipeline, and a nonzero status.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=forward=2 -o /dev/null 2> %t.err | FileCheck %s --check-prefix=REPORT
 // RUN: grep -c error: %t.err | FileCheck %s --check-prefix=COUNT

@@ -1,5 +1,5 @@
-// Times of messages: from the description, with the stages' own times; and from
-// options, which take precedence.
+// The times of messages come from the description if the stages' own times are
+// used. Times in options take precedence.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=DESCRIBED
 // DESCRIBED: p2p 3
@@ -9,8 +9,8 @@
 // DESCRIBED-NEXT: and for bytes 32768 for each 1048576 bytes
 // DESCRIBED-NEXT: memory caps per worker 100000 B, 100000 B
 
-// Once back and forth: forward 2 and backward 3 on each worker, and 1 + 3 + 1 +
-// 2 for each message of 64 bytes.
+// The makespan has a forward of 2 and a backward of 3 on each worker, and two
+// messages of 64 bytes, which take 1 + 3 + 1 + 2 each.
 // DESCRIBED-NEXT: receive window 1
 // DESCRIBED-NEXT: its bytes per worker 64 B, 64 B
 // DESCRIBED-NEXT: makespan with it and smaller ones 1 = 24
@@ -30,7 +30,7 @@
 // BOTH-NEXT: memory caps
 // BOTH: makespan 20{{$}}
 
-// With other times than the description's, messages have other times too.
+// If options give the times of actions, messages take no time by default.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=forward=10 -o /dev/null | FileCheck %s --check-prefix=OTHER
 // OTHER: p2p 0
 // OTHER-NEXT: memory caps
@@ -39,7 +39,7 @@
 // GIVEN: p2p 1
 // GIVEN: makespan 80{{$}}
 
-// The timeline shows them, too.
+// The timeline also shows the times of messages.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=GRID
 // GRID: (forward 2, backward 3, p2p 3 and 16384 for each 1048576 bytes, send 1, receive 0 and 32768 for each 1048576 bytes)
 chimera.pipeline @there stages(2) micro_batches(1) schedule("gpipe")
@@ -51,8 +51,8 @@ chimera.pipeline @there stages(2) micro_batches(1) schedule("gpipe")
       bytes <weights = 64, optimizer = 128, stash = 64, boundary = 64>
 }
 
-// A given window, and its cost: with one receive at a time, the second
-// forward's message travels only after the first one has been received.
+// If the description gives a window, the report has its cost. With one receive
+// at a time, the second message travels only after the first one is received.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefixes=WINDOW
 // WINDOW: pipeline two
 // WINDOW: receive window 2

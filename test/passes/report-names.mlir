@@ -1,5 +1,5 @@
-// A name may have any bytes. Titles, tables, pictures and traces show bytes
-// that are no character, or that control a terminal, as \xNN.
+// A name may have any bytes. If a byte is no character, or controls a terminal,
+// titles, tables, pictures and traces show it as \xNN.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | sed 's/("gpipe")/("mine\\1B\\FE", {concatenation = "c\\0A\\FD"})/' > %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-print-timeline -o /dev/null | FileCheck %s --check-prefix=TITLE

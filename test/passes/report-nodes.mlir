@@ -1,12 +1,12 @@
-// A machine with nodes: times of messages within a node and between two.
+// A machine with nodes has times of messages within a node and between nodes.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=GRID
 
-// Two nodes of two devices: P0 and P1 are on one, P2 and P3 on the other. A step
-// has eight actions of 1 ms. Back and forth, there is a message of 5 ms between
-// nodes, and one of 1 ms within each node, which occupies its sender for 0.525 ms
-// before it travels.
+// Two nodes have two devices each. P0 and P1 are on one, P2 and P3 on the
+// other. A step has eight actions of 1 ms. In each direction there is one
+// message of 5 ms between the nodes, and one of 1 ms within each node, which
+// first occupies its sender for 0.525 ms.
 // CHECK: pipeline four
 // CHECK: p2p 5 ms
 // CHECK-NEXT: devices of a node 2
@@ -25,8 +25,8 @@ chimera.pipeline @four on @nodes stages(4) micro_batches(1) schedule("gpipe") {
   chimera.stage 3 cost <forward = 1000000, backward = 1000000> bytes <weights = 64, optimizer = 0, stash = 8, boundary = 1048576>
 }
 
-// A node has the two workers of a copy, so all-reduces are between nodes. In a
-// pipeline with a link of its own, that link is used everywhere.
+// Each node has both workers of a copy, so all-reduces are between nodes. A
+// pipeline with a link of its own uses this link for all messages.
 // CHECK: pipeline copies
 // CHECK: p2p 7 ns
 // CHECK-NEXT: devices of a node 2
@@ -38,8 +38,8 @@ chimera.pipeline @copies on @nodes stages(2) micro_batches(1) schedule("gpipe")
   chimera.stage 1 cost <forward = 1000000, backward = 1000000> bytes <weights = 64, optimizer = 0, stash = 8, boundary = 1048576>
 }
 
-// One worker per copy: both copies are on one node. Its all-reduces use the node's
-// link: 2 messages of 1.001 ms for a few bytes.
+// Each copy has one worker, and both copies are on one node. So the all-reduce
+// uses the link within the node: 2 messages of 1.001 ms for a few bytes.
 // CHECK: pipeline alone
 // CHECK: all-reduce of the gradient, by stage 2.002 ms
 chimera.pipeline @alone on @nodes stages(1) micro_batches(1) schedule("gpipe")

@@ -1,5 +1,5 @@
-// The report reads its times as the timeline does; timeline-option-errors.mlir
-// has the other errors.
+// The report and the timeline have the same options for times.
+// timeline-option-errors.mlir tests the other errors.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=format=text 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: chimera-report: expected format to be one of table, comparison, csv, json, got "text"
@@ -14,7 +14,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report=output=%t.missing/file 2>&1 | FileCheck %s --check-prefix=OUTPUT
 // OUTPUT: error: chimera-report: {{.*}}.missing/file: cannot create a file in its folder: No such file or directory
 
-// After an error an existing file is unchanged.
+// If there is an error, an existing output file is unchanged.
 // RUN: echo old > %t.kept
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-report="forward=9223372036854775807 output=%t.kept" 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: FileCheck %s --check-prefix=KEPT < %t.kept

@@ -1,4 +1,4 @@
-// The user's own schedule is reported like any other, without formulas.
+// A report on the user's own order is like others, but has no formulas.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | sed 's/("1f1b")/("mine", {shape = "v"})/' > %t.mlir
 // RUN: chimera-opt %t.mlir --chimera-report=forward=2 -o /dev/null | FileCheck %s --implicit-check-not=formula

@@ -1,5 +1,5 @@
-// If each forward comes directly before its backward, nothing is recomputed,
-// and the report says so.
+// If each forward comes directly before its backward, nothing is recomputed.
+// The report says so.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s
 // CHECK: pipeline one

@@ -1,10 +1,10 @@
-// The time of a whole step: actions, the all-reduces that do not overlap with
-// them, and updates.
+// The time of a whole step has three parts: actions, the all-reduces that do
+// not overlap with actions, and updates.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/p.mlir --chimera-to-scheduled --chimera-report="forward=2 backward=4 update=1 p2p=1" -o /dev/null | FileCheck %s
-// Two copies: twice the latency, for two stages one after another. eager_opt
-// starts the all-reduces of stages 3 and 2 early.
+// With two copies, an all-reduce takes two latencies. Two all-reduces come
+// after the actions, because eager_opt starts those of stages 3 and 2 early.
 // CHECK: step (mean of many) 44
 // CHECK-NEXT: actions 39
 // CHECK-NEXT: un-overlapped all-reduce 4
@@ -12,7 +12,7 @@
 // CHECK-NEXT: for each sample 5.5
 // CHECK-NEXT: makespan 39
 
-// The step over time. A is a wait for an all-reduce, U an update.
+// The grid shows all of a step. A is a wait for an all-reduce, U an update.
 // RUN: chimera-opt %t/p.mlir --chimera-to-scheduled --chimera-print-timeline="forward=2 backward=4 update=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=GRID
 // GRID: P0 {{.*}} B1 = = = u3 A0 = = U0{{$}}
 // GRID: P1 {{.*}} B1 = = = u2 A1 = = U1 . . . . .{{$}}
@@ -28,7 +28,7 @@
 // SVG-DAG: <title>wait for all-reduce of stage 0, P0, time 40 to 43</title><rect class="wait"
 // SVG-DAG: <title>all-reduce of stage 0, P0, time 39 to 43</title><rect class="all-reduce"
 
-// Pipelines side by side, in the order of their time per sample.
+// Several pipelines, in the order of their time per sample.
 // RUN: chimera-opt %t/many.mlir --chimera-to-scheduled --chimera-report="forward=2 backward=4 update=1 p2p=1 format=comparison unit=ms" -o /dev/null | FileCheck %s --check-prefix=MANY --match-full-lines
 // MANY: pipeline  schedule       D  W  N  B    sample   step  actions  all-reduce  updates    idle  activations  peak bytes
 // MANY-NEXT: gpipe     gpipe          4  2  8  2  {{.*}}
@@ -36,7 +36,7 @@
 // MANY-NEXT: both      chimera        4  2  4  1 {{ *}}5.5 ms {{.*}}
 // MANY-NEXT: line      1f1b           4  2  4  1 {{ *}}6.875 ms {{.*}}
 
-// The example of the README.
+// The example of the root README.
 // RUN: chimera-opt %examples/compare.mlir --chimera-to-scheduled --chimera-report="costs=stages format=comparison" -o /dev/null | FileCheck %s --check-prefix=EXAMPLE
 // EXAMPLE: pipeline {{ *}}schedule
 // EXAMPLE-NEXT: both_ways chimera {{.*}} 8.852 ms 566.5 ms
@@ -45,7 +45,7 @@
 // EXAMPLE-NEXT: deeper 1f1b {{.*}} 713.1 ms
 // EXAMPLE-NEXT: looped interleaved-1f1b {{.*}} 771.3 ms
 
-// A stage may state the time of its update. A copy of it sleeps for that time.
+// A stage may state the time of its update.
 // RUN: chimera-opt %t/own.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: step (mean of many) 12 us
 // OWN-NEXT: actions 9 us

@@ -1,4 +1,5 @@
-// Sizes, times, bubbles, memory and bounds; formulas if they hold.
+// A report has sizes, times, bubbles, memory and bounds, and formulas that
+// hold.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1" -o /dev/null | FileCheck %s --check-prefix=TABLE
 // RUN: chimera-opt %s --chimera-to-allocated --chimera-report="format=table forward=1" -o /dev/null | FileCheck %s --check-prefixes=TABLE,ALLOCATED
@@ -63,14 +64,14 @@
 chimera.pipeline @d4 stages(4) micro_batches(8) schedule("chimera") data_parallel(3)
 chimera.pipeline @split stages(2) micro_batches(2) schedule("1f1b") split_backward
 
-// A simpler schedule does the same.
+// The note names a simpler schedule that does the same.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report -o /dev/null | FileCheck %s --check-prefix=NOTE
 // NOTE: pipeline whole
 // NOTE: options pipelines = 4, concatenation = direct
 // NOTE: note with as many pipelines as stages every worker holds the whole model: plain data parallelism does the same without messages
 chimera.pipeline @whole stages(4) micro_batches(4) schedule("chimera", {pipelines = 4})
 
-// Steps that overlap: two of them are timed, and the steady step between them.
+// If steps overlap, the report has the times of two steps and of a steady step.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="forward=1 p2p=1" -o /dev/null | FileCheck %s --check-prefix=STEADY
 // STEADY: pipeline endless
 // STEADY: overlapping steps, shown 2{{$}}

@@ -1,14 +1,15 @@
-// Options that are left open: the setting with the shortest step, by the stages'
-// own costs, among those that fit the cap. Partition writes it.
+// Options that are "best": partition chooses and writes the setting with the
+// shortest step, by the stages' own costs, of those that fit into the memory
+// cap.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/best.mlir --chimera-partition | FileCheck %s --check-prefix=BEST
 // BEST: @longer {{.*}}schedule("chimera", {concatenation = "halving"})
-// With as many pipelines as stages no worker waits for another.
+// With as many pipelines as stages, no worker waits for another one.
 // BEST: @more {{.*}}schedule("chimera", {concatenation = "direct", pipelines = 4 : i64})
 // BEST: @capped {{.*}}schedule("chimera", {concatenation = "direct", pipelines = 2 : i64})
 
-// The program equals that of the explicit setting, to the last byte.
+// The program equals the program of the explicit setting, byte by byte.
 // RUN: chimera-compile - -o %t/open < %t/open.mlir
 // RUN: sed 's|"best"|"halving"|' %t/open.mlir | chimera-compile - -o %t/set
 // RUN: cmp %t/open %t/set

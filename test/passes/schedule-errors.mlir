@@ -1,4 +1,4 @@
-// Hand-written steps that unroll would not make.
+// Hand-written steps that differ from those that unroll makes.
 //
 // RUN: chimera-opt %s --chimera-schedule --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
 
@@ -24,8 +24,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A stage, pipeline or micro-batch that does not exist, and half of a whole
-// backward.
+// Actions with a stage, pipeline or micro-batch that does not exist, and half
+// of a backward that is not cut.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -85,7 +85,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Twice.
+// An action occurs twice.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -160,7 +160,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Already communicated.
+// The step already has messages.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -177,8 +177,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A backward that uses the stash of a later forward. MLIR's dominance check is
-// the dependency check of the new order.
+// A backward uses the stash of a later forward. In the new order, MLIR's
+// dominance check finds this.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("1f1b") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

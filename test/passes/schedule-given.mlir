@@ -10,7 +10,7 @@
 // RUN: chimera-opt %examples/order.mlir --chimera-timeline -o %t/out | FileCheck %s --check-prefix=EXAMPLE
 // EXAMPLE: makespan 11
 
-// A written order is read back unchanged.
+// If an order is written and read again, it is the same.
 // RUN: chimera-opt %t/mixed.mlir --chimera-to-scheduled --chimera-write-order -o %t/written
 // RUN: FileCheck %s --check-prefix=WRITTEN --match-full-lines < %t/written
 // RUN: chimera-opt %t/written --chimera-to-allocated --chimera-write-order | diff %t/written -
@@ -114,7 +114,8 @@ chimera.pipeline @breadth_first stages(8) micro_batches(8) workers(4) {
 }
 
 //--- mixed.mlir
-// Whole backwards on stage 1; split ones on stage 0, except that of micro-batch 1.
+// Stage 1 has whole backwards. Stage 0 has split ones, except for micro-batch
+// 1.
 chimera.pipeline @mixed stages(2) micro_batches(3) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1, 2]
   chimera.order 0 "F0 F1 I0 F2 B1 I2 W0 W2"
@@ -122,7 +123,7 @@ chimera.pipeline @mixed stages(2) micro_batches(3) {
 }
 
 //--- recomputed.mlir
-// A recompute at another position than chimera-recompute would choose.
+// The recompute R1 is earlier than chimera-recompute would put it.
 chimera.pipeline @recomputed stages(2) micro_batches(2) recompute([0]) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 R0 R1 B0 B1"

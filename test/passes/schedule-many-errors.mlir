@@ -1,4 +1,5 @@
-// Up to twenty violations are reported in full; more are only counted.
+// Twenty violations are reported in full. Of the others, only the number is
+// reported.
 //
 // RUN: not chimera-opt %s --mlir-print-op-on-diagnostic=false --chimera-verify-scheduled 2>&1 | FileCheck %s
 

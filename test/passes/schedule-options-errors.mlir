@@ -1,4 +1,4 @@
-// Settings that a scheme refuses, and the possible ones.
+// If a scheme refuses a setting, the error lists the possible ones.
 //
 // RUN: chimera-opt %s --chimera-partition --split-input-file --verify-diagnostics
 
@@ -8,7 +8,7 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("typhon")
 
 // -----
 
-// Another name of an existing scheme.
+// This is another name of 1F1B in the literature.
 // expected-error@below {{pipedream-2bw, got "dapple": did you mean 1f1b?}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("dapple")
 
@@ -19,26 +19,26 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("ScheduleInterleaved1F1B
 
 // -----
 
-// A typing error.
+// The name has a typing error.
 // expected-error@below {{pipedream-2bw, got "chimaera": did you mean chimera?}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimaera")
 
 // -----
 
-// A scheme from the literature that is not supported yet. The message does not
+// This scheme of the literature is not supported yet. The message does not
 // suggest a similar name.
 // expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-h1", which is not supported yet: give its placement and its order (chimera.direction, chimera.order)}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-h1")
 
 // -----
 
-// No name is suggested if the given one is not similar to any.
+// The name is not similar to any, so the message suggests none.
 // expected-error@below {{expected one of the schedules chimera, gpipe, 1f1b, interleaved-1f1b, zb-v, gems, pipedream, pipedream-2bw, got "zb-x9"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("zb-x9")
 
 // -----
 
-// An option that this scheme does not have.
+// The scheme does not have this option.
 // expected-error@below {{schedule "gpipe" (any D >= 1, S = D, any N >= 1): expected no options, got "pipelines"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("gpipe", {pipelines = 4})
 
@@ -49,13 +49,13 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("pipedream", {concatenat
 
 // -----
 
-// An option that no scheme has.
+// No scheme has this option.
 // expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected one of the options pipelines, concatenation, got "speed"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {speed = "warp"})
 
 // -----
 
-// A value that the option does not have.
+// The option does not have this value.
 // expected-error@below {{expected concatenation to be direct, eager, doubling, fine-tuned-doubling or halving, or best, got "tripling"}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {concatenation = "tripling"})
 
@@ -76,7 +76,7 @@ chimera.pipeline @p stages(3) micro_batches(4) schedule("chimera", {pipelines = 
 
 // -----
 
-// A number of pipelines that does not divide the stages.
+// The number of pipelines must divide the number of stages.
 // expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected 2, 4 or 8 pipelines for 8 workers, got 6}}
 chimera.pipeline @p stages(8) micro_batches(8) schedule("chimera", {pipelines = 6})
 
@@ -93,7 +93,7 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule("chimera", {pipelines = 
 
 // -----
 
-// Too few stages or micro-batches.
+// There are too few stages or micro-batches.
 // expected-error@below {{schedule "chimera" (any D >= 2, S = D, any N >= 1): expected at least 2 workers for two directions, got 1: use gpipe or 1f1b}}
 chimera.pipeline @p stages(1) micro_batches(4) schedule("chimera")
 

@@ -1,5 +1,5 @@
-// A schedule's options: written in the description, kept in a round trip, used
-// by the scheme.
+// The options of a schedule are written in the description. A round trip keeps
+// them, and the scheme uses them.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/four.mlir | chimera-opt | FileCheck %s --check-prefix=TEXT
@@ -12,18 +12,19 @@
 
 // TEXT: schedule("chimera", {pipelines = 4 : i64})
 
-// Chimera (SC'21), figure 8: bubbles of D/f - 2 slots with 2f = 4 pipelines.
+// Chimera (SC'21), figure 8. With 2f = 4 pipelines, a worker has D/f - 2 idle
+// slots.
 // FOUR: makespan 18 (one slot each)
 // FOUR-NEXT: idle per worker: 2 2 2 2 2 2 2 2
 
-// Chimera (SC'21), figure 7d: 27 forward times.
+// Chimera (SC'21), figure 7d. The step takes the time of 27 forwards.
 // DOUBLED: makespan 27 (forward 1, backward 2, p2p 0)
 
-// Figure 7c: 28.
+// Figure 7c. The step takes the time of 28 forwards.
 // PAIRS: P0   F01 =
 // PAIRS: makespan 28 (forward 1, backward 2, p2p 0)
 
-// Half of that, with two halves instead of each backward.
+// Halving takes half of this time, with two halves for each backward.
 // HALVES: P0   F0  F2
 // HALVES: makespan 14 (forward 1, backward 2, p2p 0)
 

@@ -1,8 +1,8 @@
-// An unrolled step in another order than the schedule's is reordered, and its
-// sums are threaded again.
+// The unrolled step has another order than the schedule. The pass reorders it,
+// and lets each backward add to the gradient sum of the one before it.
 //
 // RUN: chimera-opt %s --chimera-schedule | FileCheck %s
-// Also if some actions already have a worker.
+// The same holds if some actions already have a worker.
 // RUN: sed 's/backward pipeline 0 stage 0 micro_batch 1/& on 0/' %s | chimera-opt --chimera-schedule | FileCheck %s
 
 // CHECK: %[[E0:.*]], %[[S0:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 0 on 0

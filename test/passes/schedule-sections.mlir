@@ -1,10 +1,10 @@
-// Steps that overlap: each section gets the order of its part of the schedule.
-// An update comes directly after the gradient that it uses.
+// If steps overlap, each section gets its part of the schedule's order. An
+// update comes directly after the gradient that it uses.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s --check-prefix=FIRST
 
-// Worker 0: two forwards fill the pipeline, then a forward before each backward.
+// Worker 0 first runs two forwards, then alternates a forward and a backward.
 // CHECK-LABEL: @each
 // CHECK: chimera.prologue
 // CHECK: forward pipeline 0 stage 0 micro_batch 0 on 0
@@ -35,7 +35,7 @@
 // FIRST-NEXT: chimera.copy pipeline 0 stage 1 on 1
 chimera.pipeline @each stages(3) micro_batches(3) schedule("pipedream") data_parallel(2) split_backward
 
-// One update, after all actions. Sums are threaded through the backwards.
+// One update comes after all actions. Each backward adds to the sum before it.
 // CHECK-LABEL: @step
 // CHECK: chimera.step
 // CHECK: %[[G0:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 0 on 0({{[^,]*}}, {{[^,]*}}, {{[^,]*}}) :

@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --chimera-partition --chimera-unroll --chimera-schedule --split-input-file | FileCheck %s
 
-// D = 2, N = 2: the block's order is that of the starts, then of the workers;
-// loads come before their uses.
+// D = 2, N = 2. The actions of the block are ordered by start time and then by
+// worker. Loads come directly before their uses.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK: chimera.load pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK-NEXT: chimera.forward pipeline 0 stage 0 micro_batch 0 slot 0 on 0
@@ -27,8 +27,8 @@ chimera.pipeline @chimera stages(2) micro_batches(2) schedule("chimera")
 
 // -----
 
-// Given times decide the global order: stage 1 is slow, so both of stage 0's
-// warm-up forwards come first. There are no slots, because 1F1B states none.
+// The costs of stages decide the order of the block: stage 1 is slow, so two
+// forwards of stage 0 come first. 1F1B has no slots.
 // CHECK-LABEL: chimera.pipeline @costs
 // CHECK: chimera.forward pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK: chimera.forward pipeline 0 stage 0 micro_batch 1 on 0
@@ -47,8 +47,8 @@ chimera.pipeline @costs stages(2) micro_batches(3) schedule("1f1b") {
 
 // -----
 
-// A split backward adds to the sum in its weight gradient, which comes directly
-// after its input gradient.
+// If a backward is split, its weight gradient adds to the gradient sum. It
+// comes directly after the input gradient.
 // CHECK-LABEL: chimera.pipeline @sums
 // CHECK: chimera.input_gradient pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK-NEXT: %[[A:.*]] = chimera.weight_gradient pipeline 0 stage 0 micro_batch 0 on 0({{[^,]*}}, {{[^,]*}}) :

@@ -1,5 +1,5 @@
-// Gradients in buckets of limited size: cut after the last contribution, one
-// all-reduce for each bucket, joined before the update.
+// Gradients are cut into buckets after the last backward. Each bucket has an
+// all-reduce, and the buckets are joined before the update.
 //
 // RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
 
@@ -31,15 +31,15 @@ chimera.pipeline @one stages(2) micro_batches(2) schedule("chimera") bucket_byte
 
 // -----
 
-// Gradients that are not reduced are not cut: one pipeline, one copy.
+// With one pipeline and one copy, gradients are not reduced and not cut.
 // CHECK-LABEL: chimera.pipeline @alone
 // CHECK-NOT: chimera.split
 chimera.pipeline @alone stages(2) micro_batches(2) schedule("1f1b") bucket_bytes(8)
 
 // -----
 
-// Both replicas of the middle one of three stages are on one worker, so its
-// gradient is reduced as a whole.
+// Both replicas of the middle stage (of three) are on one worker, so its
+// gradient is not cut.
 // CHECK-LABEL: chimera.pipeline @odd
 // CHECK: chimera.worker 1
 // CHECK-NOT: chimera.split
@@ -50,7 +50,7 @@ chimera.pipeline @odd stages(3) micro_batches(4) schedule("chimera") bucket_byte
 
 // -----
 
-// One update per micro-batch, each with buckets of its own.
+// There is one update per micro-batch. Each one has its own buckets.
 // CHECK-LABEL: chimera.pipeline @each
 // CHECK: chimera.backward pipeline 0 stage 1 micro_batch 0
 // CHECK: chimera.split pipeline 0 stage 1

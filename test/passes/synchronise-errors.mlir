@@ -46,7 +46,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The sum of the losses is only reported, never used.
+// The sum of the losses is only reported, so no op may use it.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.step {
     %e = "values"() : () -> !chimera.loss<1>
@@ -59,7 +59,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// More buckets than an instruction can have results.
+// There are more buckets than an instruction can have results.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") bucket_bytes(15) {
   chimera.step {
     %s, %w, %g = "values"() : () -> (!chimera.weight_stash<1>, !chimera.weights<1>, !chimera.weight_gradient<524288>)

@@ -2,8 +2,9 @@
 //
 // RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
 
-// Eager: after the last backward of each stage and its sends, also on the
-// middle workers, which have no idle time left.
+// Eager starts each all-reduce after the last backward of its stage and the
+// sends of this backward. It also does so on the middle workers, without idle
+// time.
 // CHECK-LABEL: chimera.pipeline @eager
 // CHECK: chimera.worker 0
 // CHECK: chimera.forward pipeline 1 stage 3 micro_batch 3
@@ -24,9 +25,9 @@ chimera.pipeline @eager stages(4) micro_batches(4) schedule("chimera") all_reduc
 
 // -----
 
-// eager_opt, if there is idle time: stage 3 on worker 0 starts before the last
-// backward of stage 0, and stage 2 on worker 1 starts after that of stage 1
-// (Fig. 5 of the Chimera paper).
+// eager_opt starts an all-reduce early only if there is idle time. On worker 0,
+// stage 3 starts before the last backward of stage 0. On worker 1, stage 2
+// starts after that of stage 1 (Figure 5 of Chimera's paper).
 // CHECK-LABEL: chimera.pipeline @opt
 // CHECK-SAME: all_reduce(eager_opt)
 // CHECK: chimera.worker 0
@@ -42,8 +43,8 @@ chimera.pipeline @opt stages(4) micro_batches(4) schedule("chimera") all_reduce(
 
 // -----
 
-// Costs decide, not numbers of stages: stage 0 is so slow that no idle time is
-// left, so stage 3 starts no earlier than stage 0.
+// The costs decide whether there is idle time: stage 0 is so slow that no idle
+// time is left, so stage 3 starts no earlier than stage 0.
 // CHECK-LABEL: chimera.pipeline @costs
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3
@@ -59,9 +60,9 @@ chimera.pipeline @costs stages(4) micro_batches(4) schedule("chimera") all_reduc
 
 // -----
 
-// All members use the same order. Stages 0 and 1 have the same members here,
-// and stage 1 is complete first. So worker 0 starts stage 0 after stage 1,
-// although its own part of stage 0 is ready earlier.
+// All workers of two all-reduces start them in the same order. Stages 0 and 1
+// have the same workers here. The gradient of stage 1 is complete first, so
+// worker 0 starts stage 0 after it, although its own part is ready earlier.
 // CHECK-LABEL: chimera.pipeline @members
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 2
@@ -80,7 +81,7 @@ chimera.pipeline @members stages(2) micro_batches(4) schedule("gems") all_reduce
 
 // -----
 
-// Idle time is that of the order with its recomputes.
+// Idle time is computed for the order with recomputes.
 // CHECK-LABEL: chimera.pipeline @recompute
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3

@@ -1,10 +1,10 @@
-// Steps that overlap: each section has reductions of its own.
+// If steps overlap, each section has its own all-reduces.
 //
 // RUN: chimera-opt %s --chimera-to-synchronised | FileCheck %s
 
 // CHECK-LABEL: @each
-// Reductions of gradients are at their updates: started and awaited after each
-// backward. The reduction of the losses comes last.
+// The all-reduce of a gradient is started and awaited directly after its
+// backward and before its update. The all-reduce of the losses comes last.
 // CHECK: chimera.step
 // CHECK: %[[G:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 0 on 1
 // CHECK: %[[T:.*]] = chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1(%[[G]])
@@ -16,8 +16,8 @@
 // CHECK-NEXT: chimera.yield
 chimera.pipeline @each stages(2) micro_batches(2) schedule("pipedream") data_parallel(2)
 
-// One update per step: all-reduces start after all actions, in the order in
-// which sums are complete. Each wait is before its update.
+// There is one update per step. All-reduces start after all actions, in the
+// order in which sums are complete. The wait for each is before its update.
 // CHECK-LABEL: @step
 // CHECK: chimera.step
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0
@@ -34,8 +34,8 @@ chimera.pipeline @each stages(2) micro_batches(2) schedule("pipedream") data_par
 chimera.pipeline @step stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2)
 
 
-// A stage's last backward is its worker's last action of the section, so
-// directly after it is after all actions.
+// The last backward of a stage is also the last action of its worker in the
+// section. So eager starts the all-reduce after all actions.
 // CHECK-LABEL: @eager
 // CHECK: chimera.step
 // CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1 on 1
@@ -46,7 +46,8 @@ chimera.pipeline @step stages(2) micro_batches(2) schedule("pipedream-2bw") data
 // CHECK-NEXT: chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] on 0
 chimera.pipeline @eager stages(2) micro_batches(2) schedule("pipedream-2bw") data_parallel(2) all_reduce(eager)
 
-// Steps that overlap are not searched for idle time: the same as lazy.
+// If steps overlap, eager_opt does not look for idle time. It does what lazy
+// does.
 // CHECK-LABEL: @opt
 // CHECK: chimera.step
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0

@@ -1,5 +1,5 @@
-// With one stream per device, all members start an all-reduce at the same point
-// of the global order: when its last contribution is ready.
+// With one stream per device, all workers start an all-reduce at the same
+// position of the global order, after its last backward on any worker.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-communicate=messages=stream-per-device --chimera-synchronise=messages=stream-per-device | FileCheck %s
 // CHECK: chimera.backward pipeline 1 stage 1 micro_batch 1 slot 2 on 0
@@ -12,7 +12,7 @@
 // CHECK-NEXT: chimera.all_reduce_start stage 0 {{.*}} on 0
 // CHECK-NEXT: chimera.all_reduce_start stage 0 {{.*}} on 1
 
-// Otherwise each member starts after its own last contribution.
+// With other models, each worker starts it after its own last backward.
 // RUN: chimera-opt %s --chimera-to-synchronised | FileCheck %s --check-prefix=OWN
 // OWN: chimera.backward pipeline 1 stage 1 micro_batch 1 slot 2 on 0
 // OWN: chimera.all_reduce_start stage 1 {{.*}} on 0

@@ -1,6 +1,6 @@
-// Placed by hand: the rest of stage 0 and all of stage 1 have the same members,
-// so the first starts after the second. The tied matrix has other members and
-// starts before. The split comes before both.
+// A placement by hand. Stage 1 and the untied part of stage 0 have the same
+// workers, so stage 0 starts after stage 1. The tied matrix has other workers,
+// so it starts before both. The split of the gradient comes first.
 //
 // RUN: chimera-opt %s --chimera-verify-scheduled --chimera-communicate --chimera-synchronise --chimera-verify-synchronised --chimera-project --chimera-allocate --chimera-verify-program -o %t
 // RUN: chimera-opt %s --chimera-verify-scheduled --chimera-communicate --chimera-synchronise | FileCheck %s

@@ -1,6 +1,6 @@
-// The gradient of a tied embedding: one all-reduce over the workers of the first
-// and the last stage. A worker starts it after the later of its two
-// contributions.
+// The first and the last stage share an embedding matrix. Its gradient has one
+// all-reduce over the workers of both stages. A worker starts it after the
+// later one of its two backwards.
 //
 // RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-allocated --split-input-file | FileCheck %s --check-prefix=PLACES
@@ -8,7 +8,7 @@
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
 // Worker 0 has stage 0 of pipeline 0 and stage 1 of pipeline 1. The sum is in
-// the bytes of the first contribution and is copied to those of the second.
+// the bytes of its first gradient, and is copied to those of the second.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 1 stage 1
@@ -41,8 +41,8 @@ chimera.pipeline @chimera of @m stages(2) micro_batches(2) schedule("chimera")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// In buckets, each cut from its piece: 80 bytes are tied. The pieces of the
-// first contribution are joined after the second one has the sum.
+// Each gradient is cut into buckets, and 80 bytes are tied. The buckets of the
+// first gradient are joined after the sum is copied to the second one.
 // CHECK-LABEL: chimera.pipeline @buckets
 // CHECK: chimera.worker 0
 // CHECK: %[[F:.*]]:2 = chimera.split pipeline 0 stage 0
@@ -63,7 +63,7 @@ chimera.pipeline @buckets of @m stages(2) micro_batches(2) schedule("chimera")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// A worker that has only one of both stages gives one contribution.
+// A worker that has only one of the two stages adds one gradient.
 // CHECK-LABEL: chimera.pipeline @line
 // CHECK: chimera.worker 0
 // CHECK: chimera.all_reduce_start stage 0 tied 2 width 1 workers [0, 2] keys [0, 0](%{{[^,]*}})

@@ -1,17 +1,18 @@
 // RUN: chimera-opt %s --chimera-to-synchronised --split-input-file | FileCheck %s
 
-// Lazy: after all actions every worker starts all its all-reduces, in the order
-// in which sums are complete: the losses first, then later stages first. It
-// waits for each before the step that needs it, and for the losses last.
-// `workers` and `keys` list the fold: pipeline 0's replica of stage 1 is on
-// worker 1.
+// With the lazy policy, every worker starts all of its all-reduces after all
+// actions, in the order in which sums are complete: losses first, then later
+// stages before earlier ones. It waits for each one before the update that
+// needs it, and for the losses last. `workers` and `keys` list who adds, in
+// order: the replica of stage 1 in pipeline 0 is on worker 1.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK: %[[G10:.*]], %{{.*}} = chimera.backward pipeline 1 stage 1 {{.*}} on 0
 // CHECK: %[[G01:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 {{.*}} on 1
 // CHECK: %[[G00:.*]] = chimera.backward pipeline 0 stage 0 {{.*}} on 0
 // CHECK: %[[G11:.*]] = chimera.backward pipeline 1 stage 0 {{.*}} on 1
 // CHECK-NOT: chimera.all_reduce stage
-// The losses' keys are micro-batches: 0 ends on worker 1, 1 on worker 0.
+// For losses, `keys` are micro-batches. Worker 1 has the loss of 0, worker 0 of
+// 1.
 // CHECK: %[[E1:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 1({{.*}} : (!chimera.loss<8>)
 // CHECK-NEXT: %[[E0:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 0({{.*}} : (!chimera.loss<8>)
 // CHECK-NEXT: %[[A1:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1] on 1(%[[G01]])
@@ -32,8 +33,8 @@ chimera.pipeline @chimera stages(2) micro_batches(2) schedule("chimera")
 
 // -----
 
-// One worker has the losses of all micro-batches. A gradient without other
-// replicas is used directly.
+// One worker has the losses of all micro-batches. If a gradient has no other
+// replicas, the update uses it directly.
 // CHECK-LABEL: chimera.pipeline @linear
 // CHECK: %[[G1:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 2 on 1
 // CHECK: %[[G0:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 2 on 0
@@ -45,7 +46,7 @@ chimera.pipeline @linear stages(2) micro_batches(3) schedule("1f1b")
 
 // -----
 
-// Copies of the group take part, although nothing is reduced within one copy.
+// With four copies there are all-reduces, although a copy has only one replica.
 // CHECK-LABEL: chimera.pipeline @copies
 // CHECK: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.loss<8>)
 // CHECK-NEXT: chimera.all_reduce_start stage 0 width 4 workers [0] keys [0] on 0({{.*}} : (!chimera.weight_gradient<64>)

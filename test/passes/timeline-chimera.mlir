@@ -1,10 +1,10 @@
-// The tables of the Chimera paper, cell by cell: D = 4 and D = 8, N = D, in
-// slots of equal length (Figure 3, upper right), and with backwards of twice
-// the forward, every action as soon as possible.
+// The tables of Chimera's paper, cell by cell, for D = N = 4 and D = N = 8: in
+// slots of equal length (Figure 3, upper right), and in times, with actions as
+// soon as possible and backwards of twice the forward.
 //
 // RUN: chimera-opt %s --chimera-timeline -o /dev/null | FileCheck %s --check-prefix=SLOTS
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o /dev/null | FileCheck %s --check-prefix=TIMES
-// A backward of twice the forward is the default. There is no particular unit.
+// By default, a backward takes twice the forward, and times have no unit.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=1 -o /dev/null | FileCheck %s --check-prefix=TIMES
 // A projected or allocated pipeline has the same timeline.
 // RUN: chimera-opt %s --chimera-to-projected --chimera-print-timeline -o /dev/null | FileCheck %s --check-prefix=SLOTS

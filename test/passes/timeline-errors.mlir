@@ -25,7 +25,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A worker that the pipeline does not have.
+// An action names a worker that the pipeline does not have.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

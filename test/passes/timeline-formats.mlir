@@ -1,4 +1,4 @@
-// Each form of the timeline, with two pipelines in one document.
+// Each format of the timeline has two pipelines in one document.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=text -o /dev/null | FileCheck %s --check-prefix=TEXT
 // TEXT: look: chimera, 4 stages, 4 micro-batches
@@ -6,7 +6,7 @@
 // TEXT: uneven: 1f1b, 2 stages, 2 micro-batches
 // TEXT-NEXT: t  0  1  2  3  4  5{{$}}
 
-// The stages' own costs, with messages that take time.
+// The costs of the stages are used, and messages take time.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages p2p=1" -o /dev/null | FileCheck %s --check-prefix=STAGES
 // STAGES: uneven: 1f1b, 2 stages, 2 micro-batches
 // STAGES-NEXT: t 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20{{$}}
@@ -16,7 +16,7 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=uniform forward=2" -o /dev/null | FileCheck %s --check-prefix=UNIFORM
 // UNIFORM: makespan {{[0-9]+}} (forward 2, backward 4, p2p 0)
 
-// Text shows the unit of its times. Long durations are in a larger one.
+// The text has the unit of its times. Long times are in a larger unit.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=20000 unit=us" -o /dev/null | FileCheck %s --check-prefix=UNIT
 // UNIT: uneven: 1f1b, 2 stages, 2 micro-batches
 // UNIT-NEXT: t ms 0 20 40 60 80 100 120 140 160{{$}}
@@ -30,8 +30,8 @@
 // RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline=costs=stages -o /dev/null | FileCheck %s --check-prefix=OWN
 // OWN: makespan 19 ns (forward 1 ns to 2 ns, backward 3 ns to 6 ns, p2p 0 ns)
 
-// Wide lines are folded: at a given width, at the terminal's width, or at 160
-// characters if the output is not a terminal.
+// Wide grids are broken into blocks: at the given width, at the terminal's
+// width or, if the output is not a terminal, at 160 characters.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=20 -o /dev/null | FileCheck %s --check-prefix=FOLDED
 // FOLDED: look: chimera, 4 stages, 4 micro-batches
 // FOLDED-NEXT: slot 0 1 2 3 4{{$}}
@@ -51,7 +51,7 @@
 // LINES: t 0 1 2 {{.*}} 37 38{{$}}
 // LINES: t 39 40 {{.*}} 77{{$}}
 
-// A picture is XML, has a labelled box for every action, and is the same every
+// A picture is XML, has a labelled box for every action, and is the same each
 // time.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=svg output=%t.svg" -o /dev/null
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=svg -o /dev/null > %t.again
@@ -65,7 +65,7 @@
 // SVG: <title>backward of micro-batch 3, stage 0, pipeline 1 (up), P3, slot 9</title>
 // SVG: uneven: 1f1b, 2 stages, 2 micro-batches
 
-// A trace is JSON with one complete event per action, one arrow per message,
+// A trace is JSON. It has one complete event per action, one arrow per message,
 // and the bytes of each worker.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace" -o /dev/null > %t.json
 // RUN: %python -c "import json, sys; d = json.load(open(sys.argv[1])); x = [e for e in d['traceEvents'] if e['ph'] == 'X']; print(len(x), {e['args']['worker'] == e['tid'] for e in x}, sorted({k for e in x for k in e['args']}), max(e['ts'] + e['dur'] for e in x))" %t.json | FileCheck %s --check-prefix=JSON
@@ -78,7 +78,7 @@
 // TRACE: {"name":"thread_name","ph":"M","pid":0,"tid":3,"args":{"name":"P3"}}
 // TRACE: {"name":"backward 3","cat":"backward","ph":"X","ts":9,"dur":1,"pid":0,"tid":3,"args":{"worker":3,"kind":"backward","pipeline":1,"stage":0,"micro_batch":3}}
 
-// A trace counts in microseconds, so nanoseconds are thousandths.
+// The times of a trace are in microseconds, so 500 ns are 0.5.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="format=chrome-trace forward=500 unit=ns" -o /dev/null | FileCheck %s --check-prefix=NS
 // NS: "look":"costs are in ns"
 // NS: "name":"backward 2","cat":"backward","ph":"X","ts":2.0,"dur":1.0
@@ -91,7 +91,7 @@
 // RUN: sed 's/("1f1b")/& time_unit(ns)/' %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="format=svg costs=stages" -o /dev/null | FileCheck %s --check-prefix=AXIS
 // AXIS: class="axis"{{.*}}>time in ns</text>
 
-// The help text has the tables.
+// The help text lists the formats.
 // RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
 // HELP: --chimera-print-timeline
 // HELP: Form of the timeline: text (the grid of the Chimera paper), svg (a picture), chrome-trace (JSON for

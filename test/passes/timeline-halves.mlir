@@ -1,5 +1,5 @@
-// If a time has a fraction, the parts of a backward are still equal, whatever
-// the other options are.
+// If the time of a backward has a fraction, its two halves are still equal, for
+// any other options.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 backward=0.5" -o /dev/null | FileCheck %s --check-prefixes=HALVES,NOW
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 backward=0.5 p2p=0.25" -o /dev/null | FileCheck %s --check-prefixes=HALVES,LATER
@@ -8,7 +8,8 @@
 // NOW-SAME: 0)
 // LATER-SAME: 0.25)
 
-// A half of each half of a micro-batch, and its recompute.
+// With halving and split backwards, half of a half takes 0.125. A recompute is
+// 0.5.
 // HALVES: halving: chimera
 // HALVES-NEXT: t 0 0.125 0.25
 // HALVES: (forward 0.5, input gradient 0.25, weight gradient 0.25, recompute 0.5, p2p
@@ -16,11 +17,11 @@
 // HALVES-NEXT: t 0 0.{{2?}}5
 // HALVES: (forward 0.5, backward 0.5, p2p
 
-// A given time of weight gradients is not changed; neither is its part.
+// If the time of weight gradients is given, it is not changed.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=0.5 backward=0.5 weight-gradient=0.1" -o /dev/null | FileCheck %s --check-prefix=GIVEN
 // GIVEN-COUNT-2: input gradient 0.4, weight gradient 0.1
 
-// Whole times stay whole.
+// A time that is a whole number stays a whole number.
 // RUN: sed /@halving/d %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=3" -o /dev/null | FileCheck %s --check-prefix=WHOLE
 // WHOLE: (forward 1, input gradient 2, weight gradient 1, p2p 0)
 // RUN: sed /@halving/d %s | chimera-opt --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=1" -o /dev/null | FileCheck %s --check-prefix=ONE

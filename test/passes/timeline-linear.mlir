@@ -1,4 +1,4 @@
-// GPipe and 1F1B, cell by cell, and the effects of options.
+// The grids of GPipe and 1F1B, cell by cell, and the effects of options.
 //
 // RUN: chimera-opt %s --chimera-timeline --split-input-file -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=3 weight-gradient=1" --split-input-file -o /dev/null | FileCheck %s --check-prefix=SPLIT
@@ -8,7 +8,7 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=%t --split-input-file -o /dev/null | count 0
 // RUN: FileCheck %s --check-prefix=FILE < %t
 
-// Without slots or times: as soon as possible, in unit times.
+// Without slots and times, each action takes 1 and runs as soon as possible.
 // CHECK: {{^}}gpipe, 3 stages, 3 micro-batches
 // CHECK-NEXT: t  0  1  2  3  4  5  6  7  8  9{{$}}
 // CHECK-NEXT: P0 F0 F1 F2 .  .  .  .  B0 B1 B2{{$}}
@@ -33,8 +33,9 @@ chimera.pipeline @onefoneb stages(3) micro_batches(4) schedule("1f1b")
 
 // -----
 
-// A backward of 3 in parts of 2 and 1. The weight gradient comes directly after
-// the input gradient, and the previous stage does not wait for it.
+// A backward of 3 has an input gradient of 2 and a weight gradient of 1, which
+// comes directly after it. The previous stage waits only for the input
+// gradient.
 // SPLIT: split: 1f1b, 2 stages, 2 micro-batches
 // SPLIT-NEXT: t  0  1  2  3  4  5  6  7  8  9  10{{$}}
 // SPLIT-NEXT: P0 F0 F1 .  .  I0 =  W0 .  I1 =  W1{{$}}
@@ -46,7 +47,7 @@ chimera.pipeline @split stages(2) micro_batches(2) schedule("1f1b") split_backwa
 
 // -----
 
-// Two units from the end of an action to its use on another worker.
+// A message takes two units from the end of an action to the other worker.
 // P2P: latency: gpipe, 2 stages, 2 micro-batches
 // P2P-NEXT: t  0  1  2  3  4  5  6  7  8  9{{$}}
 // P2P-NEXT: P0 F0 F1 .  .  .  .  .  .  B0 B1{{$}}

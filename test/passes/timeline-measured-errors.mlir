@@ -1,5 +1,5 @@
-// Traces of another pipeline, and options that do not fit a trace.
-// test/compiler/schedule/timeline/MeasuredTest.cpp tests faults of traces.
+// Tests traces of other pipelines, and options that do not fit a trace.
+// test/compiler/schedule/timeline/MeasuredTest.cpp tests wrong traces.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages copy=1" 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: error: chimera-print-timeline: expected measured with copy, got only copy=1
@@ -23,7 +23,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.empty" 2>&1 | FileCheck %s --check-prefix=TRACE
 // TRACE: error: chimera-print-timeline: {{.*}}.empty: expected a trace, got no array traceEvents in a JSON object
 
-// Times that are no durations: slots, and costs without a unit.
+// These times are no durations: slots, and costs without a unit.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%t.json" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: 'chimera.pipeline' op expected a prediction in seconds for measured, got unit none: name a machine in the pipeline (on @here) and give costs=stages, or give costs=stages if the pipeline has stages with a duration as time_unit, or forward and unit

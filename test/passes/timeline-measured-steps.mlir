@@ -1,7 +1,8 @@
-// A run whose steps overlap, beside its prediction: the part that each worker
-// repeats once per step. The trace has the last two bodies of each worker,
-// micro-batches 0 to 3, and the end of the run. In the last body P1 took 1.5
-// times as long for its first forward, so P0 waited for it.
+// A run whose steps overlap, beside its prediction. Both show the body: the
+// part that each worker repeats once per step. The trace has the last two
+// bodies of each worker, with micro-batches 0 to 3, and the end of the run. In
+// the last body, P1's first forward took 1.5 times as long, so P0 waited for
+// it.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json" -o /dev/null | FileCheck %s --check-prefix=TEXT --match-full-lines
 // TEXT: p: pipedream-2bw, 2 stages, 2 micro-batches
@@ -17,8 +18,8 @@
 // TEXT-NEXT:   B0 of stage 0 on P0 starts 500 us later: 3.5 ms measured, 3 ms predicted
 // TEXT:      step: 6.6 ms measured, 6.1 ms predicted, +8.2 %
 
-// Each worker's row starts when it has ended the previous body. Updates are
-// among the actions, and no sum overlaps with actions.
+// The row of each worker starts when its previous body has ended. Updates are
+// between actions, and no all-reduce overlaps with actions.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=svg" -o /dev/null | FileCheck %s --check-prefix=SVG --implicit-check-not="all-reduce under way"
 // SVG: >step: 6.6 ms measured, 6.1 ms predicted, +8.2 % · measured: the body that each worker repeats, in<
 // SVG: >steps 5 and 6<
@@ -27,28 +28,28 @@
 // SVG: <title>P1, measured: idle 0 us of 6.6 ms (0.0 %)</title><rect class="bubble" x="0"
 // SVG: <title>update of stage 0, P0, time in us 8500 to 8600</title>
 
-// Only arrows with both ends in the body are shown. Bytes are not shown, because
-// workers also hold values of earlier bodies.
+// A message has an arrow only if both of its ends are in the body. Bytes are
+// not shown, because workers also hold values of earlier bodies.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json format=chrome-trace output=%t.json" -o /dev/null
 // RUN: %python -c "import collections, json, sys; d = json.load(open(sys.argv[1])); print(sorted(collections.Counter((e['pid'], e['ph'], e['cat']) for e in d['traceEvents'] if e['ph'] != 'M').items()))" %t.json | FileCheck %s --check-prefix=JSON
 // JSON: [((0, 'X', 'backward'), 4), ((0, 'X', 'forward'), 4), ((0, 'X', 'update'), 2), ((0, 'f', 'message'), 3), ((0, 's', 'message'), 3), ((1, 'X', 'backward'), 4), ((1, 'X', 'forward'), 4), ((1, 'X', 'message wait'), 1), ((1, 'X', 'update'), 2), ((1, 'f', 'message'), 3), ((1, 's', 'message'), 3)]
 
-// Two steps have only one body: there is no earlier body whose end marks the
-// start.
+// A trace of two steps has only one body. So it lacks the end of the body
+// before, at which the step starts.
 // RUN: %python -c "import json, sys; d = json.load(open(sys.argv[1])); d['traceEvents'] = [e for e in d['traceEvents'] if e.get('args', {}).get('step') != 2]; json.dump(d, open(sys.argv[2], 'w'))" %S/Inputs/measured-steps.json %t.two
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%t.two" 2>&1 | FileCheck %s --check-prefix=TWO
 // TWO: error: chimera-print-timeline: {{.*}}.two: expected micro-batches of 3 steps or more, as a run of 3 steps has with --trace-steps 2, got those of 2
 
-// The trace of a pipeline with other micro-batches.
+// The traced pipeline had another number of micro-batches.
 // RUN: sed 's/micro_batches(2)/micro_batches(3)/' %s | not chimera-opt --chimera-to-scheduled --chimera-print-timeline="costs=stages measured=%S/Inputs/measured-steps.json" 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: measured-steps.json: expected micro_batch 3 to 5 in step 1, got 2 for "forward 2"
 
-// Times must be durations, as with a flush.
+// The predicted times must have a unit of time, as with a flush.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 measured=%S/Inputs/measured-steps.json" 2>&1 | FileCheck %s --check-prefix=UNIT
 // UNIT: error: 'chimera.pipeline' op expected a prediction in seconds for measured, got unit none: name a machine
 
-// If steps overlap, other timelines also show updates and awaited all-reduces
-// among the actions, once per micro-batch or once per step.
+// If steps overlap, grids also show updates and waits for all-reduces between
+// actions, once per micro-batch or once per step.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 update=1" -o /dev/null | FileCheck %s --check-prefix=STEP --match-full-lines
 // STEP: P0   F0 F1 .  .  B0 =  F2 B1 =  U0 F3 B2 =  .  B3 =  U0
 // STEP-NEXT: P1   .  F0 B0 =  F1 B1 =  U1 F2 B2 =  F3 B3 =  U1 .  .

@@ -1,4 +1,4 @@
-// If the ends of messages take time, every form of the timeline shows it.
+// If sends and receives occupy workers, every format of the timeline shows it.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2" -o /dev/null | FileCheck %s --check-prefix=TEXT --match-full-lines
 // TEXT: p: 1f1b, 2 stages, 2 micro-batches
@@ -10,8 +10,8 @@
 // TEXT-NEXT: peak activations per worker: 2 1
 // TEXT-NEXT: messages (> send, < receive) occupy workers for 6 6 of their idle time
 
-// A box for each end, an entry in the legend, and the share of a worker's idle
-// time.
+// The picture has a box for each send and receive, an entry in the legend, and
+// their share of a worker's idle time.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 format=svg output=%t.svg" -o /dev/null
 // RUN: %python -c "import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); print(sum(x.get('class') == 'message' for x in r.iter('{http://www.w3.org/2000/svg}rect')))" %t.svg | FileCheck %s --check-prefix=BOXES
 // BOXES: {{^}}9{{$}}
@@ -21,14 +21,14 @@
 // SVG: <title>send activation 0 to P1, P0, time 2 to 3</title><rect class="message"
 // SVG: <title>receive gradient 0 from P1, P0, time 14 to 16</title>
 
-// Events in a category of their own.
+// The trace has an event for each, in a category of its own.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 unit=us format=chrome-trace output=%t.json" -o /dev/null
 // RUN: FileCheck %s --check-prefix=TRACE < %t.json
 // TRACE: {"name":"send activation 0 to P1","cat":"message time","ph":"X","ts":2,"dur":1,"pid":0,"tid":0}
 // TRACE: {"name":"receive activation 0 from P0","cat":"message time","ph":"X","ts":4,"dur":2,"pid":0,"tid":1}
 
-// Such a trace is read as if it were measured. Only the prediction has boxes,
-// because a run cannot measure which part of a receive is not a wait.
+// The trace can be read as if it were measured. Only the prediction has boxes:
+// a run cannot tell which part of a receive is a wait.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 unit=us measured=%t.json" -o /dev/null | FileCheck %s --check-prefix=SAME
 // SAME: waits: no differences
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 unit=us measured=%t.json format=svg" -o /dev/null | FileCheck %s --check-prefix=BESIDE
@@ -36,7 +36,7 @@
 // BESIDE-COUNT-8: <title>{{send|receive}} {{.*}}<rect class="message"
 // BESIDE-NOT: <rect class="message"
 
-// If only sends take time, only sends are shown. If no end takes time, and in
+// If only sends occupy workers, only sends are shown. If neither do, and in
 // slots, messages are not shown.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 send=1" -o /dev/null | FileCheck %s --check-prefix=SEND --implicit-check-not="<"
 // SEND: P0 F0 = > F1 = >

@@ -1,8 +1,8 @@
-// Invalid options are diagnostics, too.
+// Wrong values of options are also reported as diagnostics.
 //
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: chimera-print-timeline: expected forward above 0, or 0 for a default, got -1
-// A picture never overwrites its own input.
+// An output file must not be the input file.
 // RUN: cp %s %t.mlir
 // RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-print-timeline=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
 // RUN: not chimera-opt %t.mlir --chimera-to-scheduled --chimera-report=output=%t.mlir 2>&1 | FileCheck %s --check-prefix=SELF
@@ -11,7 +11,7 @@
 // RUN: chimera-opt %t.mlir --chimera-to-scheduled --mlir-print-debuginfo -o %t.from.mlir
 // RUN: not chimera-opt %t.from.mlir --chimera-report=output=%t.from.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=SELF
 // SELF: {{^}}chimera-opt: {{.*}}.mlir: expected another file than the input
-// Standard output may get both.
+// Both the report and the module may go to standard output.
 // RUN: chimera-opt %t.mlir --chimera-to-scheduled --chimera-report=output=- -o - | FileCheck %s --check-prefix=OUT
 // OUT-DAG: makespan
 // OUT-DAG: chimera.pipeline
@@ -43,11 +43,11 @@
 // STATED: error: chimera-print-timeline: expected no unit with costs=stages, whose unit is the pipeline's time_unit, got unit=ns
 
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=width=-1 2>&1 | FileCheck %s --check-prefix=WIDTH
-// Reported before any schedule is read.
+// The error comes before the pass reads a schedule.
 // RUN: not chimera-opt %s --chimera-print-timeline=width=-1 2>&1 | FileCheck %s --check-prefix=WIDTH --implicit-check-not=expected
 // WIDTH: error: chimera-print-timeline: expected width of at least 1, or 0 for the terminal's, got -1
 
-// Unknown words.
+// These words are not values of the options.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=pdf 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "pdf"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=guess 2>&1 | FileCheck %s --check-prefix=COSTS
@@ -64,11 +64,12 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=output=/dev/full 2>&1 | FileCheck %s --check-prefix=FULL
 // FULL: error: chimera-print-timeline: /dev/full: cannot write: No space left on device
 
-// A format with a typing error.
+// The name of a format has a typing error.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=chrome_trace 2>&1 | FileCheck %s --check-prefix=NEAR
 // NEAR: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "chrome_trace": did you mean chrome-trace?
 
-// Options that no pass has, and values that an option does not have.
+// Errors for an option that no pass has, and for a value that an option does
+// not have.
 // RUN: not chimera-opt %s --chimera-schedule=nosuch=1 2>&1 | FileCheck %s --check-prefix=NO-OPTIONS --implicit-check-not=Parser
 // RUN: not chimera-opt %s --pass-pipeline="builtin.module(chimera-schedule{nosuch=1})" 2>&1 | FileCheck %s --check-prefix=NO-OPTIONS --implicit-check-not=Parser
 // NO-OPTIONS: error: chimera-schedule: expected no options, got "nosuch"

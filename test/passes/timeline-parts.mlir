@@ -1,4 +1,4 @@
-// Times need not be whole. All are shown in their unit, with fractions.
+// Times may have fractions. All times are shown in the unit, with fractions.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2.0 p2p=0.5" -o /dev/null 2>&1 | FileCheck %s --implicit-check-not=remark
 // CHECK: p: 1f1b, 2 stages, 2 micro-batches
@@ -20,7 +20,7 @@
 // TRACE: "otherData":{"unit":{"p":"costs are in ns"}}
 // TRACE: "name":"forward 1",{{.*}}"ts":0.0005,"dur":0.0005
 
-// With the stages' own costs, times of messages are in the pipeline's unit.
+// If the costs of stages are used, the times of messages have the same unit.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages p2p=2.5e-1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAGES --implicit-check-not=remark
 // STAGES: makespan 9.5 us (forward 1 us, backward 2 us, p2p 0.25 us)
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages send=.2 format=json" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT --implicit-check-not=remark
@@ -29,7 +29,7 @@
 // REPORT: "p2p": 3,
 // REPORT: "send": 0.2,
 
-// A whole number is whole, however it is written.
+// A number without a fraction is printed as a whole number.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1e0 backward=0.2e1 p2p=30.0e-1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHOLE --implicit-check-not=remark
 // WHOLE: forward 1, backward 2, p2p 3
 //

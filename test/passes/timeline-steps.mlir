@@ -1,4 +1,5 @@
-// Timelines with ranges, parts, recomputes and several steps.
+// Timelines of actions over two micro-batches, of parts, recomputes and two
+// steps.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=forward=1 -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 format=chrome-trace" -o /dev/null | FileCheck %s --check-prefix=TRACE

@@ -1,6 +1,6 @@
-// Actions have effects, so no standard pass merges, drops or moves them. Without
-// effects, a pass could merge the forwards of two micro-batches, because they
-// look alike, and drop actions whose results are not used.
+// Actions have side effects, so no standard pass merges, drops or moves them.
+// Otherwise a pass could merge the equal forwards of two micro-batches, and
+// could drop actions whose results are not used.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled > %t.scheduled
 // RUN: chimera-opt %t.scheduled --cse --canonicalize | diff %t.scheduled -

@@ -1,4 +1,4 @@
-// Hand-written pipelines that partition would not make.
+// Hand-written pipelines that differ from those that partition makes.
 //
 // RUN: chimera-opt %s --chimera-unroll --verify-diagnostics --split-input-file -o /dev/null
 
@@ -15,7 +15,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Already unrolled.
+// The pipeline is already unrolled.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -26,7 +26,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Already projected.
+// The pipeline is already projected.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -107,7 +107,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// There is no other stage that could have the embedding.
+// One stage has all layers, so no other stage can share the embedding with it.
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 layers(0, 4) cost <forward = 1, backward = 2>
@@ -121,8 +121,8 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// Worker 0 has both stages, so both updates would need the tied sum in their
-// own bytes.
+// Worker 0 has both stages. Each of its two updates would need the sum of the
+// tied gradient in its own bytes.
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(8) tied
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gems") {
   chimera.stage 0 layers(0, 3) cost <forward = 1, backward = 2>

@@ -1,9 +1,9 @@
-// Forwards of several micro-batches and backwards of parts of one.
+// Forwards have several micro-batches, and backwards have parts of one.
 //
 // RUN: chimera-opt %s --chimera-unroll --split-input-file | FileCheck %s
 
-// A forward of two micro-batches has both in its loads, its output and its
-// label. On the last stage it yields one loss for each. Every micro-batch has a
+// The loads, the output and the label of a forward have two micro-batches. On
+// the last stage, the forward yields a loss for each. Each micro-batch has a
 // backward of its own.
 // CHECK-LABEL: chimera.pipeline @doubled
 // CHECK: %[[T:.*]] = chimera.load pipeline 0 stage 0 micro_batch 0 count 2 : !chimera.tokens<128>
@@ -32,8 +32,8 @@ chimera.pipeline @doubled stages(2) micro_batches(3) schedule("gpipe") {
 
 // -----
 
-// A backward in two parts: each has a stash and a gradient of half the bytes
-// (rounded up if a stash is odd).
+// A backward has two parts. The stash and the gradient of a part have half of
+// the bytes (a stash is rounded up).
 // CHECK-LABEL: chimera.pipeline @halved
 // CHECK: chimera.forward pipeline 0 stage 0 micro_batch 0({{.*}} -> (!chimera.activation<40>, !chimera.stash<16>, !chimera.stash<16>)
 // CHECK: %[[E:.*]], %[[S:.*]]:2 = chimera.forward pipeline 0 stage 1 micro_batch 0({{.*}} -> (!chimera.loss<8>, !chimera.stash<15>, !chimera.stash<15>)

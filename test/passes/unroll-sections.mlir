@@ -1,10 +1,10 @@
-// Steps that overlap: the version of weights that each action reads, the
-// positions of updates, and the loop-carried values.
+// If steps overlap: which version of weights an action reads, where updates
+// are, and which values are loop-carried.
 //
 // RUN: chimera-opt %s --chimera-to-unrolled | FileCheck %s
 
-// An update after every backward. Stage 0 has 3 versions and is 2 forwards
-// ahead, stage 1 has 2 versions, stage 2 has one.
+// There is an update after every backward. Stage 0 has 3 versions and is 2
+// forwards ahead. Stage 1 has 2 versions, and stage 2 has one.
 // CHECK-LABEL: @each
 // CHECK: chimera.prologue
 // CHECK-NEXT: (%[[W0:.*]]: !chimera.weights<64>, %[[O0:.*]]: !chimera.optimizer_state<128>, %[[W1:.*]]: !chimera.weights<64>, %[[O1:.*]]: !chimera.optimizer_state<128>, %[[W2:.*]]: !chimera.weights<64>, %[[O2:.*]]: !chimera.optimizer_state<128>)
@@ -16,9 +16,9 @@
 // CHECK: %[[Z0:.*]], %[[T0:.*]] = chimera.forward pipeline 0 stage 1 micro_batch 0(%[[Y0]], %[[C2]])
 // CHECK-NEXT: chimera.yield %[[C0]], %[[C1]], %[[W0]], %[[O0]], %[[S0]], %[[S1]], %[[C2]], %[[W1]], %[[O1]], %[[T0]], %[[Y1]], %[[W2]], %[[O2]], %[[Z0]] :
 
-// Micro-batch m reads version m on every stage, in the forward and the
-// backward. The next step's micro-batches (3 and 4) read the versions that
-// micro-batches 0 and 1 of this step make.
+// On every stage, the forward and the backward of micro-batch m read version m.
+// The micro-batches 3 and 4, of the next step, read the versions that the
+// updates of micro-batches 0 and 1 make.
 // CHECK: chimera.step
 // CHECK-NEXT: (%[[V0:[a-z0-9]*]]: {{[^,]*}}, %[[V1:[a-z0-9]*]]: {{[^,]*}}, %[[V2:[a-z0-9]*]]: !chimera.weights<64>, %[[P0:[a-z0-9]*]]: !chimera.optimizer_state<128>, %[[A0:[a-z0-9]*]]: !chimera.stash<64>, %[[A1:[a-z0-9]*]]: !chimera.stash<64>, %[[U0:[a-z0-9]*]]: {{[^,]*}}, %[[U1:[a-z0-9]*]]: !chimera.weights<64>, %[[P1:[a-z0-9]*]]: !chimera.optimizer_state<128>, %[[B0:[a-z0-9]*]]: !chimera.stash<64>, %[[X1:[a-z0-9]*]]: !chimera.activation<64>, %[[Q0:[a-z0-9]*]]: !chimera.weights<64>, %[[P2:[a-z0-9]*]]: !chimera.optimizer_state<128>, %[[X0:[a-z0-9]*]]: !chimera.activation<64>)
 // CHECK: %[[Y2:.*]], %[[A2:.*]] = chimera.forward pipeline 0 stage 0 micro_batch 2({{.*}}, %[[V2]])
@@ -42,15 +42,15 @@
 // CHECK-NEXT: %[[V5:.*]], %[[P6:.*]] = chimera.optimizer_step pipeline 0 stage 0 micro_batch 2(%[[V4]],
 // CHECK: chimera.yield %[[V3]], %[[V4]], %[[V5]], %[[P6]], %[[A3]], %[[A4]], {{.*}}, %[[Y4]],
 
-// The last step has no forwards of a next one. It leaves only weights and
+// The epilogue has no forwards of another step. It yields only weights and
 // optimizer state.
 // CHECK: chimera.epilogue
 // CHECK-NOT: micro_batch 3
 // CHECK: chimera.yield %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} : !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.weights<64>, !chimera.optimizer_state<128>, !chimera.weights<64>, !chimera.optimizer_state<128>
 chimera.pipeline @each stages(3) micro_batches(3) schedule("pipedream")
 
-// One update per step: 2 versions everywhere. All actions on this step's
-// micro-batches read the older version, those on the next step's the newer.
+// There is one update per step, and 2 versions on every stage. Micro-batches of
+// this step read the older version, and those of the next step the newer one.
 // CHECK-LABEL: @step
 // CHECK: chimera.step
 // CHECK-NEXT: (%[[V0:[a-z0-9]*]]: !chimera.weights<64>, %[[V1:[a-z0-9]*]]: !chimera.weights<64>, %[[P0:[a-z0-9]*]]: !chimera.optimizer_state<128>, %[[A0:[a-z0-9]*]]: !chimera.stash<64>, %[[U0:[a-z0-9]*]]: !chimera.weights<64>, %[[U1:[a-z0-9]*]]: !chimera.weights<64>,

@@ -1,19 +1,19 @@
-// A head that multiplies by the token embedding: the gradients of the first and
-// the last stage are cut. The matrix's piece is summed over both stages, the
-// rest as before.
+// The head multiplies by the token embedding. The gradients of the first and of
+// the last stage are cut: the part of this matrix is summed over both stages,
+// and the rest over the replicas of each stage.
 //
 // RUN: chimera-opt %s --chimera-partition --chimera-unroll --split-input-file | FileCheck %s
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// 20 elements of 8 bytes are tied: at the start on stage 0, at the end on stage
-// 1.
+// The matrix has 20 elements of 8 bytes. They are the first parameters of stage
+// 0 and the last ones of stage 1.
 // CHECK-LABEL: chimera.pipeline @one
 // CHECK: %[[LAST:.*]], %{{.*}} = chimera.backward pipeline 0 stage 1 micro_batch 1
 // CHECK: %[[FIRST:.*]] = chimera.backward pipeline 0 stage 0 micro_batch 1
 // CHECK-NEXT: %[[A:.*]]:2 = chimera.split pipeline 0 stage 0(%[[FIRST]]) : ({{.*}}) -> (!chimera.weight_gradient<160>, !chimera.weight_gradient<{{[0-9]+}}>)
 // CHECK-NEXT: %[[B:.*]]:2 = chimera.split pipeline 0 stage 1(%[[LAST]]) : ({{.*}}) -> (!chimera.weight_gradient<{{[0-9]+}}>, !chimera.weight_gradient<160>)
-// One pipeline with one copy needs no other sum.
+// With one pipeline and one copy, nothing else is summed.
 // CHECK-NEXT: %[[T:.*]]:2 = chimera.all_reduce stage 0 tied 1 width 1(%[[A]]#0, %[[B]]#1)
 // CHECK-NEXT: chimera.all_reduce stage 1 width 1({{.*}} -> !chimera.loss<8>
 // CHECK-NEXT: %[[G1:.*]] = chimera.join pipeline 0 stage 1(%[[B]]#0, %[[T]]#1)
@@ -27,8 +27,8 @@ chimera.pipeline @one of @m stages(2) micro_batches(2) schedule("gpipe")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// First and last stage alternate, for each pipeline. The stage that is complete
-// first is updated first.
+// For each pipeline, the first and the last stage alternate. The stage whose
+// gradient is complete first is updated first.
 // CHECK-LABEL: chimera.pipeline @both
 // CHECK: %[[A:.*]]:2 = chimera.split pipeline 0 stage 0
 // CHECK-NEXT: %[[B:.*]]:2 = chimera.split pipeline 0 stage 2
@@ -52,7 +52,7 @@ chimera.pipeline @both of @m stages(3) micro_batches(4) schedule("gems")
 
 chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 
-// A single stage has the matrix once.
+// If there is one stage, it has the matrix only once.
 // CHECK-LABEL: chimera.pipeline @alone
 // CHECK-NOT: chimera.split
 chimera.pipeline @alone of @m stages(1) micro_batches(2) schedule("gpipe")

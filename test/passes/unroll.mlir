@@ -1,7 +1,8 @@
 // RUN: chimera-opt %s --chimera-partition --chimera-unroll --split-input-file | FileCheck %s
 
-// One pipeline: every action of the step. Sums start with the first micro-batch and are
-// threaded through the others in order. With one replica, gradients have no all-reduce.
+// One pipeline, with every action of the step. The first backward of a stage
+// starts the gradient sum, and each later one adds to it. One replica needs no
+// all-reduce.
 // CHECK-LABEL: chimera.pipeline @whole
 // CHECK: chimera.step {
 // CHECK-NEXT: ^bb0(%[[W0:.*]]: !chimera.weights<64>, %[[O0:.*]]: !chimera.optimizer_state<128>, %[[W1:.*]]: !chimera.weights<64>, %[[O1:.*]]: !chimera.optimizer_state<128>):
@@ -25,8 +26,8 @@ chimera.pipeline @whole stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// A split backward: the input gradient passes its stash to the weight gradient, and
-// only the weight gradient starts the sum.
+// The backward is split. The input gradient gives its stash to the weight
+// gradient. Only the weight gradient starts the gradient sum.
 // CHECK-LABEL: chimera.pipeline @split
 // CHECK: %[[E:.*]], %[[S1:.*]] = chimera.forward pipeline 0 stage 1
 // CHECK: %[[I1:.*]], %[[D:.*]] = chimera.input_gradient pipeline 0 stage 1 micro_batch 0(%[[S1]], %[[E]], %{{.*}})
@@ -38,8 +39,8 @@ chimera.pipeline @split stages(2) micro_batches(1) schedule("1f1b") split_backwa
 
 // -----
 
-// Two directions: each stage has two replicas, whose gradients are reduced, later
-// stages first. Every replica has a result of its own.
+// With two directions, each stage has two replicas, whose gradients are summed:
+// later stages first. Each replica has a result of its own.
 // CHECK-LABEL: chimera.pipeline @replicas
 // CHECK: %[[A:.*]]:2 = chimera.all_reduce stage 1 width 1(%{{.*}}, %{{.*}}) : (!chimera.weight_gradient<64>, !chimera.weight_gradient<64>)
 // CHECK-NEXT: %[[B:.*]]:2 = chimera.all_reduce stage 0 width 1(
@@ -52,7 +53,7 @@ chimera.pipeline @replicas stages(2) micro_batches(2) schedule("chimera")
 
 // -----
 
-// Copies of the group are replicas, too: the width is their number.
+// The copies of the pipeline are replicas, too. The width is their number.
 // CHECK-LABEL: chimera.pipeline @copies
 // CHECK: chimera.all_reduce stage 0 width 3(%{{[^,]*}}) : (!chimera.weight_gradient<64>) -> !chimera.weight_gradient<64>
 // CHECK-NEXT: chimera.all_reduce stage 0 width 3(%{{[^,]*}}) : (!chimera.loss<8>) -> !chimera.loss<8>
@@ -60,7 +61,7 @@ chimera.pipeline @copies stages(1) micro_batches(1) schedule("gpipe") data_paral
 
 // -----
 
-// Tokens and labels are 64-bit numbers: 2 * 16 of them.
+// Tokens and labels are 64-bit integers: 2 samples of 16 tokens.
 // CHECK-LABEL: chimera.pipeline @model
 // CHECK: chimera.load {{.*}} : !chimera.tokens<256>
 // CHECK: chimera.load {{.*}} : !chimera.labels<256>

@@ -1,4 +1,4 @@
-// Hand-made faults in buffers.
+// Workers with wrong buffers, made by hand.
 //
 // RUN: chimera-opt %s --chimera-verify-allocated --verify-diagnostics --split-input-file -o /dev/null
 
@@ -32,7 +32,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Buffers that do not exist.
+// The arguments name buffers that do not exist.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a buffer for each result}}
   chimera.worker 0 holds [0, 0] arguments [-1, 2147483647] {
@@ -47,7 +47,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// One buffer for two results.
+// Two results have only one buffer.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -134,7 +134,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The weights are live values, too.
+// A value overwrites the weights, which are needed later.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -154,7 +154,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A send owns its buffer until its wait.
+// A send owns its buffer until its wait, so no other value may overwrite it.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -177,7 +177,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A send in a group, and a receive, own their buffers until their waits, too.
+// The same holds for a send in a group, and for a receive.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -209,7 +209,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A sum in a buffer of its own: the contributions are needed until its wait.
+// A sum has its own buffer. The gradients that it adds are needed until its
+// wait.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
@@ -239,7 +240,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The next step expects the states in the buffers of the arguments.
+// The worker yields its states in other buffers than the next step reads.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0, 1, 0] arguments [0, 1, 2, 3] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>,
@@ -257,8 +258,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Pieces that do not follow one another in the bytes of the whole, and a whole
-// that is used while its pieces are.
+// The pieces of a gradient are not consecutive in its bytes, and the gradient
+// is used while its pieces are.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.worker 0 holds [0, 0] arguments [0, 1] {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):

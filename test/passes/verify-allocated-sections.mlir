@@ -1,4 +1,4 @@
-// Workers of steps that overlap, with a fault made after allocate.
+// Steps overlap. Each command changes the output of allocate in one place.
 //
 // RUN: chimera-opt %s --chimera-to-allocated -o %t
 // RUN: chimera-opt %t --chimera-verify-allocated -o /dev/null
@@ -8,7 +8,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream-2bw")
 // RUN: sed '/worker 0 /,/worker 1 /{/} step {/,/epilogue {/{/backward .* micro_batch 1 /s/%%arg0,/%%arg1,/}}' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=NEWER
 // NEWER: 'chimera.backward' op expected it to read version 0 of the weights of stage 0
 
-// The stashes in flight are exchanged.
+// The two stashes in flight change places.
 // RUN: sed '/worker 0 /,/worker 1 /{/} step {/,/epilogue {/s/%%stash_1, %%stash_4/%%stash_4, %%stash_1/}' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=EXCHANGED
 // EXCHANGED: 'chimera.yield' op expected value 3 to be the stash in flight, oldest first, of stage 0
 // EXCHANGED: 'chimera.yield' op expected value 4 to be the stash in flight, oldest first, of stage 0
@@ -23,8 +23,8 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream-2bw")
 // OVERWRITTEN: 'chimera.yield' op expected its operand in buffer 0, whose bytes a later value has overwritten
 // OVERWRITTEN: 'chimera.yield' op expected value 1 in a buffer of its own, got buffer 0
 
-// A buffer that shares bytes with others must not exchange its value with
-// another.
+// A loop-carried value has a buffer that shares bytes with others, so it cannot
+// be exchanged.
 // RUN: sed '/worker 0 /,/worker 1 /s/buffer 2 : !chimera.weights<64> at 192/buffer 2 : !chimera.weights<64> at 256/' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=SHARED
 // SHARED: 'chimera.yield' op expected value 0 in buffer 2, where the next section takes it
 
@@ -32,6 +32,6 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream-2bw")
 // RUN: sed '/worker 2 /,${/} step {/,/epilogue {/{/optimizer_step/d; s/yield [^:]*:/yield %%arg0, %%arg1, %%arg2, %%arg3 :/}}' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: 'chimera.worker' op expected 1 updates of stage 2, got 0
 
-// A replica that the pipeline does not have.
+// The worker has a replica that the pipeline does not have.
 // RUN: sed 's/holds \[0, 2\]/holds [0, 3]/' %t | not chimera-opt --chimera-verify-allocated 2>&1 | FileCheck %s --check-prefix=REPLICA
 // REPLICA: 'chimera.worker' op expected replicas of pipeline 0 with stages below 3, as steps overlap

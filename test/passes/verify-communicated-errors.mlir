@@ -1,4 +1,4 @@
-// Faults in communication, before all-reduces are split.
+// Wrong messages in a step whose all-reduces are not split yet.
 // verify-synchronised-errors.mlir tests the checks of channels.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-verify-communicated 2>&1 | FileCheck %s --check-prefix=SHARED
@@ -9,7 +9,7 @@
 // RUN: sed '/chimera.wait %%2 on 0/d' %t | not chimera-opt --chimera-verify-communicated 2>&1 | FileCheck %s --check-prefix=WAIT
 // WAIT: error: 'chimera.post_send' op expected its transfer to be waited for once, got 0 uses
 //
-// A message is sent after the wait for it, so no run can reach the send.
+// The send comes after the wait for its message, so no run can reach the send.
 // RUN: sed -e "/post_send %%input_gradient_8 to 0/{h;d}" -e "/wait %%13 on 0/G" %t | not chimera-opt --chimera-verify-communicated 2>&1 | FileCheck %s --check-prefix=LATE
 // LATE: error: 'chimera.post_send' op expected the send before the wait of its matching receive
 // LATE: note: the matching receive on worker 0

@@ -1,4 +1,4 @@
-// Faults in plans.
+// Wrong partitioned pipelines.
 //
 // RUN: chimera-opt %s --chimera-to-partitioned -o %t
 // RUN: not chimera-opt %s --chimera-verify-partitioned 2>&1 | FileCheck %s --check-prefix=STAGES

@@ -1,4 +1,4 @@
-// Faults in workers.
+// Wrong projected workers.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled | not chimera-opt --chimera-verify-projected 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: 'chimera.pipeline' op expected 2 workers, got 0: run chimera-project first

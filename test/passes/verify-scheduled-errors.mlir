@@ -1,8 +1,8 @@
-// Hand-made faults in schedules.
+// Wrong scheduled steps, made by hand.
 //
 // RUN: chimera-opt %s --chimera-verify-scheduled --allow-unregistered-dialect --verify-diagnostics --split-input-file -o /dev/null
 
-// A right schedule passes.
+// A right step is accepted.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -25,7 +25,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A right schedule with two replicas passes, too.
+// A right step with two replicas is accepted.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -70,7 +70,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Already projected: there are workers instead of a step.
+// The pipeline is already projected: it has workers instead of a step.
 // expected-error@below {{expected a step: run chimera-unroll first}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
@@ -127,7 +127,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Everything that is missing is named.
+// The error names all missing actions.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -145,7 +145,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// On another worker than in the placement.
+// An action is on another worker than in the placement.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -177,7 +177,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Two copies of the group whose gradients are not reduced.
+// There are two copies, but their gradients are not reduced.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -201,7 +201,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(2
 
 // -----
 
-// Gradients that are not reduced over all copies.
+// The gradients are not reduced over all copies.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(3) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -227,7 +227,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(3
 
 // -----
 
-// The other pipeline is left out.
+// The all-reduce leaves out the gradient of the other pipeline.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -265,7 +265,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// One pipeline counts twice.
+// The all-reduce adds the gradient of one pipeline twice.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -303,7 +303,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// A sum from before the last micro-batch.
+// The all-reduce gets a sum without the last micro-batch.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -336,7 +336,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
 
 // -----
 
-// The reduced sum is not used by an update; the update's sum starts again.
+// No update uses the reduced sum. The update uses a new sum.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2) {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -370,7 +370,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") data_parallel(2
 
 // -----
 
-// The gradient of another replica.
+// An update uses the gradient of another replica.
 chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -408,7 +408,7 @@ chimera.pipeline @p stages(1) micro_batches(2) schedule("gpipe") {
 
 // -----
 
-// A gradient without a source, and one that is lost.
+// An update uses a gradient of unknown origin, and no op uses the right one.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

@@ -1,7 +1,7 @@
-// Wrong operands of each op, made by editing right schedules. Each line of an
-// edit changes one operand, and each fault is reported at its op.
+// Wrong operands of each op. Each line of a sed command changes one operand of
+// a right step. Each wrong operand must be reported at its op.
 //
-// Values of the right type, but of another pipeline, stage or micro-batch.
+// The values have the right type, but another pipeline, stage or micro-batch.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(4) schedule("chimera")' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: sed -e '/forward pipeline 0 stage 1 micro_batch 0 /s/(%%output,/(%%output_0,/' \
 // RUN:     -e '/forward pipeline 0 stage 0 micro_batch 2 /s/(%%4,/(%%0,/' \
@@ -28,13 +28,13 @@
 // CHECK: error: 'chimera.optimizer_step' op expected the optimizer state of pipeline 1, stage 1 that the step takes, got the optimizer state of pipeline 0, stage 1 that the step takes
 // CHECK: error: 'chimera.yield' op expected the updated weights of pipeline 0, stage 0, got the weights of pipeline 0, stage 0 that the step takes
 
-// One loss too few.
+// The all-reduce lacks a loss.
 // RUN: sed -e '/all_reduce .*(%%output_4,/{s/, %%output_14//; s/, !chimera.loss<[0-9]*>//}' %t \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=FEW --implicit-check-not=error:
 // FEW: error: 'chimera.all_reduce' op expected the losses of 4 micro-batches, got 3
 
-// The two halves of a backward. A sum to which another stage's gradient is added
-// is not used otherwise.
+// Wrong operands of the two halves of a backward. If another stage's gradient
+// is added to a sum, no update uses the sum.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b") split_backward' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: sed -e '/input_gradient pipeline 0 stage 1 micro_batch 1 /s/(%%stash_6,/(%%stash_3,/' \
 // RUN:     -e '/weight_gradient pipeline 0 stage 1 micro_batch 1 /{s/%%3)/%%4)/}' \
@@ -47,7 +47,7 @@
 // HALVES: note: the other one is here
 // HALVES: error: 'chimera.weight_gradient' op expected a use of its sum
 
-// Forwards of several micro-batches, and recomputes.
+// Wrong operands with forwards of two micro-batches, and with recomputes.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(4) schedule("chimera", {concatenation = "doubling"}) recompute([0])' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: sed -e '/forward pipeline 1 stage 1 micro_batch 2 /s/(%%output_0,/(%%output,/' \
 // RUN:     -e '/backward pipeline 1 stage 1 micro_batch 3 /s/(%%stash#1, %%output_1#1,/(%%stash#0, %%output_1#0,/' \
@@ -60,7 +60,7 @@
 // AGAIN: error: 'chimera.recompute' op expected the tokens of pipeline 0, stage 0, micro-batch 1, got the tokens of pipeline 1, stage 0, micro-batches 2 to 3
 // AGAIN: error: 'chimera.recompute' op expected the weights of pipeline 1, stage 0 that the step takes, got the weights of pipeline 0, stage 0 that the step takes
 
-// A forward that keeps the stashes of only some of its micro-batches.
+// A forward has stashes for only some of its micro-batches.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(4) schedule("chimera", {concatenation = "doubling"}) recompute(all)' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: FileCheck %s --check-prefix=KEPT --input-file %t
 // KEPT: %output_1:2, %stash = chimera.forward pipeline 1 stage 1 micro_batch 2 count 2
@@ -69,21 +69,21 @@
 // SHIFTED: error: 'chimera.backward' op expected the stash of pipeline 1, stage 1, micro-batch 2, got the stash of pipeline 1, stage 1, micro-batch 3
 // SHIFTED: error: 'chimera.backward' op expected the stash of pipeline 1, stage 1, micro-batch 3, got the stash of pipeline 1, stage 1, micro-batch 2
 
-// Parts of a micro-batch.
+// Wrong operands of parts of a backward.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("chimera", {concatenation = "halving"})' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: sed -e '/backward pipeline 0 stage 0 micro_batch 0 part 1 /s/(%%stash#1, %%input_gradient_13,/(%%stash#0, %%input_gradient_7,/' %t \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=PART --implicit-check-not=error:
 // PART: error: 'chimera.backward' op expected the stash of pipeline 0, stage 0, micro-batch 0, part 1 of 2, got the stash of pipeline 0, stage 0, micro-batch 0, part 0 of 2
 // PART: error: 'chimera.backward' op expected the input gradient of pipeline 0, stage 1, micro-batch 0, part 1 of 2, got the input gradient of pipeline 0, stage 1, micro-batch 0, part 0 of 2
 
-// A list ends after twenty entries.
+// At most twenty wrong operands are listed.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(24) schedule("gpipe")' | chimera-opt --chimera-to-scheduled \
 // RUN:   | sed '/chimera.load/s/pipeline 0/pipeline 1/' \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MANY --implicit-check-not=error:
 // MANY-COUNT-20: error: 'chimera.forward' op expected the
 // MANY: error: 'chimera.step' op and 28 more
 
-// Ops that occur twice, or not at all.
+// Some ops occur twice, and others are missing.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe")' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: sed -e '/all_reduce .*loss/d' %t \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOST --implicit-check-not=error:
@@ -103,14 +103,15 @@
 // SHARED: note: the other one is here
 // SHARED: error: 'chimera.backward' op expected a use of its sum
 
-// An op that a pass made names its purpose, also if locations were printed.
+// If a pass made an op, the error names its purpose, also with printed
+// locations.
 // RUN: echo 'chimera.pipeline @p stages(2) micro_batches(2) schedule("gpipe")' | chimera-opt --chimera-to-scheduled --mlir-print-debuginfo \
 // RUN:   | sed -e '/forward pipeline 0 stage 0 micro_batch 1 /s/(%%1,/(%%0,/' \
 // RUN:   | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MADE
 // MADE: error: 'chimera.forward' op expected the tokens of
 // MADE: note: made for pipeline 0 stage 0 micro_batch 1
 
-// Losses are summed in every step that ends, over all copies, after all actions.
+// In every section that ends a step, losses must be summed over all copies.
 // RUN: echo 'chimera.pipeline @p stages(3) micro_batches(3) schedule("pipedream")' | chimera-opt --chimera-to-scheduled -o %t
 // RUN: sed '/chimera.epilogue/,${/all_reduce stage 2/d}' %t | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=EPILOGUE
 // EPILOGUE: error: 'chimera.epilogue' op expected an all-reduce of the losses, got none

@@ -1,5 +1,5 @@
-// Steps that overlap, with a fault in a right schedule. Each command changes
-// what its comment says, in the section that it names or in all.
+// Steps overlap. Each command changes a right step as its comment says: in the
+// section that it names, or in all sections.
 //
 // RUN: sed 's/SCHEDULE/pipedream/' %s | chimera-opt --chimera-to-scheduled -o %t.each
 // RUN: sed 's/SCHEDULE/pipedream-2bw/' %s | chimera-opt --chimera-to-scheduled -o %t.step
@@ -11,7 +11,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg1)/%%arg0)/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=OLDER
 // OLDER: 'chimera.backward' op expected it to read version 1 of the weights of stage 0, counted from the oldest argument
 
-// If a step has one version, a backward reads newer weights than its forward.
+// With one update per step, a backward reads newer weights than its forward.
 // RUN: sed '/epilogue {/,${/backward .* stage 0 micro_batch 1 /s/%%arg0,/%%arg1,/}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=NEWER
 // NEWER: 'chimera.backward' op expected it to read version 0 of the weights of stage 0
 
@@ -19,21 +19,21 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/forward .* stage 0 micro_batch 2 /s/%%arg2)/%%arg1)/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=FORWARD
 // FORWARD-COUNT-2: 'chimera.forward' op expected it to read version 2 of the weights of stage 0
 
-// A backward takes another micro-batch's stash.
+// A backward uses the stash of another micro-batch.
 // RUN: sed '/step {/,/epilogue {/{/backward .* stage 0 micro_batch 1 /s/%%arg5/%%arg4/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=STASH
 // STASH: 'chimera.backward' op expected the stash of micro-batch 1 on stage 0
 
-// The stashes in flight are exchanged.
+// The two stashes in flight change places.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){4})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=EXCHANGED
 // EXCHANGED: 'chimera.yield' op expected value 4 to be the stash in flight, oldest first, of stage 0
 // EXCHANGED: 'chimera.yield' op expected value 5 to be the stash in flight, oldest first, of stage 0
 
-// One stash is replaced by one that was used.
+// A used stash replaces the stash in flight.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){4})(%%[a-z_0-9]+)/\1%%arg4/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=DROPPED
 // DROPPED: 'chimera.yield' op expected value 4 to be the stash in flight, oldest first, of stage 0
 // DROPPED-NOT: error:
 
-// Weights, optimizer state and the activation are not carried over.
+// A section does not yield the new weights, optimizer state or activation.
 // RUN: sed -E '/step \{/,/epilogue \{/s/yield %%[a-z_0-9]+/yield %%arg0/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS: 'chimera.yield' op expected value 0 to be one of the newest weights of stage 0
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){3})%%[a-z_0-9]+/\1%%arg3/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=STATE
@@ -41,32 +41,32 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){10})%%[a-z_0-9]+/\1%%arg10/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SENT
 // SENT: 'chimera.yield' op expected value 10 to be the activation that was sent last, for the next forward of stage 1
 
-// A forward uses an input of the section a second time.
+// A forward uses the input of another forward again.
 // RUN: sed -E '/step \{/,/epilogue \{/{/forward .* stage 1 micro_batch 2 /s/on 1\(%%[a-z_0-9]+/on 1(%%arg10/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=INPUT
 // INPUT: 'chimera.forward' op expected the activation of micro-batch 2 from stage 0
 
-// A forward uses an input that was loaded for another.
+// A forward uses labels that were loaded for another micro-batch.
 // RUN: sed '/epilogue {/,${s/load pipeline 0 stage 2 micro_batch 1 /load pipeline 0 stage 2 micro_batch 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOAD
 // LOAD: 'chimera.forward' op expected the labels of pipeline 0, stage 2, micro-batch 1, got the labels of pipeline 0, stage 2, micro-batch 2
 
-// A backward uses another micro-batch's gradient or loss, or adds to the sum of
-// the previous micro-batch, which has an update of its own.
+// A backward uses the gradient or the loss of another micro-batch, or adds to
+// the sum of another micro-batch, although each has its own update.
 // RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 1 micro_batch 1 /s/(on 1\(%%[a-z_0-9]+, )%%[a-z_0-9]+/\1%%input_gradient/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=BACK --implicit-check-not=error:
 // BACK: error: 'chimera.backward' op expected the input gradient of pipeline 0, stage 2, micro-batch 1, got the input gradient of pipeline 0, stage 2, micro-batch 0
 // RUN: sed -E '/step \{/,/epilogue \{/{/backward .* stage 2 micro_batch 1 /s/\) : (.*)\) ->/, %%new_sum) : \1, !chimera.weight_gradient<64>) ->/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ADDED
 // ADDED: error: 'chimera.backward' op expected no sum to add to, as each micro-batch has an update of its own
 
-// The prologue's versions are not all the first one.
+// The prologue yields the first version of weights in the wrong order.
 // RUN: sed 's/yield %%0, %%1, %%arg0/yield %%0, %%arg0, %%1/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=COPIES
 // COPIES: 'chimera.prologue' op expected it to yield copies of the weights of stage 0, and these weights last
 
-// An update uses older weights than the newest, or an older state.
+// An update uses weights that are not the newest, or an older optimizer state.
 // RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 micro_batch 1 /s/on 0\(%%[a-z_0-9]+/on 0(%%arg2/}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATE
 // RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 micro_batch 1 /s/, %%[a-z_0-9]+, /, %%arg3, /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=UPDATE
 // UPDATE: 'chimera.optimizer_step' op expected it to update the newest weights and the optimizer state of stage 0
 
-// Updates that are out of order, use another micro-batch's gradient, or have no
-// label.
+// An update has the wrong micro-batch or none, or uses the gradient of another
+// micro-batch.
 // RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 2 micro_batch 1 /optimizer_step pipeline 0 stage 2 micro_batch 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: 'chimera.optimizer_step' op expected the update of micro-batch 1 next
 // RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 2 micro_batch 1 /optimizer_step pipeline 0 stage 2 /}' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ORDER
@@ -76,7 +76,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/epilogue {/,${s/optimizer_step pipeline 0 stage 1 /optimizer_step pipeline 0 stage 1 micro_batch 0 /}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LABEL
 // LABEL: 'chimera.optimizer_step' op expected no micro-batch, as it takes the gradient of all
 
-// The step's only update is missing, and its inputs are carried over again.
+// The only update of the step is missing. The step yields its old weights.
 // RUN: sed -E '/step \{/,/epilogue \{/{/optimizer_step .* stage 0 /d; s/yield (%%[a-z_0-9]+, ){3}/yield %%arg0, %%arg1, %%arg2, /}' %t.step | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: 'chimera.backward' op expected a use of its sum
 // MISSING: 'chimera.step' op expected 1 updates of stage 0, got 0
@@ -84,7 +84,7 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed 's/SCHEDULE")/pipedream") recompute(all)/; s/(3)/(4)/g' %s | chimera-opt --chimera-to-scheduled -o %t.again
 // RUN: chimera-opt %t.again --chimera-verify-scheduled -o /dev/null
 
-// A recompute reads other weights than its forward, or another input.
+// A recompute reads another input or other weights than its forward.
 // RUN: sed '/step {/,/epilogue {/{/recompute .* stage 1 micro_batch 1 /s/%%arg6)/%%arg5)/}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=AGAIN
 // AGAIN: error: 'chimera.recompute' op expected it to read version 1 of the weights of stage 1
 // AGAIN-NOT: error:
@@ -94,12 +94,12 @@ chimera.pipeline @p stages(3) micro_batches(3) schedule("SCHEDULE")
 // RUN: sed '/epilogue {/,${s/load pipeline 0 stage 0 micro_batch 0 /load pipeline 0 stage 0 micro_batch 1 /}' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=LOADED
 // LOADED: 'chimera.recompute' op expected the tokens of pipeline 0, stage 0, micro-batch 0, got the tokens of pipeline 0, stage 0, micro-batch 1
 
-// The inputs in flight are exchanged.
+// The two inputs in flight change places.
 // RUN: sed -E '/step \{/,/epilogue \{/s/(yield (%%[a-z_0-9]+, ){9})(%%[a-z_0-9]+), (%%[a-z_0-9]+)/\1\4, \3/' %t.again | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=INPUTS
 // INPUTS: 'chimera.yield' op expected value 9 to be the activation in flight, oldest first, of stage 1
 // INPUTS: 'chimera.yield' op expected value 10 to be the activation in flight, oldest first, of stage 1
 
-// Sections of another schedule.
+// The sections were made for another kind of update.
 // RUN: sed 's/each_micro_batch/each_step/' %t.each | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=SHAPE
 // SHAPE: 'chimera.prologue' op expected stage 0 to carry over 2 versions of its weights, 2 stashes and 0 activations
 // RUN: sed 's/SCHEDULE/1f1b/' %s | chimera-opt --chimera-to-scheduled -o - | sed 's/schedule("1f1b")/& updates(each_micro_batch)/' | not chimera-opt --chimera-verify-scheduled 2>&1 | FileCheck %s --check-prefix=ALONE

@@ -1,4 +1,4 @@
-// Only the tied matrix is summed over the first and the last stage.
+// Only the gradient of the tied matrix is summed over the first and last stage.
 //
 // RUN: chimera-opt %s --chimera-to-scheduled -o %t
 // RUN: chimera-opt %t --chimera-verify-scheduled -o /dev/null

@@ -1,4 +1,4 @@
-// Hand-made faults in communication.
+// Wrong messages in a step whose all-reduces are split, made by hand.
 //
 // RUN: chimera-opt %s --chimera-verify-synchronised --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
 
@@ -7,7 +7,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// A right step passes.
+// A right step is accepted.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -67,7 +67,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A value that was not sent.
+// An action uses a value of another worker, which was not sent.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -88,7 +88,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A value that was not sent, used in a group.
+// A post in a group uses a value of another worker, which was not sent.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -116,7 +116,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// A transfer for which another worker waits.
+// A worker waits for the transfer of another worker.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -141,7 +141,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// One transfer without a wait, and one with two.
+// One transfer has no wait, and another one has two.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -167,7 +167,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The second send is matched with the first receive, so their labels differ.
+// The messages are sent in another order than they are received.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -197,7 +197,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Labels with different stages.
+// The send and its receive name different stages.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -223,7 +223,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Labels with different pipelines.
+// The send and its receive name different pipelines.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -249,7 +249,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Messages of different types.
+// The send and its receive have different types.
 chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

@@ -1,4 +1,4 @@
-// Faults in unrolled steps.
+// Wrong unrolled steps.
 //
 // RUN: chimera-opt %s --chimera-to-partitioned | not chimera-opt --chimera-verify-unrolled 2>&1 | FileCheck %s --check-prefix=STEP
 // STEP: error: 'chimera.pipeline' op expected a step: run chimera-unroll first
@@ -14,7 +14,7 @@
 // RUN: sed 's/forward pipeline 0 stage 1 micro_batch 1/forward pipeline 0 stage 1 micro_batch 7/' %t | not chimera-opt --chimera-verify-unrolled 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: error: 'chimera.forward' op expected each action of the step exactly once
 //
-// If steps overlap and the order states the recomputes, the unrolled step has
-// none yet.
+// If steps overlap and the order has recomputes, the unrolled step still has
+// none.
 // RUN: echo 'chimera.pipeline @q stages(2) micro_batches(2) schedule("pipedream-2bw") recompute(all fused)' | chimera-opt --chimera-to-scheduled --chimera-write-order | chimera-opt --chimera-to-unrolled -o /dev/null
 chimera.pipeline @p stages(2) micro_batches(2) schedule("1f1b")

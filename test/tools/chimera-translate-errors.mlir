@@ -1,4 +1,4 @@
-// Allocated IR with hand-made faults that a program file could not express.
+// Allocated IR with errors, made by hand. A program file could not express it.
 //
 // RUN: chimera-translate --chimera-to-program %s --verify-diagnostics --split-input-file --allow-unregistered-dialect -o /dev/null
 
@@ -61,7 +61,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Only projected.
+// The worker is projected, but not allocated.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -72,8 +72,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// The file counts replicas in 16 bits: these would become pipeline 0 and stage
-// 0.
+// A program file has 16 bits for the numbers of a replica. These numbers would
+// become pipeline 0 and stage 0.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>
@@ -160,7 +160,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// Two starts of one group that list different contributions.
+// Two starts of one all-reduce list different gradients.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   chimera.stage 0 cost <forward = 1, backward = 1>
       bytes <weights = 1, optimizer = 1, stash = 1, boundary = 1>

@@ -1,4 +1,4 @@
-// A refusal of verifyProgram is printed as it is, with the location of the op.
+// If verifyProgram refuses the program, its message has the location of the op.
 //
 // RUN: not chimera-translate --chimera-to-program %s -o %t 2>&1 | FileCheck %s
 // RUN: not ls %t

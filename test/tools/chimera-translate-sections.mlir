@@ -1,18 +1,18 @@
-// Steps that overlap become one stream with a body in it. If values are not
-// where the next section expects them, they are exchanged at the section's end.
+// Steps that overlap become one instruction stream with a body. If a value is
+// not where the next section expects it, the stream exchanges buffers.
 //
 // RUN: chimera-opt %s --chimera-to-allocated --mlir-print-debuginfo -o %t.mlir
 // RUN: chimera-translate --chimera-to-program %t.mlir -o %t.program
 // RUN: chimera-translate --program-to-json %t.program | FileCheck %s
 chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 
-// Before the first update every version is the newest.
+// Before the first update, all versions of the weights are equal.
 // CHECK: "updates": "each_step"
 // CHECK: "does": "copy weights pipeline 0 stage 0"
 // CHECK: "does": "forward pipeline 0 stage 0 micro-batch 0"
 // CHECK: "weight_version": 0
-// The step reads the older version for its own micro-batches, and the newer one
-// for those of the next step.
+// For its own micro-batches, the step reads the older version. For
+// micro-batches of the next step, it reads the newer one.
 // CHECK: "does": "forward pipeline 0 stage 0 micro-batch 1"
 // CHECK: "weight_version": 1
 // CHECK: "does": "backward pipeline 0 stage 0 micro-batch 0"
@@ -21,7 +21,7 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // CHECK: "weight_version": 0
 // CHECK: "does": "backward pipeline 0 stage 0 micro-batch 1"
 // CHECK: "weight_version": 1
-// The new weights have replaced the older ones. Both versions are carried over.
+// The new weights have replaced the older version. Both are loop-carried.
 // CHECK: "does": "optimizer_step pipeline 0 stage 0 micro-batches 0 to 1"
 // CHECK: "operands": [
 // CHECK-NEXT: [[NEW:[0-9]+]],
@@ -38,8 +38,8 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // CHECK: "body_begin": 5,
 // CHECK-NEXT: "body_end": 21,
 
-// With recomputes, the label is that of the backward, not of its forward a step
-// ago.
+// A recompute has the weight version of its backward's step, and not that of
+// its forward, which ran a step earlier.
 // RUN: sed 's/-2bw")/") recompute(all)/' %s | chimera-compile - -o %t.again
 // RUN: chimera-translate --program-to-json %t.again | FileCheck %s --check-prefix=AGAIN
 // AGAIN: "does": "forward pipeline 0 stage 0 micro-batch 1"
@@ -49,10 +49,10 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // AGAIN: "does": "backward pipeline 0 stage 0 micro-batch 0"
 // AGAIN: "weight_version": 1
 
-// Values in one buffer cannot be exchanged.
+// Two loop-carried values in the same buffer cannot be exchanged.
 // RUN: sed -E 's/(yield (%%[a-z_0-9]+), %%[a-z_0-9]+, (%%[a-z_0-9]+), %%)/yield \2, \2, \3, %%/' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=SHARED
 // SHARED: 'chimera.yield' op expected each loop-carried value in a buffer of its own: run chimera-allocate first
 
-// Without the buffers of the step's arguments.
+// The worker has no buffers for the arguments of the step.
 // RUN: sed 's/handed_on \[[0-9, ]*\]//' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=CARRIED
 // CARRIED: 'chimera.worker' op expected an allocated worker: run chimera-allocate first

@@ -1,5 +1,5 @@
-// Allocated IR becomes the program that chimera-compile writes, byte by byte,
-// if the IR has kept its source locations.
+// Allocated IR that has kept its source locations becomes the same program as
+// chimera-compile writes, byte by byte.
 //
 // RUN: chimera-compile %s -o %t.chimera
 // RUN: chimera-opt %s --chimera-to-allocated --mlir-print-debuginfo > %t.mlir
@@ -10,7 +10,7 @@
 // RUN: cmp %t.chimera %t.bytecode
 // RUN: chimera-translate --program-to-json %t.text | FileCheck %s
 
-// The header's version, the stage's numbers and the placement.
+// The version of the file, the sizes of the stages and the placement.
 // CHECK: "version": "6.0"
 // CHECK: "stages": [
 // CHECK: "first_layer": 0
@@ -18,7 +18,7 @@
 // CHECK: "pipelines": [
 // CHECK: "direction": "down"
 // CHECK: "direction": "up"
-// The fold of stage 1's gradients: pipeline 0 on worker 1, then 1 on worker 0.
+// The gradients of stage 1 are added in this order: worker 1, then worker 0.
 // CHECK: "message_model": "rendezvous"
 // CHECK: "kind": "weight gradient"
 // CHECK: "worker": 1
