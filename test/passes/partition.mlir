@@ -35,10 +35,10 @@ chimera.pipeline @gpipe stages(1) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// The six layers of a GPT-2 are cut by their operations. In a forward, with m =
-// 2 * 16 tokens, the embedding has 32 * 64 = 2048, each block 24 * 32 * 64^2 +
-// 4 * 32 * 16 * 64 = 3276800, and the head 2 * 32 * 64 * 256 = 1048576. The
-// best cut has a block and the head in one stage. The embedding hardly matters.
+// A GPT-2's six layers by operations. With m = 2 * 16 tokens a micro-batch, the
+// embedding has 32 * 64 = 2048 in the forward, each block 24 * 32 * 64^2 + 4 *
+// 32 * 16 * 64 = 3276800, and the head 2 * 32 * 64 * 256 = 1048576. The best
+// cut has a block and the head in one stage. The embedding hardly matters.
 //
 // The sizes of weights in floats are (256 + 16) * 64 for the embedding, 12 *
 // 64^2 + 13 * 64 for a block, and 2 * 64 + 256 * 64 for the head.

@@ -1,5 +1,5 @@
-// A worker has several stages of one pipeline: interleaved 1F1B and ZB-V. Each
-// cell is as in their papers.
+// Several stages of a pipeline on a worker: interleaved 1F1B and ZB-V, cell for
+// cell as in their papers.
 //
 // RUN: split-file %s %t
 // RUN: chimera-opt %t/looped.mlir --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o %t/out | FileCheck %s --check-prefix=LOOPED --match-full-lines

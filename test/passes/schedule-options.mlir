@@ -12,8 +12,7 @@
 
 // TEXT: schedule("chimera", {pipelines = 4 : i64})
 
-// Chimera (SC'21), figure 8. With 2f = 4 pipelines, a worker has D/f - 2 idle
-// slots.
+// Chimera (SC'21), figure 8: bubbles of D/f - 2 slots with 2f = 4 pipelines.
 // FOUR: makespan 18 (one slot each)
 // FOUR-NEXT: idle per worker: 2 2 2 2 2 2 2 2
 

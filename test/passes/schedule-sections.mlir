@@ -4,7 +4,7 @@
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled | FileCheck %s --check-prefix=FIRST
 
-// Worker 0 first runs two forwards, then alternates a forward and a backward.
+// Worker 0: two forwards fill the pipeline, then a forward before each backward.
 // CHECK-LABEL: @each
 // CHECK: chimera.prologue
 // CHECK: forward pipeline 0 stage 0 micro_batch 0 on 0

@@ -1,7 +1,7 @@
 // RUN: chimera-opt %s --chimera-partition --chimera-unroll --chimera-schedule --split-input-file | FileCheck %s
 
-// D = 2, N = 2. The actions of the block are ordered by start time and then by
-// worker. Loads come directly before their uses.
+// D = 2, N = 2: the block's order is that of the starts, then of the workers;
+// loads come before their uses.
 // CHECK-LABEL: chimera.pipeline @chimera
 // CHECK: chimera.load pipeline 0 stage 0 micro_batch 0 on 0
 // CHECK-NEXT: chimera.forward pipeline 0 stage 0 micro_batch 0 slot 0 on 0

@@ -1,6 +1,6 @@
-// The tables of Chimera's paper, cell by cell, for D = N = 4 and D = N = 8: in
-// slots of equal length (Figure 3, upper right), and in times, with actions as
-// soon as possible and backwards of twice the forward.
+// The tables of Chimera's paper, cell by cell, for D = N = 4 and D = N = 8. One
+// is in slots of equal length (Figure 3, upper right). The other is in times,
+// with actions as soon as possible and backwards of twice the forward.
 //
 // RUN: chimera-opt %s --chimera-timeline -o /dev/null | FileCheck %s --check-prefix=SLOTS
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 backward=2" -o /dev/null | FileCheck %s --check-prefix=TIMES
