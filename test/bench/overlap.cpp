@@ -85,9 +85,9 @@ struct Rank {
     return requests;
   }
 
-  /// A barrier that both ranks leave at the same time. Otherwise a message
+  /// A barrier that both ranks leave at the same time. Without it, a message
   /// might arrive before its receive is posted, and the post would move the
-  /// bytes. Programs post receives earlier.
+  /// bytes. In a program, receives are posted earlier.
   void meet() {
     constexpr std::chrono::microseconds kLater(100);
     Clock::time_point begin{std::chrono::duration_cast<Clock::duration>(

@@ -108,7 +108,7 @@ def execute_together(folder, *jobs):
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **additions},
                 )
-            # This has no effect on a process that has ended.
+            # Calling terminate has no effect on a process that has ended.
             stack.callback(process.terminate)
             processes.append(process)
         for process in processes:

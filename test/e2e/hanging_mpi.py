@@ -25,8 +25,8 @@ FOR_EVER = "1000000"  # steps
 
 def hanging(call, file, ranks, *arguments):
     """A job in which `call` hangs while the file exists."""
-    # Preload this library before the sanitizers' libraries. They refuse this unless
-    # told otherwise.
+    # Preload this library before the sanitizers' libraries. By default the sanitizers
+    # refuse this order.
     options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     return Job("env", f"ASAN_OPTIONS={options}", ranks, f"LD_PRELOAD={HANGING_MPI}",
                f"CHIMERA_HOLD_CALL={call}", f"CHIMERA_HOLD_FILE={file}",

@@ -64,8 +64,8 @@ TEST(AllReduce, StartsStagesAboveHalfEarlyWithTwoPipelines) {
       }
 }
 
-/// With 2f pipelines, some all-reduces start early if a worker is ever idle.
-/// With f = D/2 no worker is idle.
+/// With 2f pipelines on D workers, some all-reduces start early if a worker is
+/// ever idle. With f = D/2 no worker is idle.
 TEST(AllReduce, StartsEarlyIfIdleTimeIsLeftWithMorePipelines) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t f = 2; f <= d / 2; ++f) {

@@ -138,8 +138,9 @@ TEST(Bounds, CriticalPath) {
   EXPECT_EQ(timeOfBound(c.problem, "LB3"), 4 * 2 + 3 + 1000 + 3 * 10);
 }
 
-/// LB4: worker 0 holds each stash for D (f+b). So if its memory has room for
-/// only D-1 stashes, a step takes longer.
+/// LB4: worker 0 holds each stash for D (f+b), where f and b are the times of a
+/// forward and a backward. If its memory has room for fewer than D stashes,
+/// stashes must wait for room, so a step takes longer.
 TEST(Bounds, Memory) {
   Case c = makeCase("1f1b", 4, 32, {1, 2, 1, 1});
   EXPECT_EQ(timeOfBound(c.problem, "LB4"), 0);
@@ -174,7 +175,8 @@ TEST(Bounds, MemoryOfBothStashes) {
 }
 
 /// With stages in a V, each worker holds the two stashes of a micro-batch for
-/// (2D+1) (f+i) + 2w together.
+/// (2D+1) (f+i) + 2w together. f, i and w are the times of a forward, an input
+/// gradient and a weight gradient.
 TEST(Bounds, MemoryOnAV) {
   Problem problem;
   problem.workers = 4;

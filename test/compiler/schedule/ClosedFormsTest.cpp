@@ -45,8 +45,10 @@ class ClosedForms : public testing::TestWithParam<int32_t> {};
 class EvenD : public ClosedForms {};
 class OddD : public ClosedForms {};
 
-/// The time T of a step with direct concatenation and 2f pipelines. With N = kD
-/// + rest, 1 <= rest <= D, n = ceil(rest / (2f)) and h = D/f:
+/// The time T of a step with direct concatenation. D, N, 2f pipelines and the
+/// times f and b are defined at the top of the file. N = kD + rest, with 1 <=
+/// rest <= D. The rest gives each pipeline at most n micro-batches. h is 2D
+/// divided by the number of pipelines.
 ///
 ///   T = k [D (f+b) + (h-2) (b-f)] + D (f+b) + 2 (n-1) b
 ///       - [k >= 1] min(f, (h/2 - n) (b-f))
@@ -77,9 +79,10 @@ TEST_P(EvenD, Direct) {
 }
 
 /// Compared with direct concatenation, eager concatenation saves min(f, b-f)
-/// between two units, if some pipeline has as many micro-batches of the later
-/// unit as of a whole unit. The exception is h = 2: then every worker has whole
-/// models, which is data parallelism.
+/// between two units (f and b are the times of a forward and a backward). It
+/// saves this time if some pipeline has as many micro-batches of the later unit
+/// as of a whole unit. The exception is D pipelines: then every worker has
+/// whole models, which is data parallelism.
 TEST_P(EvenD, Eager) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d)) {
@@ -101,8 +104,9 @@ TEST_P(EvenD, Eager) {
   }
 }
 
-/// With direct concatenation, two pipelines and N = KD, every worker is idle
-/// for (D-2) (K (b-f) + f).
+/// With direct concatenation, two pipelines, D workers and KD micro-batches,
+/// every worker is idle for (D-2) (K (b-f) + f), where f and b are the times of
+/// a forward and a backward.
 TEST_P(EvenD, DirectIdlesAtEveryJunction) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k)
@@ -113,7 +117,7 @@ TEST_P(EvenD, DirectIdlesAtEveryJunction) {
 }
 
 /// If N is a multiple of D, workers hold from D - D/(2f) + 1 to D
-/// micro-batches.
+/// micro-batches, where 2f is the number of pipelines.
 TEST_P(EvenD, HoldsUpToAUnit) {
   int32_t d = GetParam();
   for (const Choice &choice : choices(*findScheme("chimera"), d))
@@ -184,8 +188,8 @@ void expectOnCriticalPath(const Case &c, int64_t forwards, int64_t backwards) {
   EXPECT_EQ(count[1], backwards);
 }
 
-/// With direct concatenation and N = KD, the critical path has N - (K-1)(D-2)
-/// forwards and N + K(D-2) backwards.
+/// With direct concatenation, D workers and N = KD micro-batches, the critical
+/// path has N - (K-1)(D-2) forwards and N + K(D-2) backwards.
 TEST_P(EvenD, DirectCriticalPath) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -196,7 +200,8 @@ TEST_P(EvenD, DirectCriticalPath) {
 }
 
 /// The bubble ratios of the paper's Table 2 and Section 2 are exact in two
-/// cases: at b = f for any N = KD, and at b = 2f for N = D.
+/// cases: if a backward takes as long as a forward, for any N that is a
+/// multiple of D; and if a backward takes twice as long, for N = D.
 TEST_P(EvenD, StatedBubbleRatios) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -233,7 +238,8 @@ TEST_P(EvenD, WholeModelsIdleNever) {
 INSTANTIATE_TEST_SUITE_P(Chimera, EvenD, testing::Range(2, 33, 2),
                          testing::PrintToStringParamName());
 
-/// If N <= D-1, a step takes D (f+b) + (N-1) b, or N-1 + 2D slots.
+/// If N <= D-1, a step takes D (f+b) + (N-1) b, or N-1 + 2D slots. f and b are
+/// the times of a forward and a backward.
 TEST_P(OddD, OneUnit) {
   int32_t d = GetParam();
   for (int32_t n = 1; n <= d - 1; ++n) {
@@ -245,8 +251,9 @@ TEST_P(OddD, OneUnit) {
   }
 }
 
-/// If N = K (D-1), a step takes D f + 2 (K-1) f + K (2D-2) b. Each unit has 2D
-/// slots. In the last unit, a worker is idle in D of its slots.
+/// If N = K (D-1), a step takes D f + 2 (K-1) f + K (2D-2) b, where f and b are
+/// the times of a forward and a backward. Each unit has 2D slots. In the last
+/// unit, a worker is idle in D of its slots.
 TEST_P(OddD, WholeUnits) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 4; ++k) {
@@ -267,8 +274,9 @@ TEST_P(OddD, WholeUnits) {
 INSTANTIATE_TEST_SUITE_P(Chimera, OddD, testing::Range(3, 33, 2),
                          testing::PrintToStringParamName());
 
-/// A step of GEMS takes D (f+b) + (N-1) (D max(f,b) + min(f,b)). Each worker
-/// holds one micro-batch at a time.
+/// A step of GEMS takes D (f+b) + (N-1) (D max(f,b) + min(f,b)), where f and b
+/// are the times of a forward and a backward. Each worker holds one micro-batch
+/// at a time.
 TEST_P(ClosedForms, Gems) {
   int32_t d = GetParam();
   for (int32_t n : {1, 2, 3, 4, 7, 8, 20, 33}) {
@@ -285,8 +293,8 @@ TEST_P(ClosedForms, Gems) {
 INSTANTIATE_TEST_SUITE_P(Gems, ClosedForms, testing::Values(2, 3, 4, 7, 8, 16),
                          testing::PrintToStringParamName());
 
-/// Table 2 of Chimera's paper states a bubble of (D-1) / (D + 1/2) for GEMS. At
-/// b = 2f this is nearly exact.
+/// Table 2 of Chimera's paper states a bubble of (D-1) / (D + 1/2) for GEMS.
+/// This is nearly exact if a backward takes twice a forward.
 TEST(Gems, IsIdleNearlyAsStated) {
   for (auto [d, n, simulated, stated] :
        {std::tuple{4, 8, 0.680, 0.667}, {8, 32, 0.826, 0.824}}) {
@@ -310,7 +318,8 @@ TEST(GPipe, IdlesLessWithSplitBackwards) {
       }
 }
 
-/// If a message takes the time c, a step takes (N+D-1) (f+b) + 2 (D-1) c.
+/// If a message takes the time c, a step takes (N+D-1) (f+b) + 2 (D-1) c, where
+/// f and b are the times of a forward and a backward.
 TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
   for (int32_t d : {1, 2, 3, 4, 7, 16, 32})
     for (int32_t n : {1, 2, 3, 8, 33})
@@ -322,9 +331,9 @@ TEST(GPipe, PaysForMessagesInRampAndDrainOnly) {
       }
 }
 
-/// Idle time in percent at b = 2f, for N = KD. The columns are GPipe and 1F1B,
-/// the paper's ideal, direct concatenation, and fine-tuned doubling, which
-/// needs an even K.
+/// Idle time in percent for KD micro-batches, if a backward takes twice a
+/// forward. The columns are GPipe and 1F1B, the paper's ideal, direct
+/// concatenation, and fine-tuned doubling, which needs an even K.
 TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   struct Row {
     int32_t d, k;
@@ -359,8 +368,8 @@ TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
   }
 }
 
-/// D = 8 and b = 2f, with fewer micro-batches than stages: the bubble ratios
-/// are larger than the formula of Table 2 says.
+/// With D = 8 workers, fewer micro-batches than stages, and backwards of twice
+/// a forward, the bubble ratios are larger than the formula of Table 2 says.
 TEST(ChimeraSizes, BelowAUnitIdleMoreThanStated) {
   for (auto [n, simulated, stated] :
        {std::tuple{2, 0.75, 0.60}, {4, 0.57, 0.43}}) {
@@ -383,14 +392,14 @@ TEST(ChimeraSizes, OfTheReference) {
 }
 
 /// With a whole model on every worker and an incomplete unit, workers are idle
-/// for f + b in total.
+/// for one forward and one backward in total.
 TEST(ChimeraSizes, WholeModelsIdleOnARest) {
   Case c = makeCase("chimera", 2, 3, {4, 5, 1, 1});
   EXPECT_EQ(simulate(c.problem, c.schedule).flushBubble(), 9);
 }
 
-/// At b = 2f and N = KD, direct concatenation is faster than 1F1B if and only
-/// if (K+1)(D-2) < 3(D-1).
+/// If a backward takes twice a forward and N = KD, direct concatenation is
+/// faster than 1F1B if and only if (K+1)(D-2) < 3(D-1).
 TEST(ChimeraSizes, WhereDirectBeatsOneForwardOneBackward) {
   for (int32_t d = 4; d <= 16; d += 2)
     for (int32_t k = 1; k <= 5; ++k) {
@@ -417,8 +426,9 @@ TEST(ChimeraSizes, MessagesMoveWhereDirectBeatsOneForwardOneBackward) {
   }
 }
 
-/// The bubbles of D=4, N=8 and b=2f, for messages that take a quarter of a
-/// forward or a whole one. A unit of time is a quarter of a forward.
+/// The bubbles of D=4 and N=8 if a backward takes twice a forward, for messages
+/// that take a quarter of a forward or a whole one. A unit of time is a quarter
+/// of a forward.
 TEST(Messages, CostAlternatingOrdersMost) {
   for (auto [scheme, quarter, whole] :
        {std::tuple{"1f1b", 52, 100}, {"gpipe", 42, 60}, {"chimera", 35, 68}}) {

@@ -57,13 +57,13 @@ protected:
   }
 };
 
-/// Twice the idle time of a worker if each forward covers two micro-batches (a
-/// pair), where f and b are the times of a forward and a backward of one
-/// micro-batch. With two pipelines the idle time is (D-2) [max(2f, b) + (U-1)
-/// |b-2f|]. With more pipelines the order is that of direct concatenation: a
-/// pair delays the next one only if backwards take longer than a pair's
-/// forward. Then the idle time is (h-2) [max((2f+b)/2, b) + (U-1) max(0,
-/// b-2f)].
+/// Twice the idle time of a worker in a step of `u` units, if each forward
+/// covers two micro-batches (a pair). f and b are the times of a forward and a
+/// backward of one micro-batch. h is 2D divided by the number of pipelines.
+/// With two pipelines the idle time is (D-2) [max(2f, b) + (u-1) |b-2f|]. With
+/// more pipelines the order is that of direct concatenation: a pair delays the
+/// next one only if backwards take longer than a pair's forward. Then the idle
+/// time is (h-2) [max((2f+b)/2, b) + (u-1) max(0, b-2f)].
 int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
   int64_t f = kDoublingForward;
   if (h == d)
@@ -72,7 +72,8 @@ int64_t twiceIdle(int32_t d, int64_t h, int32_t u, int64_t b) {
                     2 * (u - 1) * std::max<int64_t>(0, b - 2 * f));
 }
 
-/// The orders of Figure 7c in Chimera's paper.
+/// With doubling (Figure 7c of Chimera's paper), all workers have the idle time
+/// that twiceIdle computes.
 TEST_P(Pairs, IdleAsTheirLongerHalf) {
   forEachCase(Concatenation::Doubling,
               [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
@@ -81,8 +82,8 @@ TEST_P(Pairs, IdleAsTheirLongerHalf) {
               });
 }
 
-/// Halving has half as much idle time as doubling. With two pipelines and b =
-/// 2f the bubble ratio is (D-2) / (3N + D-2).
+/// Halving has half as much idle time as doubling. With two pipelines and
+/// backwards of twice a forward, the bubble ratio is (D-2) / (3N + D-2).
 TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
   forEachCase(Concatenation::Halving, [&](const Timing &t, int64_t h, int32_t u,
                                           int64_t b) {
@@ -94,9 +95,10 @@ TEST_P(Pairs, OfHalvesIdleHalfAsMuch) {
   });
 }
 
-/// Figure 7d of Chimera's paper, fine-tuned doubling: every worker is idle for
-/// (h-2) [max((f+b)/2, b-f) + (U-1) max(0, b-2f)]. With two pipelines and b =
-/// 2f the bubble ratio is (D-2) / (2N + D-2).
+/// With fine-tuned doubling (Figure 7d of Chimera's paper), every worker is
+/// idle for (h-2) [max((f+b)/2, b-f) + (u-1) max(0, b-2f)]. The letters are
+/// those of twiceIdle. With two pipelines and b = 2f the bubble ratio is
+/// (D-2) / (2N + D-2).
 TEST_P(Pairs, FineTunedIdleLess) {
   forEachCase(kTuned, [&](const Timing &t, int64_t h, int32_t u, int64_t b) {
     int64_t f = kDoublingForward;
@@ -125,10 +127,11 @@ TEST_P(Pairs, HoldTwiceAsMany) {
 
 /// With halving, the worker that holds the most micro-batches holds D, as with
 /// direct concatenation. With more than two pipelines, the worker that holds
-/// the fewest also holds as many as with direct concatenation: D - h/2 + 1.
-/// With two pipelines, the worker that holds the fewest holds half as many as
-/// with doubling (HoldTwiceAsMany), rounded up. For D=8 this worker holds 7.
-/// With direct concatenation it holds 5.
+/// the fewest also holds as many as with direct concatenation: D - h/2 + 1,
+/// where h is 2D divided by the number of pipelines. With two pipelines, the
+/// worker that holds the fewest holds half as many as with doubling
+/// (HoldTwiceAsMany), rounded up. For D=8 this worker holds 7. With direct
+/// concatenation it holds 5.
 TEST_P(Pairs, OfHalvesHoldNoMore) {
   forEachCase(Concatenation::Halving,
               [&](const Timing &t, int64_t h, int32_t, int64_t) {
@@ -138,8 +141,8 @@ TEST_P(Pairs, OfHalvesHoldNoMore) {
               });
 }
 
-/// The first unit takes 4D-2 slots, of which a worker is idle in D-2. Each
-/// further unit takes 3D slots.
+/// With doubling or halving, the first unit takes 4D-2 slots, of which a worker
+/// is idle in D-2. Each further unit takes 3D slots.
 TEST_P(Pairs, RepeatEveryThreeDSlots) {
   for (Concatenation concatenation :
        {Concatenation::Doubling, Concatenation::Halving})
@@ -154,9 +157,10 @@ TEST_P(Pairs, RepeatEveryThreeDSlots) {
     }
 }
 
-/// The critical path of fine-tuned doubling, if 2f <= b <= 3f. It has N +
-/// (D-2)/2 - 2(U-1)(D-2) forwards and N + (D-2)/2 + (U-1)(D-2) backwards. The
-/// times of the test are chosen so that no other numbers have the same sum.
+/// The critical path of fine-tuned doubling in U units, if a backward takes two
+/// to three forwards. It has N + (D-2)/2 - 2(U-1)(D-2) forwards and N + (D-2)/2
+/// + (U-1)(D-2) backwards. The times of the test are chosen so that no other
+/// numbers have the same sum.
 TEST_P(Pairs, FineTunedCriticalPath) {
   for (int32_t u = 1; u <= 3; ++u) {
     int32_t n = 2 * d * u;
@@ -190,8 +194,8 @@ TEST(Doubling, TakesTheTimesOfThePaper) {
   EXPECT_EQ(time(8, 32, kTuned), 105);
 }
 
-/// If D is odd, a unit has 2 (D-1) micro-batches. Each further unit takes 3D-1
-/// slots.
+/// If D is odd, a unit of doubling has 2 (D-1) micro-batches. Each further unit
+/// takes 3D-1 slots.
 TEST(Doubling, OfOddStagesRepeats) {
   for (int32_t d = 3; d <= 17; d += 2)
     for (int32_t u = 1; u <= 3; ++u) {

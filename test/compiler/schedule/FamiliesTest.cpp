@@ -39,7 +39,7 @@ TEST(Chimera, FillsThreeDMinusTwoSlots) {
 }
 
 /// Of the D-2 idle slots of a worker, D/2-1 are in the first half of the table.
-/// There no backward can delay a worker yet.
+/// In that half, no backward can delay a worker.
 TEST(Chimera, SpreadsIdleSlotsOverBothHalves) {
   for (int32_t d = 2; d <= 32; d += 2) {
     SCOPED_TRACE(d);

@@ -188,9 +188,9 @@ TEST(Simulate, StopsIfWorkersWaitForEachOther) {
   EXPECT_EQ(timing.starts[1], (std::vector<int64_t>{1, -1, -1, -1}));
 }
 
-/// The stage before a boundary has its number of bytes, for both directions: 4
-/// after stage 0, and 1 after stage 1. A message takes 1 (alpha) plus 1 per
-/// byte.
+/// A message has the bytes of the boundary that it crosses, in both directions:
+/// 4 bytes after stage 0, and 1 byte after stage 1. A message takes a time of 1
+/// plus 1 per byte.
 ///
 ///   P0  F0 at 0                                  B0 at 19
 ///   P1       F0 at 6           B0 at 13
