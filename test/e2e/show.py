@@ -36,8 +36,8 @@ CLAUSES = [
     "", "split_backward", "recompute(all)", "recompute([1])", "recompute(all fused)",
     "recompute([0, 2]) split_backward", "data_parallel(2)",
 ]  # fmt: skip
-# For these schedules, the words of an order file name the stages, or need not name
-# them.
+# The schedules whose orders are also written to an order file and shown from there. In
+# these orders, either all actions name their stages, or no action needs to.
 WITH_ORDER_FILE = {"gpipe", "1f1b", "interleaved-1f1b", "zb-v"}
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

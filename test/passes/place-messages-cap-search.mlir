@@ -1,7 +1,7 @@
 // For each cap, the chosen receive window is the largest one that fits and is
-// faster than all smaller ones. Without a cap it is 7. Each window needs one
-// message of 64 bytes more than the previous one. The middle stage needs the
-// most.
+// faster than all smaller ones. Without a cap, the window is 7. Each window
+// needs one message of 64 bytes more than the previous one. The middle stage
+// needs the most.
 //
 // RUN: sed 's|CAP|5312|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=4800
 // RUN: sed 's|CAP|5376|' %s | chimera-opt --chimera-to-allocated | FileCheck %s -DARENA=4864

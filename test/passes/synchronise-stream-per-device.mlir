@@ -12,7 +12,7 @@
 // CHECK-NEXT: chimera.all_reduce_start stage 0 {{.*}} on 0
 // CHECK-NEXT: chimera.all_reduce_start stage 0 {{.*}} on 1
 
-// With other models, each worker starts it after its own last backward.
+// Otherwise each worker starts an all-reduce after its own last backward.
 // RUN: chimera-opt %s --chimera-to-synchronised | FileCheck %s --check-prefix=OWN
 // OWN: chimera.backward pipeline 1 stage 1 micro_batch 1 slot 2 on 0
 // OWN: chimera.all_reduce_start stage 1 {{.*}} on 0

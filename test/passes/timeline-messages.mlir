@@ -21,7 +21,7 @@
 // SVG: <title>send activation 0 to P1, P0, time 2 to 3</title><rect class="message"
 // SVG: <title>receive gradient 0 from P1, P0, time 14 to 16</title>
 
-// The trace has an event for each, in a category of its own.
+// The trace has an event for each send and receive, in a category of its own.
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=2 p2p=1 send=1 receive=2 unit=us format=chrome-trace output=%t.json" -o /dev/null
 // RUN: FileCheck %s --check-prefix=TRACE < %t.json
 // TRACE: {"name":"send activation 0 to P1","cat":"message time","ph":"X","ts":2,"dur":1,"pid":0,"tid":0}

@@ -271,7 +271,7 @@ TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
     EXPECT_EQ(head.weightGradient, isWholeFirst ? 584 : 700);
     EXPECT_EQ(missingKinds(machine.profiles), kRecompute); // of the head
   }
-  // If only one profile has a recompute, it is used.
+  // If only one profile has the time of a recompute, this time is used.
   last["recompute"] = mean(650);
   whole["stages"][0].erase("recompute");
   for (bool isWholeFirst : {true, false}) {
@@ -303,8 +303,8 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   EXPECT_EQ(layers[0].backward + layers[1].backward, 2000);
   EXPECT_EQ(layers[0].inputGradient + layers[1].inputGradient, 800);
   EXPECT_EQ(layers[0].update + layers[1].update, 60);
-  // An embedding does few operations, so almost no part of the stage's time is
-  // its own.
+  // An embedding does few operations, so it gets almost none of the time of the
+  // stage.
   EXPECT_LT(layers[0].forward, 60);
   EXPECT_EQ(layers[2].forward, 500);
   EXPECT_EQ(layers[2].backward, 900);

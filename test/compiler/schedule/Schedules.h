@@ -43,7 +43,7 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
                    bool splitBackward = false);
 
 /// The reason why the scheme has no plan for these numbers of workers and
-/// micro-batches. Empty if it has one.
+/// micro-batches. Empty if the scheme has a plan.
 std::string planError(const Scheme &scheme, int32_t workers,
                       int32_t microBatches, const Choice &choice = {});
 inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,

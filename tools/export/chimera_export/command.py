@@ -104,7 +104,7 @@ def make_model(options):
     arguments.check_values(options.source, inspect.signature(function), values)
     dtype = getattr(torch, options.type) if options.type else None
     if dtype:
-        # Then tensors that a forward makes without a dtype also get this type.
+        # Tensors that a forward makes without a dtype must get this type, too.
         torch.set_default_dtype(dtype)
     if options.no_values:
         model = empty.without_values(lambda: function(**values))
