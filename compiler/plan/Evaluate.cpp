@@ -161,7 +161,7 @@ static std::vector<int64_t> peakBytesOf(const Solution &solution,
   // gradients in this copy of the problem.
   Problem problem = solution.problem;
   for (schedule::StageBytes &stage : problem.bytes)
-    stage.copy = stage.weights;
+    stage.parameterCopy = stage.weights;
   schedule::MemoryPeaks memory(problem);
   for (size_t w = 0; w < peaks.size(); ++w)
     peaks[w] = memory.of(order.workers[w], peaks[w]).bytes;

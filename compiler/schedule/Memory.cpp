@@ -201,7 +201,8 @@ private:
   }
 
   static int64_t piece(const Action &action, int64_t bytes) {
-    return action.parts == 1 ? bytes : share(bytes, action.part, action.parts);
+    return action.parts == 1 ? bytes
+                             : sizeOfPart(bytes, action.part, action.parts);
   }
   /// The key of a micro-batch on a stage.
   int64_t keyOf(const Action &action, const Row &row) const {

@@ -33,8 +33,9 @@ Windows::Windows(const Problem &problem, const Schedule &schedule)
       numbers.channel[sent->producer] = known->second;
       numbers.number[sent->producer] = channel.messages++;
       int64_t bytes = problem.bytesOf(sent->stage).boundary;
-      bytes = action.parts > 1 ? share(bytes, action.parts - 1, action.parts)
-                               : bytes * action.microBatches;
+      bytes = action.parts > 1
+                  ? sizeOfPart(bytes, action.parts - 1, action.parts)
+                  : bytes * action.microBatches;
       channel.bytes = std::max(channel.bytes, bytes);
     }
   }

@@ -41,8 +41,8 @@ private:
                  const MessageTime Link::*end) const {
     const Link &link =
         problem.linkBetween(static_cast<int32_t>(worker), message.peer);
-    return problem.transfer(link.*end, message.stage,
-                            schedule.workers[worker][index]);
+    return problem.messageTime(link.*end, message.stage,
+                               schedule.workers[worker][index]);
   }
 
   const Problem &problem;

@@ -160,8 +160,8 @@ TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
   // late.
   Question &shared = questions.emplace_back(someQuestion(6, 1 << 24, 12, 3));
   shared.machine = someSharedNodes(6, 1 << 24, 6, 3);
-  shared.machine.network.node->within.allReduceMessage = {40, 1 << 14,
-                                                          schedule::kMebibyte};
+  shared.machine.network.node->links.allReduceMessage = {40, 1 << 14,
+                                                         schedule::kMebibyte};
   std::set<schedule::AllReducePolicy> taken;
   for (const Question &question : questions) {
     SearchCase free(question);

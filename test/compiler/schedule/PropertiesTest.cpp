@@ -193,8 +193,9 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
   std::array<int64_t, 3> longestTimes = {};
   for (const LinkClass *links : c.problem.classes())
     for (size_t i = 0; i < longestTimes.size(); ++i)
-      longestTimes[i] = std::max(
-          longestTimes[i], c.problem.transfer(links->link.times()[i], 0, most));
+      longestTimes[i] =
+          std::max(longestTimes[i],
+                   c.problem.messageTime(links->link.times()[i], 0, most));
   int64_t longest = longestTimes[0] + longestTimes[1] + longestTimes[2];
   int64_t end = 0;
   int32_t worker = -1;

@@ -55,7 +55,7 @@ TEST(SharedCores, MessagesOccupyThemToo) {
   // Two copies of two ranks share a core. A worker never runs beside the other
   // worker of its copy, but always beside the same worker of the other copy.
   c = onCores(c, 1);
-  c.problem.node->within = c.problem;
+  c.problem.node->links = c.problem;
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.starts, (Times{{0, 38}, {17, 21}}));
   EXPECT_EQ(timing.ends, (Times{{4, 42}, {21, 25}}));
@@ -144,7 +144,7 @@ TEST(SharedCores, NeverShortenASchedule) {
         }
         Timing alone = simulate(c.problem, c.schedule);
         Case own = onCores(c, d * c.problem.width);
-        own.problem.node->within = own.problem;
+        own.problem.node->links = own.problem;
         Timing same = simulateSharing(own.problem, own.schedule);
         EXPECT_EQ(same.starts, alone.starts) << nameOf(scheme, d, n, choice);
         EXPECT_EQ(same.ends, alone.ends);
@@ -158,7 +158,7 @@ TEST(SharedCores, NeverShortenASchedule) {
         EXPECT_EQ(simulateSharing(own.problem, own.schedule, begins).ends,
                   simulate(c.problem, c.schedule, begins).ends);
         Case few = onCores(c, 1 + static_cast<int32_t>(draw(d - 2)));
-        few.problem.node->within = few.problem;
+        few.problem.node->links = few.problem;
         Windows windows(c.problem, c.schedule), shared(few.problem, c.schedule);
         for (int32_t window : {1, 2}) {
           Timing less = windows.simulate(window, true);
@@ -210,7 +210,7 @@ TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
         for (StageCost &cost : c.problem.stages)
           cost.update = draw(5);
         Case own = onCores(c, 2 * d);
-        own.problem.node->within = own.problem;
+        own.problem.node->links = own.problem;
         const std::vector<GradientReduce> reduces = gradientReduces(
             c.problem, c.schedule, simulate(c.problem, c.schedule));
         SyncAndUpdateOrder order =
@@ -226,7 +226,7 @@ TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
           EXPECT_EQ(ends[step], begins) << nameOf(scheme, d, 2 * d, choice);
         }
         Case few = onCores(c, 2);
-        few.problem.node->within = few.problem;
+        few.problem.node->links = few.problem;
         double work = 0;
         for (const std::vector<Action> &actions : c.schedule.workers)
           for (const Action &action : actions)
