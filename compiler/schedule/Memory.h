@@ -75,7 +75,7 @@ public:
 
   /// The peak of a worker that always has `resident` bytes and runs `order`.
   /// Linear in the number of actions of `order`.
-  MemoryPeak of(std::span<const Action> order, int64_t resident);
+  MemoryPeak peakOf(std::span<const Action> order, int64_t resident);
 
 private:
   std::unique_ptr<MemoryWalk> walk;

@@ -137,7 +137,7 @@ StepPeriods::StepPeriods(const Problem &of, const Schedule &schedule)
 
 StepPeriods::~StepPeriods() = default;
 
-double StepPeriods::with(AllReducePolicy policy) {
+double StepPeriods::periodWith(AllReducePolicy policy) {
   problem.policy = policy;
   return steps ? steps->period(problem) : steadyState(problem, schedule).period;
 }

@@ -225,12 +225,12 @@ TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
       continue;
     Solution solution = searchCase.evaluator.solve(*proposal);
     schedule::StepPeriods periods(solution.problem, solution.order);
-    EXPECT_EQ(periods.with(proposal->policy), proposal->step);
+    EXPECT_EQ(periods.periodWith(proposal->policy), proposal->step);
     EXPECT_EQ(stepTime(solution.problem, solution.order).total, proposal->step);
     ++chosen[proposal->policy];
     bool isFirst = false;
     for (const schedule::NamedPolicy &policy : schedule::kPolicies) {
-      double step = periods.with(policy.policy);
+      double step = periods.periodWith(policy.policy);
       EXPECT_GE(step, proposal->step);
       isFirst |= policy.policy == proposal->policy;
       if (!isFirst) {

@@ -110,7 +110,7 @@ TEST(Pieces, FreeTheirShareOfTheBytes) {
       {Kind::Forward, 0, 0, 0},           {Kind::Backward, 0, 0, 0, 1, 0, 2},
       {Kind::Forward, 1, 1, 1},           {Kind::Backward, 0, 0, 0, 1, 1, 2},
       {Kind::Backward, 1, 1, 1, 1, 0, 2}, {Kind::Backward, 1, 1, 1, 1, 1, 2}};
-  MemoryPeak peak = MemoryPeaks(c.problem).of(order, 0);
+  MemoryPeak peak = MemoryPeaks(c.problem).peakOf(order, 0);
   EXPECT_EQ(peak.bytes, 15);
   EXPECT_EQ(peak.activations, 2);
 }

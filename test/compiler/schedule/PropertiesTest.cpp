@@ -240,7 +240,7 @@ TEST_P(EverySchedule, IsSoundWithMessages) {
       expectCriticalPath(c, later);
       for (int32_t w = 0; w < c.problem.workers; ++w) {
         ASSERT_EQ(later.busy[w], timing.busy[w]);
-        ASSERT_GE(later.span[w], later.busy[w] + later.occupied[w]);
+        ASSERT_GE(later.spans[w], later.busy[w] + later.occupied[w]);
         ASSERT_GE(later.occupied[w], timing.occupied[w]);
       }
       timing = later;

@@ -150,7 +150,7 @@ TEST(SharedCores, NeverShortenASchedule) {
         EXPECT_EQ(same.ends, alone.ends);
         EXPECT_EQ(same.busy, alone.busy);
         EXPECT_EQ(same.occupied, alone.occupied);
-        EXPECT_EQ(same.span, alone.span);
+        EXPECT_EQ(same.spans, alone.spans);
         EXPECT_EQ(same.makespan, alone.makespan);
         std::vector<int64_t> begins;
         for (int32_t w = 0; w < d; ++w)
