@@ -46,7 +46,7 @@ int64_t NanosecondStep::waitBefore(size_t worker, size_t index) const {
          before;
 }
 
-void NanosecondStep::complete() {
+void NanosecondStep::computeTotals() {
   size_t workers = timing.starts.size();
   syncAndUpdate.work.resize(workers);
   syncAndUpdate.actionEnds.assign(workers, 0);
@@ -102,7 +102,7 @@ nanosecondStepOf(const Timeline &timeline, std::span<const int64_t> begins) {
     for (std::vector<SyncAndUpdate::Work> &work : step.syncAndUpdate.work)
       std::ranges::for_each(work, convert);
   }
-  step.complete();
+  step.computeTotals();
   return step;
 }
 

@@ -85,7 +85,7 @@ std::vector<int64_t> totalsOf(const Occupations &occupations) {
   return totals;
 }
 
-bool areAny(const Occupations &occupations) {
+bool hasOccupations(const Occupations &occupations) {
   return std::ranges::any_of(occupations,
                              [](const auto &row) { return !row.empty(); });
 }

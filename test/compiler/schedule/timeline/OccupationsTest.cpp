@@ -98,7 +98,7 @@ TEST(Occupations, EqualTheCountOfTheSimulator) {
         Timing timing = simulate(c.problem, c.schedule);
         Occupations all = occupationsOf(c.problem, c.schedule, timing);
         EXPECT_EQ(totalsOf(all), timing.occupied);
-        EXPECT_TRUE(areAny(all));
+        EXPECT_TRUE(hasOccupations(all));
         for (size_t w = 0; w < all.size(); ++w) {
           std::vector<std::pair<int64_t, int64_t>> spans;
           for (const Occupation &one : all[w])
