@@ -125,11 +125,11 @@ FailureOr<int32_t> fastestWithin(CapTrial cap,
                                  const schedule::Windows &windows) {
   // No window is faster than `fastest`, and all larger windows are equally
   // fast. So larger windows are tried before smaller ones.
-  int32_t fastest = windows.choose();
+  int32_t fastest = windows.fastestWindow();
   FailureOr<int32_t> found = cap.firstThatFits(fastest);
   if (failed(found) || *found != 0)
     return found;
-  FailureOr<int32_t> most = cap.largestWithoutGaps(windows.messages());
+  FailureOr<int32_t> most = cap.largestWithoutGaps(windows.maxMessages());
   if (failed(most))
     return failure();
   SmallVector<int32_t> others;
@@ -142,8 +142,8 @@ FailureOr<int32_t> fastestWithin(CapTrial cap,
     return found;
   if (*found == 0)
     return 1;
-  return cap.firstThatFits(
-      llvm::to_vector(llvm::seq_inclusive(windows.choose(*found), *found)));
+  return cap.firstThatFits(llvm::to_vector(
+      llvm::seq_inclusive(windows.fastestWindow(*found), *found)));
 }
 
 /// The window of the pipeline. If the description states one, returns it, and
@@ -171,7 +171,7 @@ FailureOr<int32_t> windowOf(PipelineOp pipeline, ArrayRef<WorkerOp> workers,
   schedule::Windows windows(of->problem, of->schedule);
   std::optional<uint64_t> cap = capOf(pipeline);
   return cap ? fastestWithin(CapTrial(workers, *cap), windows)
-             : windows.choose();
+             : windows.fastestWindow();
 }
 
 struct ChooseWindow : impl::ChooseWindowPassBase<ChooseWindow> {

@@ -50,7 +50,7 @@ CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
 
 BytesAttr bytesOf(MLIRContext *context, const schedule::StageBytes &bytes) {
   return BytesAttr::get(context, bytes.weights, bytes.optimizer, bytes.stash,
-                        bytes.boundary, bytes.copy, bytes.weightStash);
+                        bytes.boundary, bytes.parameterCopy, bytes.weightStash);
 }
 
 LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,

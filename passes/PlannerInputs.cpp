@@ -83,13 +83,14 @@ static void setAllReduce(LinkAttr attr, schedule::AllReduceAlgorithm algorithm,
   // The link states the time for which a message occupies its two ends. With
   // recursive doubling, this time is added once to an all-reduce. With other
   // algorithms, it is added to each message of the all-reduce.
-  links.allReduceEnds = perMebibyte(
+  links.allReduceOverhead = perMebibyte(
       program::saturatedSum({message.send.alpha, message.receive.alpha}),
       program::saturatedSum({message.send.beta, message.receive.beta}));
   if (algorithm != schedule::AllReduceAlgorithm::Doubling) {
-    schedule::MessageTime ends = std::exchange(links.allReduceEnds, {});
-    message = {perMebibyte(program::saturatedSum({message.alpha, ends.alpha}),
-                           program::saturatedSum({message.beta, ends.beta}))};
+    schedule::MessageTime overhead = std::exchange(links.allReduceOverhead, {});
+    message = {
+        perMebibyte(program::saturatedSum({message.alpha, overhead.alpha}),
+                    program::saturatedSum({message.beta, overhead.beta}))};
   }
   links.allReduceMessage = message;
 }
@@ -105,14 +106,14 @@ schedule::Network networkOf(MachineOp op) {
     setAllReduce(allReduce, network.allReduceAlgorithm, network);
   if (std::optional<uint64_t> devices = op.getNodeDevices()) {
     network.node = {.devices = static_cast<int32_t>(*devices),
-                    .within = network,
+                    .links = network,
                     .cores =
                         static_cast<int32_t>(op.getNodeCores().value_or(0))};
-    schedule::LinkClass &within = network.node->within;
+    schedule::LinkClass &links = network.node->links;
     if (LinkAttr link = op.getNodeLinkAttr())
-      within = {.link = linkOf(link)};
+      links = {.link = linkOf(link)};
     if (LinkAttr allReduce = op.getNodeAllReduceAttr())
-      setAllReduce(allReduce, network.allReduceAlgorithm, within);
+      setAllReduce(allReduce, network.allReduceAlgorithm, links);
   }
   return network;
 }

@@ -164,7 +164,7 @@ renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
                              timeline.problem, timeline.schedule, run.copy);
   if (const auto *error = std::get_if<std::string>(&read))
     return emitError() << program::printable(path + ": " + *error);
-  auto &measured = std::get<schedule::Measured>(read);
+  auto &measured = std::get<schedule::MeasuredStep>(read);
   if (!measured.pipeline.empty() && measured.pipeline != pipeline.getSymName())
     pipeline.emitWarning("expected the trace of @")
         << program::printable(std::string_view(pipeline.getSymName()))

@@ -143,7 +143,7 @@ Value StepBuilder::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
   IntegerAttr parts = pieces[s].parts;
   IntegerAttr part = parts ? builder.getI32IntegerAttr(k) : IntegerAttr();
   Location place = locationOf(p, s, m);
-  if (!splits.of(static_cast<int32_t>(s), static_cast<int32_t>(m))) {
+  if (!splits.isSplit(static_cast<int32_t>(s), static_cast<int32_t>(m))) {
     auto whole = builder.create<BackwardOp>(
         place, types[s].sum, before, stash, gradient, weights, sum, numbers[p],
         numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),

@@ -239,7 +239,7 @@ void Times::setLinks(schedule::LinkClass &links, int64_t factor,
                      int64_t ownTicks) const {
   schedule::Link &link = links.link;
   std::vector<MessageTime *> all = {&onTheWay(link), &sending(link),
-                                    &receiving(link), &links.allReduceEnds};
+                                    &receiving(link), &links.allReduceOverhead};
   if (links.allReduceMessage)
     all.push_back(&*links.allReduceMessage);
   for (MessageTime *message : all) {

@@ -48,8 +48,8 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
   if (first == 0 && end == table.size())
     parameters -= table.tiedParameters;
   int64_t parameterBytes = program::parameterBytes(table.types, parameters);
-  bytes.copy = program::copyBytes(table.types, parameters);
-  bytes.weights = parameterBytes + bytes.copy;
+  bytes.parameterCopy = program::copyBytes(table.types, parameters);
+  bytes.weights = parameterBytes + bytes.parameterCopy;
   bytes.optimizer = program::optimizerBytes(table.optimizer, parameterBytes);
   bytes.boundary = table.layers[end - 1].boundary;
   bytes.stash = std::max<int64_t>(bytes.stash, 1);

@@ -161,10 +161,10 @@ static std::vector<int64_t> peakBytesOf(const Solution &solution,
   // this copy of the problem to 0 bytes (StageBytes::gradient).
   Problem problem = solution.problem;
   for (schedule::StageBytes &stage : problem.bytes)
-    stage.copy = stage.weights;
+    stage.parameterCopy = stage.weights;
   schedule::MemoryPeaks memory(problem);
   for (size_t w = 0; w < peaks.size(); ++w)
-    peaks[w] = memory.of(order.workers[w], peaks[w]).bytes;
+    peaks[w] = memory.peakOf(order.workers[w], peaks[w]).bytes;
   return peaks;
 }
 
@@ -286,7 +286,7 @@ void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
       policies.push_back(policy.policy);
   schedule::StepPeriods periods(solution.problem, solution.order);
   proposal.policy = policies.back();
-  proposal.step = periods.with(proposal.policy);
+  proposal.step = periods.periodWith(proposal.policy);
   // The last policy starts each all-reduce as early as possible, so no other
   // policy is faster. If the step is too long with the last policy, the others
   // need no test. Workers that share cores are an exception: a worker that
@@ -296,7 +296,7 @@ void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
     return;
   policies.pop_back();
   for (schedule::AllReducePolicy policy : std::views::reverse(policies))
-    if (double step = periods.with(policy); step <= proposal.step) {
+    if (double step = periods.periodWith(policy); step <= proposal.step) {
       proposal.policy = policy;
       proposal.step = step;
     }

@@ -66,8 +66,8 @@ ActionRule ActionRules::make(const Action &action) const {
   ActionRule rule;
   rule.first = ids.idOf(action);
   rule.cost = problem.cost(action);
-  int64_t forward = ids.at(ActionIds::kForward, s, 0);
-  int64_t backward = ids.at(ActionIds::kBackward, s, 0, action.part);
+  int64_t forward = ids.idOf(ActionIds::kForward, s, 0);
+  int64_t backward = ids.idOf(ActionIds::kBackward, s, 0, action.part);
   switch (action.kind) {
   case Kind::Forward:
     addDependency(rule, action, forward, -1);
@@ -114,7 +114,7 @@ std::array<int64_t, 3> ActionRules::times(const Action &action,
   std::array<int64_t, 3> times;
   std::ranges::transform(problem.linkBetween(here, there).times(),
                          times.begin(), [&](const MessageTime &of) {
-                           return problem.transfer(
+                           return problem.messageTime(
                                of, std::min(action.stage, action.stage + step),
                                action);
                          });

@@ -40,13 +40,13 @@ public:
   /// Keeps a reference to `problem`.
   explicit ActionRules(const Problem &problem);
 
-  const ActionRule &of(const Action &action) const {
+  const ActionRule &ruleOf(const Action &action) const {
     return rules[indexOf(action)];
   }
   int64_t idOf(const Action &action, const ActionRule &rule) const {
     return ids.atLaterMicroBatch(rule.first, action.microBatch);
   }
-  const ActionIds &numbering() const { return ids; }
+  const ActionIds &actionIds() const { return ids; }
 
 private:
   static constexpr int32_t kKinds = 5;

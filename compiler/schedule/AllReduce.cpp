@@ -141,7 +141,7 @@ int64_t allReduceTime(const LinkClass &links, AllReduceAlgorithm algorithm,
   std::array<MessageTime, 3> messages = links.link.times();
   if (links.allReduceMessage)
     messages = {*links.allReduceMessage};
-  int64_t time = timeOf(links.allReduceEnds, 1, 1, 1, bytes, buckets);
+  int64_t time = timeOf(links.allReduceOverhead, 1, 1, 1, bytes, buckets);
   for (const MessageTime &message : messages)
     time = saturatingAdd(
         time, allReduceTime(message, replicas, bytes, buckets, algorithm));

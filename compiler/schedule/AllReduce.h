@@ -116,7 +116,7 @@ inline int64_t replicasOf(const Workload &workload, int64_t parts) {
 }
 
 /// The time of an all-reduce of `bytes` over `replicas` on `links`. It is the
-/// sum of the time for its messages and `allReduceEnds`. Each message takes
+/// sum of the time for its messages and `allReduceOverhead`. Each message takes
 /// `allReduceMessage` or, if that is not given, the sum of the three times of
 /// `link`.
 int64_t allReduceTime(const LinkClass &links, AllReduceAlgorithm algorithm,

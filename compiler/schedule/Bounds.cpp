@@ -44,19 +44,19 @@ public:
     int64_t time = 0;
     for (int32_t s = 0; s < stages; ++s) {
       forwardAt.push_back(time);
-      time += forwardLoad(s) + transfer(kFlight, s, whole());
+      time += forwardLoad(s) + messageTime(kFlight, s, whole());
     }
     backwardAt.resize(stages);
     for (int32_t s = stages; s-- > 0;) {
       backwardAt[s] = time;
-      time += leastBackward(s) + transfer(kFlight, s - 1, leastPart());
+      time += leastBackward(s) + messageTime(kFlight, s - 1, leastPart());
     }
     // The least time that a chain takes after a backward on stage s: for the
     // weight gradient, or for the rest of the chain on the stages before.
     int64_t rest = 0;
     for (int32_t s = 0; s < stages; ++s) {
       if (s > 0)
-        rest += transfer(kFlight, s - 1, leastPart()) + leastBackward(s - 1);
+        rest += messageTime(kFlight, s - 1, leastPart()) + leastBackward(s - 1);
       rest = std::max(rest, leastPiece(weightGradient(s)));
       afterBackward.push_back(rest);
     }
@@ -83,8 +83,8 @@ public:
   /// with the size of the smaller one.
   Wide stashTime(int32_t stage, bool least) const {
     const int64_t way =
-        backwardAt[stage] + transfer(kReceive, stage, leastPart()) -
-        forwardAt[stage] - transfer(kReceive, stage - 1, whole());
+        backwardAt[stage] + messageTime(kReceive, stage, leastPart()) -
+        forwardAt[stage] - messageTime(kReceive, stage - 1, whole());
     auto stashTimes = [&](bool isSplit) {
       auto [stash, weightStash] = stashesOf(stage, isSplit && least);
       int64_t last = leastPiece(backwardTime(stage, isSplit));
@@ -126,7 +126,7 @@ public:
   /// stage, which is on another worker: of forwards, and of backwards.
   std::pair<int64_t, int64_t> messages(int32_t s) const {
     int64_t alpha = linkAfter(s).alpha;
-    return {(transfer(kFlight, s, whole()) - alpha) * count,
+    return {(messageTime(kFlight, s, whole()) - alpha) * count,
             (allParts(kFlight, s) - alpha * pipeline.backwardParts) * batches *
                 count};
   }
@@ -155,7 +155,7 @@ private:
             static_cast<uint8_t>(pipeline.backwardParts)};
   }
   int64_t leastPiece(int64_t time) const {
-    return share(time, 0, pipeline.backwardParts);
+    return sizeOfPart(time, 0, pipeline.backwardParts);
   }
   /// Indices into Link::times.
   static constexpr size_t kFlight = 0, kSend = 1, kReceive = 2;
@@ -166,28 +166,28 @@ private:
   /// The time of the message of `action` between stage `s` and the next; 0 if
   /// there is no message. `of` selects the time: in flight, of the send or of
   /// the receive.
-  int64_t transfer(size_t of, int32_t s, const Action &action) const {
+  int64_t messageTime(size_t of, int32_t s, const Action &action) const {
     return s < 0 || s + 1 == stages ||
                    pipeline.workers[s] == pipeline.workers[s + 1]
                ? 0
-               : problem.transfer(linkAfter(s).times()[of], s, action);
+               : problem.messageTime(linkAfter(s).times()[of], s, action);
   }
-  /// The sum of `transfer` over the messages of all parts of a micro-batch's
+  /// The sum of `messageTime` over the messages of all parts of a micro-batch's
   /// gradient.
   int64_t allParts(size_t of, int32_t s) const {
     int64_t time = 0;
     Action part = leastPart();
     for (int32_t k = 0; k < pipeline.backwardParts; ++k) {
       part.part = static_cast<uint8_t>(k);
-      time += transfer(of, s, part);
+      time += messageTime(of, s, part);
     }
     return time;
   }
   /// The time in which a worker is busy with a forward, its receive and its
   /// send.
   int64_t forwardLoad(int32_t s) const {
-    return transfer(kReceive, s - 1, whole()) + forward(s) +
-           transfer(kSend, s, whole());
+    return messageTime(kReceive, s - 1, whole()) + forward(s) +
+           messageTime(kSend, s, whole());
   }
   /// The time of the receives and sends of all parts of a micro-batch's
   /// backward.
@@ -197,9 +197,9 @@ private:
   /// The time in which a worker is busy with the smallest part of a backward,
   /// its receive and its send.
   int64_t leastBackward(int32_t s) const {
-    return transfer(kReceive, s, leastPart()) +
+    return messageTime(kReceive, s, leastPart()) +
            leastPiece(leastBackwardTime(s)) +
-           transfer(kSend, s - 1, leastPart());
+           messageTime(kSend, s - 1, leastPart());
   }
   int64_t forward(int32_t s) const {
     return problem.cost(Kind::Forward, s) * batches;
@@ -255,8 +255,8 @@ std::vector<Chain> chainsOf(const Problem &problem, const Pipeline &pipeline) {
     ++own.forwards;
     for (int32_t i = 0; i < batches; ++i, ++next)
       for (size_t s = 0; anySplit && s < stages; ++s)
-        own.splits[s] += problem.splits.of(static_cast<int32_t>(s),
-                                           pipeline.microBatches[next]);
+        own.splits[s] += problem.splits.isSplit(static_cast<int32_t>(s),
+                                                pipeline.microBatches[next]);
   }
   std::vector<Chain> chains;
   for (auto &[batches, own] : counts) {

@@ -163,7 +163,7 @@ private:
 
   int64_t time(const MessageTime &of, const Message &message,
                const Action &action) const {
-    return problem.transfer(of, message.stage, action);
+    return problem.messageTime(of, message.stage, action);
   }
 
   //===--------------------------------------------------------------------===//

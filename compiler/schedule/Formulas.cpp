@@ -52,7 +52,7 @@ std::optional<Sizes> sizesOf(const Problem &problem, Options options) {
     int64_t messages = 0;
     for (const LinkClass *links : problem.classes())
       for (const MessageTime &of : links->link.times())
-        messages += problem.transfer(of, stage);
+        messages += problem.messageTime(of, stage);
     if (how == Recompute::Early || messages != 0 || (sizes && *sizes != own))
       return std::nullopt;
     for (const Pipeline &pipeline : problem.pipelines)

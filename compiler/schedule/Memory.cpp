@@ -201,7 +201,8 @@ private:
   }
 
   static int64_t piece(const Action &action, int64_t bytes) {
-    return action.parts == 1 ? bytes : share(bytes, action.part, action.parts);
+    return action.parts == 1 ? bytes
+                             : sizeOfPart(bytes, action.part, action.parts);
   }
   /// The key of a micro-batch on a stage.
   int64_t keyOf(const Action &action, const Row &row) const {
@@ -240,7 +241,8 @@ MemoryPeaks::MemoryPeaks(const Problem &problem)
 
 MemoryPeaks::~MemoryPeaks() = default;
 
-MemoryPeak MemoryPeaks::of(std::span<const Action> order, int64_t resident) {
+MemoryPeak MemoryPeaks::peakOf(std::span<const Action> order,
+                               int64_t resident) {
   MemoryPeak peak;
   peak.bytes = resident;
   peak.index = order.empty() ? -1 : 0;
@@ -264,7 +266,7 @@ std::optional<CapExcess> capExcess(const Problem &problem,
   MemoryPeaks peaks(problem);
   for (size_t w = 0; w < problem.memoryCaps.size(); ++w) {
     auto worker = static_cast<int32_t>(w);
-    MemoryPeak peak = peaks.of(schedule.workers[w], resident[w]);
+    MemoryPeak peak = peaks.peakOf(schedule.workers[w], resident[w]);
     int64_t excess = peak.bytes - problem.memoryCaps[w];
     workers += excess > 0;
     if (excess <= above)

@@ -12,10 +12,10 @@
 //   version that it keeps (Steps.h), and their optimizer state. Weights and
 //   optimizer state are always live.
 // - Gradient sums: a stage's sum is as large as one version of its weights
-//   without StageBytes::copy. It is live from the start of the first backward
-//   or weight gradient that adds to it until its update. With a flush, the
-//   update is at the end of the step. Without a flush, the model releases the
-//   sum at the end of the last backward that adds to it.
+//   without StageBytes::parameterCopy. It is live from the start of the first
+//   backward or weight gradient that adds to it until its update. With a flush,
+//   the update is at the end of the step. Without a flush, the model releases
+//   the sum at the end of the last backward that adds to it.
 // - Stashes: the stash of a micro-batch on a stage is live from the start of
 //   its forward to the end of its backward. If the backward is split, the stash
 //   is live to the end of the input gradient, and the weight stash from the
@@ -75,7 +75,7 @@ public:
 
   /// The peak of a worker that always has `resident` bytes and runs `order`.
   /// Linear in the number of actions of `order`.
-  MemoryPeak of(std::span<const Action> order, int64_t resident);
+  MemoryPeak peakOf(std::span<const Action> order, int64_t resident);
 
 private:
   std::unique_ptr<MemoryWalk> walk;

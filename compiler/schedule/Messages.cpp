@@ -47,8 +47,8 @@ std::optional<Message> awaitedBy(const Problem &problem, const ActionIds &ids,
     if (message)
       message->producer = ids.atLaterStage(message->producer, -1);
   } else if (fused ? action.kind == Kind::Recompute : isGradient(action.kind)) {
-    int64_t own = ids.at(ActionIds::kBackward, action.stage, action.microBatch,
-                         action.part);
+    int64_t own = ids.idOf(ActionIds::kBackward, action.stage,
+                           action.microBatch, action.part);
     message = between(problem, action, own, action.stage + 1);
     if (message)
       message->producer = ids.atLaterStage(message->producer, 1);

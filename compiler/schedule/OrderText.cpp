@@ -348,7 +348,7 @@ Splits splitsOf(const Schedule &schedule, int32_t stages,
   for (const std::vector<Action> &worker : schedule.workers)
     for (const Action &action : worker)
       if (isHalf(action))
-        splits.split(action.stage, action.microBatch);
+        splits.setSplit(action.stage, action.microBatch);
   return splits;
 }
 

@@ -85,15 +85,15 @@ struct PlacedActions {
       return s == 0 || visit(ids.atLaterStage(own, -1));
     case Kind::Backward:
     case Kind::InputGradient:
-      return visit(ids.at(Ids::kForward, s, m)) && gradient(own) &&
+      return visit(ids.idOf(Ids::kForward, s, m)) && gradient(own) &&
              (problem.recomputeOf(s) == Recompute::None ||
-              visit(ids.at(Ids::kRecompute, s, m, part)));
+              visit(ids.idOf(Ids::kRecompute, s, m, part)));
     case Kind::WeightGradient:
-      return visit(ids.at(Ids::kBackward, s, m, part));
+      return visit(ids.idOf(Ids::kBackward, s, m, part));
     case Kind::Recompute:
-      return visit(ids.at(Ids::kForward, s, m)) &&
+      return visit(ids.idOf(Ids::kForward, s, m)) &&
              (problem.recomputeOf(s) != Recompute::Fused ||
-              gradient(ids.at(Ids::kBackward, s, m, part)));
+              gradient(ids.idOf(Ids::kBackward, s, m, part)));
     }
     return true;
   }

@@ -61,14 +61,14 @@ static int64_t timeOfBytes(const MessageTime &of, int64_t bytes) {
 std::vector<const LinkClass *> Network::classes() const {
   std::vector<const LinkClass *> all = {this};
   if (node)
-    all.push_back(&node->within);
+    all.push_back(&node->links);
   return all;
 }
 
 std::vector<LinkClass *> Network::classes() {
   std::vector<LinkClass *> all = {this};
   if (node)
-    all.push_back(&node->within);
+    all.push_back(&node->links);
   return all;
 }
 
@@ -88,27 +88,26 @@ const LinkClass &Workload::linksOf(std::span<const int32_t> group,
     return first / devices == last / devices;
   };
   if (allCopies)
-    return isOnOneNode(least, most + int64_t{width - 1} * workers)
-               ? node->within
-               : *this;
+    return isOnOneNode(least, most + int64_t{width - 1} * workers) ? node->links
+                                                                   : *this;
   // Copy number `period` has its node boundaries between the same workers as
   // copy 0. So only the copies before it must be checked.
   const int64_t period = devices / std::gcd(devices, int64_t{workers});
   for (int64_t copy = 0; copy < std::min<int64_t>(width, period); ++copy)
     if (!isOnOneNode(least + copy * workers, most + copy * workers))
       return *this;
-  return node->within;
+  return node->links;
 }
 
-int64_t Workload::transfer(const MessageTime &of, int32_t stage) const {
+int64_t Workload::messageTime(const MessageTime &of, int32_t stage) const {
   return of.alpha + timeOfBytes(of, bytesOf(stage).boundary);
 }
 
-int64_t Workload::transfer(const MessageTime &of, int32_t stage,
-                           const Action &action) const {
+int64_t Workload::messageTime(const MessageTime &of, int32_t stage,
+                              const Action &action) const {
   int64_t bytes = bytesOf(stage).boundary;
   if (action.parts > 1)
-    bytes = share(bytes, action.part, action.parts);
+    bytes = sizeOfPart(bytes, action.part, action.parts);
   return of.alpha + timeOfBytes(of, bytes * action.microBatches);
 }
 
@@ -188,7 +187,7 @@ static std::string checkLinks(const LinkClass &links) {
   const std::pair<MessageTime, const char *> times[] = {
       {links.allReduceMessage.value_or(MessageTime()),
        "a message time of all-reduces"},
-      {links.allReduceEnds, "a fixed time of all-reduces"},
+      {links.allReduceOverhead, "a fixed time of all-reduces"},
       {links.link, "a message latency"},
       {links.link.send, "a time for sending a message"},
       {links.link.receive, "a time for receiving a message"}};
@@ -223,10 +222,10 @@ static std::string checkSizes(const Problem &problem) {
     if (least < 0)
       return "expected bytes of at least 0 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);
-    if (bytes.copy < 0 || bytes.copy > bytes.weights)
+    if (bytes.parameterCopy < 0 || bytes.parameterCopy > bytes.weights)
       return "expected a copy of 0 to " + std::to_string(bytes.weights) +
              " bytes, the weights of stage " + std::to_string(s) + ", got " +
-             std::to_string(bytes.copy);
+             std::to_string(bytes.parameterCopy);
   }
   if (int64_t most =
           std::min(problem.bytesOf(0).gradient(),

@@ -103,7 +103,7 @@ struct StageCost {
   int64_t recompute = 1;
   int64_t update = 0; ///< of the weights of one replica, at least 0
 
-  int64_t of(Kind kind) const {
+  int64_t timeOf(Kind kind) const {
     static constexpr int64_t StageCost::*times[] = {
         &StageCost::forward, &StageCost::backward, &StageCost::inputGradient,
         &StageCost::weightGradient, &StageCost::recompute};
@@ -122,10 +122,10 @@ struct StageBytes {
   /// gradient of the output has the same size.
   int64_t boundary = 0;
   /// The part of `weights` that is a copy of parameters and has no gradient.
-  int64_t copy = 0;
+  int64_t parameterCopy = 0;
 
   /// The size of the stage's gradient sum.
-  int64_t gradient() const { return weights - copy; }
+  int64_t gradient() const { return weights - parameterCopy; }
 };
 
 /// A linear time model: b bytes take alpha + b · beta / betaBytes ticks,
@@ -161,15 +161,15 @@ struct LinkClass {
   std::optional<MessageTime> allReduceMessage = {};
   /// The time of an all-reduce apart from its messages: alpha for each bucket,
   /// and beta once for all bytes.
-  MessageTime allReduceEnds = {};
+  MessageTime allReduceOverhead = {};
 };
 
 /// Describes the nodes, which are all alike. A node has devices with
 /// consecutive numbers. The links between these devices are of another class
 /// than the links between nodes.
 struct Node {
-  int32_t devices = 1;   ///< number of devices, at least 1
-  LinkClass within = {}; ///< links between devices of the node
+  int32_t devices = 1;  ///< number of devices, at least 1
+  LinkClass links = {}; ///< links between devices of the node
   /// Number of CPU cores that the node's devices share equally. 0: every device
   /// has a core of its own (SharedCores.h).
   int32_t cores = 0;
@@ -187,7 +187,7 @@ struct Network : LinkClass {
                             ///< class
 
   /// The classes of links: the base class and, if there is a node,
-  /// `node->within`.
+  /// `node->links`.
   std::vector<const LinkClass *> classes() const;
   std::vector<LinkClass *> classes();
   /// True if some message is in flight for longer than 0.
@@ -243,7 +243,7 @@ struct Workload : Network {
 
   /// The time of an action of this kind on `stage`, for one micro-batch.
   int64_t cost(Kind kind, int32_t stage) const {
-    return stages[stage].of(kind);
+    return stages[stage].timeOf(kind);
   }
   StageBytes bytesOf(int32_t stage) const {
     return bytes.empty() ? StageBytes() : bytes[stage];
@@ -252,9 +252,9 @@ struct Workload : Network {
     return recompute.empty() ? Recompute::None : recompute[stage];
   }
   /// The class of the links between the workers of `group` (one or more):
-  /// `node->within` if these workers are on one node in every copy, otherwise
+  /// `node->links` if these workers are on one node in every copy, otherwise
   /// the base class. Worker w of copy d runs on device d · workers + w. If
-  /// `allCopies`, as for an all-reduce, the result is `node->within` only if
+  /// `allCopies`, as for an all-reduce, the result is `node->links` only if
   /// all copies of these workers together are on one node.
   const LinkClass &linksOf(std::span<const int32_t> group,
                            bool allCopies = false) const;
@@ -265,11 +265,11 @@ struct Workload : Network {
   /// The time of a message for one micro-batch between `stage` and `stage` + 1,
   /// which are on different workers. The gradient in the other direction takes
   /// the same time. `of` is one of the three times of their link.
-  int64_t transfer(const MessageTime &of, int32_t stage) const;
+  int64_t messageTime(const MessageTime &of, int32_t stage) const;
   /// The time of the message of `action`, which may cover several micro-batches
   /// or a part of one.
-  int64_t transfer(const MessageTime &of, int32_t stage,
-                   const Action &action) const;
+  int64_t messageTime(const MessageTime &of, int32_t stage,
+                      const Action &action) const;
 };
 
 /// Which backwards are split into an input gradient and a weight gradient: all,
@@ -284,13 +284,14 @@ public:
       : width(microBatches),
         cells(static_cast<size_t>(stages) * microBatches, false) {}
 
-  /// Requires that the second constructor was used.
-  void split(int32_t stage, int32_t microBatch) {
+  /// Marks this backward as split. Requires that the second constructor was
+  /// used.
+  void setSplit(int32_t stage, int32_t microBatch) {
     cells[indexOf(stage, microBatch)] = true;
   }
   /// True if this backward is split. Later steps have the same splits as the
   /// first.
-  bool of(int32_t stage, int32_t microBatch) const {
+  bool isSplit(int32_t stage, int32_t microBatch) const {
     return cells.empty() ? uniform : cells[indexOf(stage, microBatch)];
   }
   /// True if some backward is split.
@@ -326,7 +327,8 @@ struct Problem : Workload {
 
   using Workload::cost;
   /// The time of an action. A forward over n micro-batches takes n times as
-  /// long as over one; a part of a backward takes its `share`.
+  /// long as over one; a part of a backward takes its part of the whole time
+  /// (sizeOfPart).
   int64_t cost(const Action &action) const;
   /// The number of micro-batches of one step.
   int32_t microBatches() const;
@@ -334,7 +336,7 @@ struct Problem : Workload {
 
 /// The size of part number `part` if `whole` is divided into `parts` integers
 /// as equal as possible. The sizes sum to `whole`.
-inline int64_t share(int64_t whole, int32_t part, int32_t parts) {
+inline int64_t sizeOfPart(int64_t whole, int32_t part, int32_t parts) {
   int64_t each = whole / parts, rest = whole % parts;
   if (rest == 0)
     return each;

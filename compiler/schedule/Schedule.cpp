@@ -92,7 +92,7 @@ ActionIds::ActionIds(const Problem &problem)
         (isSplit && !isMixed ? 2 : 1) + (recompute[s] == Recompute::Fused);
     needed += kinds * pieces;
     for (int32_t m = 0; isMixed && m < microBatches; ++m)
-      needed += splits.of(s, m) ? covers[m].parts : 0;
+      needed += splits.isSplit(s, m) ? covers[m].parts : 0;
   }
   eachPart = (isSplit ? 2 : 1) + any;
   width = 1 + parts * eachPart;
@@ -132,7 +132,7 @@ bool ActionIds::has(int64_t id) const {
   if (offset == offsets[kRecompute])
     return isRecomputed(stage);
   return offset == offsets[kBackward] || !isMixed ||
-         splits.of(stage, microBatch);
+         splits.isSplit(stage, microBatch);
 }
 
 bool ActionIds::isOptional(int64_t id) const {
@@ -149,10 +149,10 @@ Action ActionIds::action(int64_t id) const {
   if (within == 0)
     return {Kind::Forward, cover.pipeline, stage, microBatch, cover.count};
   int32_t offset = 1 + (within - 1) % eachPart;
-  Kind kind = offset == offsets[kRecompute]   ? Kind::Recompute
-              : !splits.of(stage, microBatch) ? Kind::Backward
-              : offset == offsets[kBackward]  ? Kind::InputGradient
-                                              : Kind::WeightGradient;
+  Kind kind = offset == offsets[kRecompute]        ? Kind::Recompute
+              : !splits.isSplit(stage, microBatch) ? Kind::Backward
+              : offset == offsets[kBackward]       ? Kind::InputGradient
+                                                   : Kind::WeightGradient;
   return {kind,       cover.pipeline,
           stage,      microBatch,
           1,          static_cast<uint8_t>((within - 1) / eachPart),

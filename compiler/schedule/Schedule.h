@@ -55,7 +55,8 @@ struct Schedule {
 
 inline int64_t Problem::cost(const Action &action) const {
   int64_t whole = cost(action.kind, action.stage) * action.microBatches;
-  return action.parts == 1 ? whole : share(whole, action.part, action.parts);
+  return action.parts == 1 ? whole
+                           : sizeOfPart(whole, action.part, action.parts);
 }
 
 /// "forward", "backward", "input_gradient", "weight_gradient", "recompute".
@@ -105,7 +106,7 @@ public:
         (kindIndex == kRecompute && !isRecomputed(action.stage)))
       return std::nullopt;
     if (isMixed && (kindIndex == kBackward || kindIndex == kWeightGradient) &&
-        splits.of(action.stage, action.microBatch) !=
+        splits.isSplit(action.stage, action.microBatch) !=
             (action.kind != Kind::Backward))
       return std::nullopt;
     bool fits = kindIndex == kForward
@@ -115,7 +116,7 @@ public:
                           action.part < cover.parts;
     if (!fits || (kindIndex == kForward && cover.first != action.microBatch))
       return std::nullopt;
-    return at(kindIndex, action.stage, action.microBatch, action.part);
+    return idOf(kindIndex, action.stage, action.microBatch, action.part);
   }
   /// The id of the forward that covers `microBatch` or, for any other kind, of
   /// the first part of the action. Nothing if the problem has no such action.
@@ -124,15 +125,15 @@ public:
 
   /// The id of an action. For kForward, it is the id of the forward that covers
   /// `microBatch`. Requires that the problem has the action.
-  int64_t at(int32_t kindIndex, int32_t stage, int32_t microBatch,
-             int32_t part = 0) const {
+  int64_t idOf(int32_t kindIndex, int32_t stage, int32_t microBatch,
+               int32_t part = 0) const {
     if (kindIndex == kForward)
       return base(stage, covers[microBatch].first);
     return base(stage, microBatch) + offsets[kindIndex] + part * eachPart;
   }
   int64_t idOf(const Action &action) const {
-    return at(kindIndexOf(action.kind), action.stage, action.microBatch,
-              action.part);
+    return idOf(kindIndexOf(action.kind), action.stage, action.microBatch,
+                action.part);
   }
   /// The id of the same action `stages` stages later. Requires that this stage
   /// exists.

@@ -43,7 +43,7 @@ public:
                     const SyncAndUpdateOrder *syncAndUpdate = nullptr,
                     int32_t steps = 1)
       : schedule(schedule), numbers(numbers), syncAndUpdate(syncAndUpdate),
-        rules(problem), idsOfStep(rules.numbering().count()),
+        rules(problem), idsOfStep(rules.actionIds().count()),
         sent(idsOfStep * steps, kNever), workers(schedule.workers.size()),
         stepEnds(steps, std::vector<int64_t>(workers.size())),
         updates(updatesAfter(problem, schedule)),
@@ -94,7 +94,7 @@ public:
       timing.complete &= worker.next == schedule.workers[w].size();
       timing.busy.push_back(worker.busy);
       timing.occupied.push_back(worker.occupied);
-      timing.span.push_back(worker.free - worker.begins);
+      timing.spans.push_back(worker.free - worker.begins);
       if (worker.next > 0)
         timing.makespan =
             std::max(timing.makespan, timing.ends[w][worker.next - 1]);
@@ -218,7 +218,7 @@ private:
   std::optional<int64_t> nextOfAction(int32_t w, double now) {
     Worker &worker = workers[w];
     const Action &action = schedule.workers[w][worker.next];
-    const ActionRule &rule = rules.of(action);
+    const ActionRule &rule = rules.ruleOf(action);
     const int64_t id = rules.idOf(action, rule) + worker.step * idsOfStep;
     switch (worker.phase) {
     case Phase::Wait:
@@ -324,7 +324,7 @@ private:
   void send(const ActionRule &rule, int64_t id, int32_t microBatches,
             double at) {
     for (int32_t m = 0; m < microBatches; ++m)
-      sent[rules.numbering().atLaterMicroBatch(id, m)] = at;
+      sent[rules.actionIds().atLaterMicroBatch(id, m)] = at;
     if (rule.receiver >= 0 && workers[rule.receiver].waitsFor == id) {
       workers[rule.receiver].waitsFor = -1;
       wake(rule.receiver, at);

@@ -27,7 +27,7 @@ void summarize(const Problem &problem, const Schedule &schedule,
     std::span<const Action> order = schedule.workers[w];
     size_t ran = order.size() - std::ranges::count(timing.starts[w], -1);
     timing.idle.push_back(timing.makespan - timing.busy[w]);
-    MemoryPeak peak = peaks.of(order.first(ran), resident[w]);
+    MemoryPeak peak = peaks.peakOf(order.first(ran), resident[w]);
     timing.peakActivations.push_back(peak.activations);
     timing.peakBytes.push_back(peak.bytes);
   }
@@ -56,7 +56,7 @@ public:
     timing.starts.resize(count);
     timing.ends.resize(count);
     workers.assign(count, Worker());
-    done.assign(rules.numbering().count(), -1);
+    done.assign(rules.actionIds().count(), -1);
     for (size_t w = count; w-- > 0;) {
       timing.starts[w].assign(schedule.workers[w].size(), -1);
       timing.ends[w].assign(schedule.workers[w].size(), -1);
@@ -73,13 +73,13 @@ public:
     timing.makespan = 0;
     timing.busy.resize(count);
     timing.occupied.resize(count);
-    timing.span.resize(count);
+    timing.spans.resize(count);
     for (size_t w = 0; w < count; ++w) {
       const Worker &worker = workers[w];
       timing.complete &= worker.next == schedule.workers[w].size();
       timing.busy[w] = worker.busy;
       timing.occupied[w] = worker.occupied;
-      timing.span[w] = worker.free - worker.begins;
+      timing.spans[w] = worker.free - worker.begins;
       timing.makespan = std::max(timing.makespan, worker.end);
     }
   }
@@ -92,7 +92,7 @@ public:
     for (size_t w = 0; w < begins.size(); ++w) {
       if (schedule.workers[w].empty())
         return std::nullopt;
-      const ActionRule &rule = rules.of(schedule.workers[w].front());
+      const ActionRule &rule = rules.ruleOf(schedule.workers[w].front());
       const int64_t late =
           begins[w] - (timing.starts[w].front() - rule.receive);
       held = std::max(held, late);
@@ -158,7 +158,7 @@ private:
     const std::vector<Action> &order = schedule.workers[w];
     for (; worker.next < order.size(); ++worker.next) {
       const Action &action = order[worker.next];
-      const ActionRule &rule = rules.of(action);
+      const ActionRule &rule = rules.ruleOf(action);
       int64_t id = rules.idOf(action, rule), start = worker.free;
       // The dependency on the same stage runs on this worker too. If this
       // dependency has ended, it ended before the worker became free, so it
@@ -192,7 +192,7 @@ private:
       worker.busy += rule.cost;
       worker.occupied += rule.receive + worker.free - worker.end;
       for (int32_t m = 0; m < action.microBatches; ++m)
-        done[rules.numbering().atLaterMicroBatch(id, m)] = worker.end;
+        done[rules.actionIds().atLaterMicroBatch(id, m)] = worker.end;
       if (rule.receiver >= 0 && workers[rule.receiver].waitsFor == id)
         ready.push_back(rule.receiver);
     }
@@ -210,11 +210,11 @@ private:
     const std::vector<Action> &order = schedule.workers[ref.worker];
     const std::vector<int64_t> &starts = timing.starts[ref.worker];
     const Action &action = order[ref.index];
-    const ActionRule &rule = rules.of(action);
+    const ActionRule &rule = rules.ruleOf(action);
     // The start of the action, or of the receive before it.
     int64_t start = starts[ref.index] - rule.receive;
     if (ref.index > 0) {
-      const ActionRule &previous = rules.of(order[ref.index - 1]);
+      const ActionRule &previous = rules.ruleOf(order[ref.index - 1]);
       if (starts[ref.index - 1] + previous.cost + previous.send +
               updateTimeAfter(ref.worker, ref.index - 1) ==
           start)
@@ -259,15 +259,16 @@ private:
   std::vector<int32_t> ready;
 };
 
-int64_t Timing::load() const {
+int64_t Timing::maxLoad() const {
   return busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
 }
 
-int64_t Timing::flushBubble() const { return makespan - load(); }
+int64_t Timing::flushBubble() const { return makespan - maxLoad(); }
 
 int64_t Timing::internalBubble() const {
-  return span.empty() ? 0
-                      : *std::max_element(span.begin(), span.end()) - load();
+  return spans.empty()
+             ? 0
+             : *std::max_element(spans.begin(), spans.end()) - maxLoad();
 }
 
 double Timing::bubbleRatio() const {
@@ -360,7 +361,8 @@ Timing slotTiming(const Problem &problem, const Schedule &schedule) {
       ++end;
   for (const std::vector<int64_t> &slots : schedule.slots) {
     timing.busy.push_back(std::ssize(slots));
-    timing.span.push_back(slots.empty() ? 0 : slots.back() + 1 - slots.front());
+    timing.spans.push_back(slots.empty() ? 0
+                                         : slots.back() + 1 - slots.front());
     if (!slots.empty())
       timing.makespan = std::max(timing.makespan, slots.back() + 1);
   }

@@ -47,7 +47,7 @@ struct Timing {
   /// On each worker, the time from the start of the first action to the end of
   /// the last, including the receive before the first action and, after the
   /// last action, its send and update.
-  std::vector<int64_t> span;
+  std::vector<int64_t> spans;
   /// For each worker, the largest number of micro-batches whose activations it
   /// has at once, summed over its stages. The number grows at the start of a
   /// forward, or of its recompute if it has one. It shrinks at the end of a
@@ -66,8 +66,8 @@ struct Timing {
   /// False if workers wait for each other forever.
   bool complete = true;
 
-  /// The busy time of the busiest worker.
-  int64_t load() const;
+  /// The load: the busy time of the busiest worker.
+  int64_t maxLoad() const;
   /// Makespan minus load: the bubble if a flush ends each step (GPipe,
   /// Chimera).
   int64_t flushBubble() const;

@@ -137,7 +137,7 @@ StepPeriods::StepPeriods(const Problem &of, const Schedule &schedule)
 
 StepPeriods::~StepPeriods() = default;
 
-double StepPeriods::with(AllReducePolicy policy) {
+double StepPeriods::periodWith(AllReducePolicy policy) {
   problem.policy = policy;
   return steps ? steps->period(problem) : steadyState(problem, schedule).period;
 }
@@ -149,7 +149,7 @@ StepTime stepTime(const Problem &problem, const Schedule &schedule) {
   Problem acting = reducing; // `reducing`, but all-reduces take no time
   for (LinkClass *links : acting.classes()) {
     links->allReduceMessage = MessageTime();
-    links->allReduceEnds = {};
+    links->allReduceOverhead = {};
   }
   StepTime time;
   if (stepsOverlap(problem.updates)) {
@@ -170,7 +170,7 @@ static bool allReducesTakeTime(const LinkClass *links) {
   auto takesTime = [](const MessageTime &time) {
     return time.alpha > 0 || time.beta > 0;
   };
-  return takesTime(links->allReduceEnds) ||
+  return takesTime(links->allReduceOverhead) ||
          (links->allReduceMessage
               ? takesTime(*links->allReduceMessage)
               : std::ranges::any_of(links->link.times(), takesTime));

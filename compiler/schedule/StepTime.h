@@ -45,7 +45,7 @@ public:
   StepPeriods(const Problem &problem, const Schedule &schedule);
   ~StepPeriods();
 
-  double with(AllReducePolicy policy);
+  double periodWith(AllReducePolicy policy);
 
 private:
   const Schedule &schedule;

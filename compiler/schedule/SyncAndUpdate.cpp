@@ -109,7 +109,7 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
   for (size_t w = 0; w < timing.ends.size(); ++w) {
     const std::vector<int64_t> &ends = timing.ends[w];
     int64_t now =
-        syncAndUpdate.computed.emplace_back(ends.empty() ? 0 : ends.back());
+        syncAndUpdate.actionEnds.emplace_back(ends.empty() ? 0 : ends.back());
     std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();
     for (const SyncAndUpdateOrder::Item &item : order.items[w]) {
       SyncAndUpdate::Work work;
@@ -149,12 +149,12 @@ SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
     std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();
     std::vector<int64_t> free = timing.ends[w]; // when the message of each
                                                 // action has left the worker
-    syncAndUpdate.computed.push_back(free.empty() ? 0 : free.back());
+    syncAndUpdate.actionEnds.push_back(free.empty() ? 0 : free.back());
     for (const Occupation &occupation : occupations[w])
       if (occupation.isSend)
         free[occupation.index] = occupation.end;
     int64_t &end =
-        syncAndUpdate.ends.emplace_back(syncAndUpdate.computed.back());
+        syncAndUpdate.ends.emplace_back(syncAndUpdate.actionEnds.back());
     for (size_t i = 0; i < actions.size() && !updates.empty(); ++i) {
       const Action &action = actions[i];
       SyncAndUpdate::Work work;

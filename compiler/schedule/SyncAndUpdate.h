@@ -47,7 +47,7 @@ struct SyncAndUpdate {
   std::vector<std::vector<Work>> work;
   /// For each worker, the time at which it has ended its actions, and the time
   /// at which it has ended its step.
-  std::vector<int64_t> computed, ends;
+  std::vector<int64_t> actionEnds, ends;
 
   /// When the last worker has ended its step.
   int64_t end() const;

@@ -341,7 +341,7 @@ private:
             known.push_back(order[i]);
         order = known;
       }
-      MemoryPeak peak = peaks.of(order, resident[w]);
+      MemoryPeak peak = peaks.peakOf(order, resident[w]);
       if (peak.bytes <= problem.memoryCaps[w])
         continue;
       std::string when = "before its first action";

@@ -33,8 +33,9 @@ Windows::Windows(const Problem &problem, const Schedule &schedule)
       numbers.channel[sent->producer] = known->second;
       numbers.number[sent->producer] = channel.messages++;
       int64_t bytes = problem.bytesOf(sent->stage).boundary;
-      bytes = action.parts > 1 ? share(bytes, action.parts - 1, action.parts)
-                               : bytes * action.microBatches;
+      bytes = action.parts > 1
+                  ? sizeOfPart(bytes, action.parts - 1, action.parts)
+                  : bytes * action.microBatches;
       channel.bytes = std::max(channel.bytes, bytes);
     }
   }
@@ -49,7 +50,7 @@ Windows::Windows(const Problem &problem, const Schedule &schedule)
       }
 }
 
-int32_t Windows::needed() const {
+int32_t Windows::minWindow() const {
   int32_t most = 1;
   for (const Channel &channel : channels)
     most = std::max(most, channel.needed);
@@ -68,7 +69,7 @@ Timing Windows::simulate(int32_t window, bool widened) const {
   return schedule::simulate(problem, schedule, limited);
 }
 
-int32_t Windows::choose(int32_t most) const {
+int32_t Windows::fastestWindow(int32_t most) const {
   if (!problem.hasFlights())
     return 1;
   int64_t least = simulate(most, /*widened=*/true).makespan;
@@ -89,7 +90,7 @@ int32_t Windows::choose(int32_t most) const {
   return enough;
 }
 
-int32_t Windows::messages() const {
+int32_t Windows::maxMessages() const {
   int32_t most = 1;
   for (const Channel &channel : channels)
     most = std::max(most, channel.messages);

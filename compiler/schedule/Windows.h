@@ -35,22 +35,23 @@ public:
   /// message before d messages that were sent earlier on the channel, the
   /// receives of all these messages are outstanding at once. So the window must
   /// be at least d + 1.
-  int32_t needed() const;
+  int32_t minWindow() const;
 
   /// The timing with windows of size `window`. If `widened`, a channel that
   /// needs a larger window to avoid deadlock has that larger window. The
   /// critical path is not computed. The timing is incomplete exactly if
-  /// `window` is below needed() and not widened.
+  /// `window` is below minWindow() and not widened.
   Timing simulate(int32_t window, bool widened) const;
 
   /// The smallest window whose makespan is as short as with a window of `most`,
   /// with `widened` windows in both cases. It is 1 if messages have no time in
   /// flight. Requires that `most` is at least 1.
-  int32_t choose(int32_t most = std::numeric_limits<int32_t>::max()) const;
+  int32_t
+  fastestWindow(int32_t most = std::numeric_limits<int32_t>::max()) const;
 
   /// The largest number of messages on a channel. A larger window has the same
   /// effect as a window of this size.
-  int32_t messages() const;
+  int32_t maxMessages() const;
 
   /// For each worker, the bytes of its outstanding receives if all windows are
   /// full.

@@ -19,7 +19,7 @@ namespace chimera::schedule {
 
 double Report::internalBubbleRatio() const {
   return static_cast<double>(timing.internalBubble()) /
-         static_cast<double>(timing.internalBubble() + timing.load());
+         static_cast<double>(timing.internalBubble() + timing.maxLoad());
 }
 
 int64_t Report::samples() const {
@@ -80,14 +80,14 @@ static void addAllReduces(Report &report, const Schedule &schedule) {
 static void describeWindow(const Windows &windows, int32_t given,
                            Report &report) {
   bool widened = given == 0;
-  int32_t window = widened ? windows.choose() : given;
+  int32_t window = widened ? windows.fastestWindow() : given;
   report.receiveWindow = window;
   report.receiveBytes = windows.bytes(window, widened);
-  if (!widened && given < windows.needed())
+  if (!widened && given < windows.minWindow())
     report.notes.push_back("a receive window of " + std::to_string(given) +
                            " is too small, because messages overtake each "
                            "other: at least " +
-                           std::to_string(windows.needed()) + " is needed");
+                           std::to_string(windows.minWindow()) + " is needed");
   if (widened && window > 1 && !report.problem.memoryCaps.empty())
     report.notes.push_back("the compiler uses a smaller receive window if "
                            "workers would exceed their caps");

@@ -294,7 +294,7 @@ constexpr ReportColumn kReportColumns[] = {
      ReportForm::Time},
     {"load", "load of the busiest worker",
      [](const Report &r) -> ordered_json {
-       return timeInUnits(r, r.timing.load());
+       return timeInUnits(r, r.timing.maxLoad());
      },
      ReportForm::Time},
     {"idle", "idle per worker",

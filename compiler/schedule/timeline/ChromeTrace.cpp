@@ -85,9 +85,9 @@ public:
   }
 
   /// Adds the other activities of the workers in a measured run.
-  void add(const std::vector<std::vector<Measured::Other>> &others) {
+  void add(const std::vector<std::vector<MeasuredStep::Other>> &others) {
     for (size_t w = 0; w < others.size(); ++w)
-      for (const Measured::Other &other : others[w])
+      for (const MeasuredStep::Other &other : others[w])
         addSpan(other.name, other.category, other, w);
   }
 

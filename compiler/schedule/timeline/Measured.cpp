@@ -45,9 +45,9 @@ public:
   /// Finds the schedule's actions in step number `last` of the copy or, if
   /// steps overlap, in the copy's last body, which begins in step `last` - 1.
   /// Returns the times, or an error if an action does not match.
-  std::variant<Measured, std::string> match(const CopyEvents &copy,
-                                            int64_t last) {
-    Measured run;
+  std::variant<MeasuredStep, std::string> match(const CopyEvents &copy,
+                                                int64_t last) {
+    MeasuredStep run;
     for (const std::vector<Action> &row : schedule.workers)
       run.timing.starts.emplace_back(row.size(), -1);
     run.timing.ends = run.timing.starts;
@@ -73,7 +73,7 @@ public:
         return error;
     }
     beginAtZero(run);
-    run.complete();
+    run.computeTotals();
     return run;
   }
 
@@ -96,8 +96,8 @@ private:
     return isInBody ? std::optional(action) : std::nullopt;
   }
 
-  std::string setTimes(Measured &run, size_t worker, const MeasuredAction &ran,
-                       const Action &action) const {
+  std::string setTimes(MeasuredStep &run, size_t worker,
+                       const MeasuredAction &ran, const Action &action) const {
     auto [owner, index] = refs[ids.idOf(action)];
     if (owner < 0)
       return "expected no " + describe(problem, action) + ", got it on " +
@@ -115,7 +115,7 @@ private:
 
   /// Returns an error if an action is missing or starts before the worker's
   /// previous action ends. Removes overlaps that are within the rounding error.
-  std::string checkOrder(Measured &run) const {
+  std::string checkOrder(MeasuredStep &run) const {
     // Actions may overlap by this many nanoseconds, because the times of a
     // trace are rounded.
     constexpr int64_t kRounding = 2;
@@ -143,7 +143,7 @@ private:
   /// worker's actions outside the step. If steps overlap, returns an error if
   /// one of these ran within the body, or if none ran before the body.
   std::variant<TimesAroundStep, std::string>
-  findTimesAround(const Measured &run, size_t worker,
+  findTimesAround(const MeasuredStep &run, size_t worker,
                   const std::vector<MeasuredAction> &others) const {
     const std::vector<int64_t> &starts = run.timing.starts[worker];
     TimesAroundStep around;
@@ -162,7 +162,7 @@ private:
     return around;
   }
 
-  std::string addOthers(Measured &run, size_t worker,
+  std::string addOthers(MeasuredStep &run, size_t worker,
                         const std::vector<OtherEvent> &events,
                         TimesAroundStep around) const {
     auto [before, next] = around;
@@ -225,7 +225,7 @@ private:
   /// Moves time 0 to the start of the first action or, if steps overlap, of the
   /// body that begins first. Removes the other activities that began before
   /// time 0.
-  static void beginAtZero(Measured &run) {
+  static void beginAtZero(MeasuredStep &run) {
     int64_t origin = std::numeric_limits<int64_t>::max();
     for (size_t w = 0; w < run.timing.starts.size(); ++w)
       if (const std::vector<int64_t> &starts = run.timing.starts[w];
@@ -244,10 +244,11 @@ private:
     };
     for (std::vector<SyncAndUpdate::Work> &work : run.syncAndUpdate.work)
       std::ranges::for_each(work, shift);
-    for (std::vector<Measured::Other> &others : run.others) {
+    for (std::vector<MeasuredStep::Other> &others : run.others) {
       std::ranges::for_each(others, shift);
-      std::erase_if(
-          others, [](const Measured::Other &other) { return other.begin < 0; });
+      std::erase_if(others, [](const MeasuredStep::Other &other) {
+        return other.begin < 0;
+      });
     }
   }
 
@@ -259,10 +260,9 @@ private:
 
 } // namespace
 
-std::variant<Measured, std::string> readMeasured(std::string_view text,
-                                                 const Problem &problem,
-                                                 const Schedule &schedule,
-                                                 std::optional<int64_t> copy) {
+std::variant<MeasuredStep, std::string>
+readMeasured(std::string_view text, const Problem &problem,
+             const Schedule &schedule, std::optional<int64_t> copy) {
   auto sorted = sortTrace(text, problem);
   if (auto *error = std::get_if<std::string>(&sorted))
     return std::move(*error);
@@ -278,14 +278,14 @@ std::variant<Measured, std::string> readMeasured(std::string_view text,
            "has with --trace-steps 2, got those of " +
            std::to_string(last + 1);
   Matcher matcher(problem, schedule);
-  std::optional<Measured> slowest;
+  std::optional<MeasuredStep> slowest;
   int32_t number = 0;
   for (const auto &[process, of] : trace.copies) {
     auto matched = matcher.match(of, last);
     if (const auto *problem = std::get_if<std::string>(&matched))
       return (copies > 1 ? "copy " + std::to_string(number) + ": " : "") +
              *problem;
-    auto &run = std::get<Measured>(matched);
+    auto &run = std::get<MeasuredStep>(matched);
     run.copy = number++;
     run.copies = static_cast<int32_t>(copies);
     run.isSlowest = copies > 1 && !copy;

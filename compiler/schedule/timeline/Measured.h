@@ -21,7 +21,7 @@ namespace chimera::schedule {
 /// each worker (SteadyStep.h), from the end of the worker's previous body. The
 /// actions after the last body are left out: they drain the pipeline, which is
 /// not the steady state.
-struct Measured : NanosecondStep {
+struct MeasuredStep : NanosecondStep {
   /// An activity of a worker other than actions, updates and waits for
   /// all-reduces: for example a wait for a message, a post or a load.
   struct Other : SyncAndUpdate::Span {
@@ -66,7 +66,7 @@ struct Measured : NanosecondStep {
 ///
 /// Requires a valid schedule of a step that ends with a flush or, if steps
 /// overlap, the schedule of a SteadyStep.
-std::variant<Measured, std::string>
+std::variant<MeasuredStep, std::string>
 readMeasured(std::string_view text, const Problem &problem,
              const Schedule &schedule, std::optional<int64_t> copy = {});
 

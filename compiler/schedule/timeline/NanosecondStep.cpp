@@ -46,10 +46,10 @@ int64_t NanosecondStep::waitBefore(size_t worker, size_t index) const {
          before;
 }
 
-void NanosecondStep::complete() {
+void NanosecondStep::computeTotals() {
   size_t workers = timing.starts.size();
   syncAndUpdate.work.resize(workers);
-  syncAndUpdate.computed.assign(workers, 0);
+  syncAndUpdate.actionEnds.assign(workers, 0);
   timing.busy.assign(workers, 0);
   timing.makespan = 0;
   for (size_t w = 0; w < workers; ++w) {
@@ -57,10 +57,10 @@ void NanosecondStep::complete() {
     for (size_t i = 0; i < ends.size(); ++i)
       timing.busy[w] += ends[i] - timing.starts[w][i];
     if (!ends.empty())
-      syncAndUpdate.computed[w] = ends.back();
-    timing.makespan = std::max(timing.makespan, syncAndUpdate.computed[w]);
+      syncAndUpdate.actionEnds[w] = ends.back();
+    timing.makespan = std::max(timing.makespan, syncAndUpdate.actionEnds[w]);
   }
-  syncAndUpdate.ends = syncAndUpdate.computed;
+  syncAndUpdate.ends = syncAndUpdate.actionEnds;
   for (size_t w = 0; w < workers; ++w)
     for (const SyncAndUpdate::Work &work : syncAndUpdate.work[w])
       syncAndUpdate.ends[w] = std::max(syncAndUpdate.ends[w], work.end);
@@ -102,7 +102,7 @@ nanosecondStepOf(const Timeline &timeline, std::span<const int64_t> begins) {
     for (std::vector<SyncAndUpdate::Work> &work : step.syncAndUpdate.work)
       std::ranges::for_each(work, convert);
   }
-  step.complete();
+  step.computeTotals();
   return step;
 }
 

@@ -64,9 +64,9 @@ struct NanosecondStep {
   /// end of the last action to the end of the worker's step.
   int64_t waitBefore(size_t worker, size_t index) const;
 
-  /// Computes the other members of `timing`, and `computed` and `ends` of
+  /// Computes the other members of `timing`, and `actionEnds` and `ends` of
   /// `syncAndUpdate`, from starts, ends and the work in `syncAndUpdate`.
-  void complete();
+  void computeTotals();
 };
 
 /// The prediction of `timeline` in nanoseconds. The timeline has one step that

@@ -41,8 +41,8 @@ private:
                  const MessageTime Link::*end) const {
     const Link &link =
         problem.linkBetween(static_cast<int32_t>(worker), message.peer);
-    return problem.transfer(link.*end, message.stage,
-                            schedule.workers[worker][index]);
+    return problem.messageTime(link.*end, message.stage,
+                               schedule.workers[worker][index]);
   }
 
   const Problem &problem;
@@ -85,7 +85,7 @@ std::vector<int64_t> totalsOf(const Occupations &occupations) {
   return totals;
 }
 
-bool areAny(const Occupations &occupations) {
+bool hasOccupations(const Occupations &occupations) {
   return std::ranges::any_of(occupations,
                              [](const auto &row) { return !row.empty(); });
 }

@@ -38,7 +38,7 @@ Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
 std::vector<int64_t> totalsOf(const Occupations &occupations);
 
 /// True if some message occupies some worker.
-bool areAny(const Occupations &occupations);
+bool hasOccupations(const Occupations &occupations);
 
 } // namespace chimera::schedule
 

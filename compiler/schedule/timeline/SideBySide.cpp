@@ -14,7 +14,7 @@
 namespace chimera::schedule {
 
 SideBySide::SideBySide(const Timeline &timeline, NanosecondStep prediction,
-                       Measured run)
+                       MeasuredStep run)
     : timeline(timeline), prediction(std::move(prediction)),
       run(std::move(run)), predicted(timelineOf(timeline, this->prediction)),
       measured(timelineOf(timeline, this->run)) {}

@@ -17,12 +17,13 @@ namespace chimera::schedule {
 struct SideBySide {
   /// `prediction` is `timeline` in nanoseconds. Keeps a reference to
   /// `timeline`.
-  SideBySide(const Timeline &timeline, NanosecondStep prediction, Measured run);
+  SideBySide(const Timeline &timeline, NanosecondStep prediction,
+             MeasuredStep run);
   SideBySide(const SideBySide &) = delete;
 
   const Timeline &timeline; ///< in the ticks of its problem
   NanosecondStep prediction;
-  Measured run;
+  MeasuredStep run;
   Timeline predicted, measured; ///< both in nanoseconds
 
   /// The end of the prediction or of the run, whichever is later, in

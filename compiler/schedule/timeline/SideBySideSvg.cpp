@@ -133,7 +133,7 @@ private:
       return roundedTime(static_cast<double>(nanoseconds), both.measured.scale);
     };
     double base = y + kRow / 2 + 4;
-    double x = axis.at(step.begin(w)), width = axis.at(step.end(w)) - x;
+    double x = axis.xOf(step.begin(w)), width = axis.xOf(step.end(w)) - x;
     int64_t idle = step.idle(w), length = step.end(w) - step.begin(w);
     std::string share =
         percent(static_cast<double>(idle) /

@@ -52,7 +52,7 @@ private:
           .emplace_back(all.begin() + first, all.begin() + first + count);
     }
     int64_t &begins = step.begins.emplace_back();
-    int64_t &computed = step.syncAndUpdate.computed.emplace_back();
+    int64_t &actionEnd = step.syncAndUpdate.actionEnds.emplace_back();
     int64_t &ends = step.syncAndUpdate.ends.emplace_back();
     std::vector<SyncAndUpdate::Work> &works =
         step.syncAndUpdate.work.emplace_back();
@@ -60,7 +60,7 @@ private:
     if (count == 0)
       return;
     begins = timing.ends[w][first - 1];
-    computed = ends = timing.ends[w][first + count - 1];
+    actionEnd = ends = timing.ends[w][first + count - 1];
     int64_t next = first + count < starts.size()
                        ? starts[first + count]
                        : std::numeric_limits<int64_t>::max();
@@ -90,7 +90,7 @@ private:
     for (size_t w = 0; w < step.begins.size(); ++w) {
       if (step.timing.starts[w].empty())
         continue;
-      for (int64_t *time : {&step.begins[w], &step.syncAndUpdate.computed[w],
+      for (int64_t *time : {&step.begins[w], &step.syncAndUpdate.actionEnds[w],
                             &step.syncAndUpdate.ends[w]})
         *time -= origin;
       for (std::vector<int64_t> *times :

@@ -98,7 +98,7 @@ private:
                    static_cast<double>(timing.makespan);
     std::string name = "P" + std::to_string(w);
     std::string peak = std::to_string(timing.peakActivations[w]);
-    double x = axis.at(0);
+    double x = axis.xOf(0);
     double y = kRow * static_cast<double>(w), base = y + kRow / 2 + 4;
     std::string messages;
     if (timeline.occupations && !(*timeline.occupations)[w].empty())
@@ -108,7 +108,7 @@ private:
                                      " of " + exact(timing.makespan) + " (" +
                                      percent(share) + ")" + messages +
                                      ", peak activations " + peak,
-                                 x, y, axis.at(timeline.end()) - x) +
+                                 x, y, axis.xOf(timeline.end()) - x) +
            text("worker", -10, base, name) +
            text("worker", axis.plot + 32, base, name) +
            text("figure", axis.plot + 78, base, percent(share)) +

@@ -23,7 +23,7 @@ struct Axis {
   double perTick() const { return plot / (end - begin); } ///< pixels
   /// The position of a time, in pixels from the left edge. A time outside the
   /// shown range has the position of the nearer edge.
-  double at(int64_t ticks) const {
+  double xOf(int64_t ticks) const {
     return (std::clamp(static_cast<double>(ticks), begin, end) - begin) *
            perTick();
   }

@@ -67,8 +67,8 @@ std::string RowDrawer::drawSpan(size_t worker, const char *style,
   return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
          timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
          "</title><rect class=\"" + style + "\" x=\"" +
-         svgNumber(at(span.begin)) + "\" y=\"" + svgNumber(top) +
-         "\" width=\"" + svgNumber(at(span.end) - at(span.begin)) +
+         svgNumber(xOf(span.begin)) + "\" y=\"" + svgNumber(top) +
+         "\" width=\"" + svgNumber(xOf(span.end) - xOf(span.begin)) +
          "\" height=\"" + svgNumber(bottom - top) + "\"/></g>\n";
 }
 
@@ -120,8 +120,8 @@ std::string RowDrawer::drawBody(size_t worker) const {
   int64_t to = starts[end - 1] + timeline.duration(worker, end - 1);
   if (!axis.shows(from, to))
     return {};
-  return "<rect class=\"body\" x=\"" + svgNumber(at(from)) + "\" y=\"" +
-         svgNumber(kBox) + "\" width=\"" + svgNumber(at(to) - at(from)) +
+  return "<rect class=\"body\" x=\"" + svgNumber(xOf(from)) + "\" y=\"" +
+         svgNumber(kBox) + "\" width=\"" + svgNumber(xOf(to) - xOf(from)) +
          "\" height=\"" + svgNumber(kRow - kBox) + "\"/>\n";
 }
 
@@ -132,7 +132,7 @@ std::string RowDrawer::drawBox(size_t worker, size_t index) const {
   if (!axis.shows(start, start + duration))
     return {};
   // Leaves a gap between neighbouring boxes, unless they are very narrow.
-  double left = at(start), width = at(start + duration) - left;
+  double left = xOf(start), width = xOf(start + duration) - left;
   double gap = width > 4 ? 1 : 0;
   bool up = timeline.problem.pipelines[action.pipeline].up;
   int32_t chunk = chunkOf(timeline.problem, action);

@@ -34,7 +34,7 @@ public:
                                 double width);
 
 private:
-  double at(int64_t ticks) const { return axis.at(ticks); }
+  double xOf(int64_t ticks) const { return axis.xOf(ticks); }
   std::string exact(int64_t ticks) const;
 
   /// The shown part of a box of CSS class `style`, from `top` to `bottom` of

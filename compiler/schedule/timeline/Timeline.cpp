@@ -382,7 +382,7 @@ std::string describeStep(const Timeline &timeline) {
 }
 
 std::string describeOccupations(const Timeline &timeline) {
-  if (!timeline.occupations || !areAny(*timeline.occupations))
+  if (!timeline.occupations || !hasOccupations(*timeline.occupations))
     return {};
   return "messages (> send, < receive) occupy workers for " +
          timesPerWorker(totalsOf(*timeline.occupations), timeline.scale) +

@@ -62,9 +62,9 @@ inline Machine someMachine(int32_t devices, int64_t memory) {
 inline Machine someNodes(int32_t devices, int64_t memory, int32_t onNode) {
   Machine machine = someMachine(devices, memory);
   machine.network.node = {onNode, machine.network};
-  schedule::LinkClass &within = machine.network.node->within;
-  within.link = {{3, 10, schedule::kMebibyte}, {1, 0, 1}, {1, 0, 1}};
-  within.allReduceMessage = {2, 1 << 8, schedule::kMebibyte};
+  schedule::LinkClass &links = machine.network.node->links;
+  links.link = {{3, 10, schedule::kMebibyte}, {1, 0, 1}, {1, 0, 1}};
+  links.allReduceMessage = {2, 1 << 8, schedule::kMebibyte};
   return machine;
 }
 

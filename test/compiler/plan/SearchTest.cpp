@@ -161,8 +161,8 @@ TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
   // should start late.
   Question &shared = questions.emplace_back(someQuestion(6, 1 << 24, 12, 3));
   shared.machine = someSharedNodes(6, 1 << 24, 6, 3);
-  shared.machine.network.node->within.allReduceMessage = {40, 1 << 14,
-                                                          schedule::kMebibyte};
+  shared.machine.network.node->links.allReduceMessage = {40, 1 << 14,
+                                                         schedule::kMebibyte};
   std::set<schedule::AllReducePolicy> taken;
   for (const Question &question : questions) {
     SearchCase free(question);
@@ -226,12 +226,12 @@ TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
       continue;
     Solution solution = searchCase.evaluator.solve(*proposal);
     schedule::StepPeriods periods(solution.problem, solution.order);
-    EXPECT_EQ(periods.with(proposal->policy), proposal->step);
+    EXPECT_EQ(periods.periodWith(proposal->policy), proposal->step);
     EXPECT_EQ(stepTime(solution.problem, solution.order).total, proposal->step);
     ++chosen[proposal->policy];
     bool isFirst = false;
     for (const schedule::NamedPolicy &policy : schedule::kPolicies) {
-      double step = periods.with(policy.policy);
+      double step = periods.periodWith(policy.policy);
       EXPECT_GE(step, proposal->step);
       isFirst |= policy.policy == proposal->policy;
       if (!isFirst) {

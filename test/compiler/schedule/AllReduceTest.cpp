@@ -240,7 +240,7 @@ TEST(AllReduceTime, CountsItsEndsOnce) {
   work.width = 4;
   work.allReduceMessage = {5, 3, 10};
   EXPECT_EQ(allReduceTime(work, one, 100, 1), 4 * 5 + 45);
-  work.allReduceEnds = {7, 2, 1};
+  work.allReduceOverhead = {7, 2, 1};
   EXPECT_EQ(allReduceTime(work, one, 100, 1), 4 * 5 + 45 + 7 + 200);
   work.allReduceAlgorithm = AllReduceAlgorithm::Doubling;
   EXPECT_EQ(allReduceTime(work, one, 100, 2), 2 * (2 * 5 + 30) + 2 * 7 + 200);
@@ -250,7 +250,7 @@ TEST(AllReduceTime, CountsItsEndsOnce) {
   // If messages of all-reduces have no times of their own, the times of the
   // link are used.
   work.allReduceMessage.reset();
-  work.allReduceEnds = {};
+  work.allReduceOverhead = {};
   work.link = {{1, 0, 1}, {2, 0, 1}, {3, 0, 1}};
   EXPECT_EQ(allReduceTime(work, four, 100, 1), 2 * (1 + 2 + 3));
 }

@@ -121,7 +121,7 @@ TEST(DeviceOrder, IsNeverFasterIfWorkersShareCores) {
       c.problem.allReduceMessage = {draw(0, 5), 0, 1};
       const auto devices = static_cast<int32_t>(draw(1, d * c.problem.width));
       c.problem.node = {.devices = devices,
-                        .within = c.problem,
+                        .links = c.problem,
                         .cores = static_cast<int32_t>(draw(1, devices))};
       shared += sharesCores(c.problem);
       Timing timing = simulate(c.problem, c.schedule);

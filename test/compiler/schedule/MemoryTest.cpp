@@ -40,8 +40,8 @@ TEST(Memory, CountsStashesSumsAndBoundaries) {
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.peakBytes, (std::vector<int64_t>{15 + 10 + 2 * 100 + 1000,
                                                     20 + 20 + 200 + 1000}));
-  EXPECT_EQ(MemoryPeaks(c.problem).of(c.schedule.workers[0], 15).index, 2);
-  EXPECT_EQ(MemoryPeaks(c.problem).of(c.schedule.workers[1], 20).index, 1);
+  EXPECT_EQ(MemoryPeaks(c.problem).peakOf(c.schedule.workers[0], 15).index, 2);
+  EXPECT_EQ(MemoryPeaks(c.problem).peakOf(c.schedule.workers[1], 20).index, 1);
 }
 
 TEST(Memory, GoesUpAndDownOverTime) {
@@ -128,8 +128,8 @@ TEST(Memory, IsNothingWithoutSizes) {
   EXPECT_EQ(simulate(c.problem, c.schedule).peakBytes,
             (std::vector<int64_t>{0, 0}));
   // If several actions reach the peak, the first one is returned.
-  EXPECT_EQ(MemoryPeaks(c.problem).of(c.schedule.workers[0], 0).index, 0);
-  EXPECT_EQ(MemoryPeaks(c.problem).of({}, 0).index, -1);
+  EXPECT_EQ(MemoryPeaks(c.problem).peakOf(c.schedule.workers[0], 0).index, 0);
+  EXPECT_EQ(MemoryPeaks(c.problem).peakOf({}, 0).index, -1);
 }
 
 } // namespace

@@ -77,9 +77,9 @@ TEST(Pieces, TakeTheirShareOfTheTime) {
          {int64_t{255}, int64_t{1000}, (int64_t{1} << 62) - 1}) {
       int64_t sum = 0;
       for (int32_t part = 0; part < parts; ++part) {
-        EXPECT_GE(share(whole, part, parts), whole / parts);
-        EXPECT_LE(share(whole, part, parts), whole / parts + 1);
-        sum += share(whole, part, parts);
+        EXPECT_GE(sizeOfPart(whole, part, parts), whole / parts);
+        EXPECT_LE(sizeOfPart(whole, part, parts), whole / parts + 1);
+        sum += sizeOfPart(whole, part, parts);
       }
       EXPECT_EQ(sum, whole);
     }
@@ -91,15 +91,16 @@ TEST(Pieces, HaveMessagesOfTheirSize) {
   Case c = doubling(2, 4);
   c.problem.link = {10, 1, 2};
   c.problem.bytes.assign(2, {0, 0, 0, 0, 7});
-  EXPECT_EQ(c.problem.transfer(c.problem.link, 0), 14);
-  EXPECT_EQ(c.problem.transfer(c.problem.link, 0, {Kind::Forward, 0, 0, 0, 2}),
-            17);
+  EXPECT_EQ(c.problem.messageTime(c.problem.link, 0), 14);
   EXPECT_EQ(
-      c.problem.transfer(c.problem.link, 0, {Kind::Backward, 0, 0, 0, 1, 0, 2}),
-      12);
-  EXPECT_EQ(
-      c.problem.transfer(c.problem.link, 0, {Kind::Backward, 0, 0, 0, 1, 1, 2}),
-      12);
+      c.problem.messageTime(c.problem.link, 0, {Kind::Forward, 0, 0, 0, 2}),
+      17);
+  EXPECT_EQ(c.problem.messageTime(c.problem.link, 0,
+                                  {Kind::Backward, 0, 0, 0, 1, 0, 2}),
+            12);
+  EXPECT_EQ(c.problem.messageTime(c.problem.link, 0,
+                                  {Kind::Backward, 0, 0, 0, 1, 1, 2}),
+            12);
 }
 
 /// With halving and D=2, N=2, worker 0 runs F0 f1a …. Each half of a backward
@@ -112,7 +113,7 @@ TEST(Pieces, FreeTheirShareOfTheBytes) {
       {Kind::Forward, 0, 0, 0},           {Kind::Backward, 0, 0, 0, 1, 0, 2},
       {Kind::Forward, 1, 1, 1},           {Kind::Backward, 0, 0, 0, 1, 1, 2},
       {Kind::Backward, 1, 1, 1, 1, 0, 2}, {Kind::Backward, 1, 1, 1, 1, 1, 2}};
-  MemoryPeak peak = MemoryPeaks(c.problem).of(order, 0);
+  MemoryPeak peak = MemoryPeaks(c.problem).peakOf(order, 0);
   EXPECT_EQ(peak.bytes, 15);
   EXPECT_EQ(peak.activations, 2);
 }

@@ -46,17 +46,17 @@ TEST(Splits, AreAllOrNoneOrSome) {
   EXPECT_TRUE(all.any());
   EXPECT_FALSE(all.anyWhole());
   EXPECT_EQ(some.simplified(), none);
-  some.split(1, 2);
+  some.setSplit(1, 2);
   EXPECT_TRUE(some.any());
   EXPECT_TRUE(some.anyWhole());
   EXPECT_EQ(some.simplified(), some);
-  EXPECT_TRUE(some.of(1, 2));
-  EXPECT_TRUE(some.of(1, 5)); // of the next step
-  EXPECT_FALSE(some.of(1, 1));
-  EXPECT_FALSE(some.of(0, 2));
+  EXPECT_TRUE(some.isSplit(1, 2));
+  EXPECT_TRUE(some.isSplit(1, 5)); // of the next step
+  EXPECT_FALSE(some.isSplit(1, 1));
+  EXPECT_FALSE(some.isSplit(0, 2));
   for (int32_t s = 0; s < 2; ++s)
     for (int32_t m = 0; m < 3; ++m)
-      some.split(s, m);
+      some.setSplit(s, m);
   EXPECT_EQ(some.simplified(), all);
 }
 
@@ -67,11 +67,11 @@ Case mixed(Case c, std::mt19937 &random) {
   for (int32_t s = 0; s < stages; ++s)
     for (int32_t m = 0; m < c.problem.microBatches(); ++m)
       if (random() % 2)
-        c.problem.splits.split(s, m);
+        c.problem.splits.setSplit(s, m);
   c.schedule =
       replaceActions(c.schedule, [&](std::vector<Action> &out, Action action) {
         if (action.kind == Kind::Backward &&
-            c.problem.splits.of(action.stage, action.microBatch)) {
+            c.problem.splits.isSplit(action.stage, action.microBatch)) {
           action.kind = Kind::InputGradient;
           out.push_back(action);
           action.kind = Kind::WeightGradient;

@@ -160,8 +160,8 @@ TEST(Problem, MessagesTakeAlphaAndBetaForTheBoundary) {
   problem.bytes[1].boundary = 10;
   problem.link = {7, 2, 3};
   EXPECT_EQ(check(problem), "");
-  EXPECT_EQ(problem.transfer(problem.link, 0), 7);
-  EXPECT_EQ(problem.transfer(problem.link, 1), 7 + 7);
+  EXPECT_EQ(problem.messageTime(problem.link, 0), 7);
+  EXPECT_EQ(problem.messageTime(problem.link, 1), 7 + 7);
 }
 
 /// Rank r is on node r / devices. Two workers use the links inside a node only
@@ -208,9 +208,9 @@ TEST(Problem, RefusesANodeOfNoDevicesAndItsWrongTimes) {
   EXPECT_EQ(check(problem), "expected nodes of at least 1 device, got 0");
   problem.node = {1, {}};
   EXPECT_EQ(check(problem), "");
-  problem.node->within.link.alpha = -1;
+  problem.node->links.link.alpha = -1;
   EXPECT_EQ(check(problem), "expected a message latency of at least 0, got -1");
-  problem.node->within.link.alpha = int64_t{1} << 60;
+  problem.node->links.link.alpha = int64_t{1} << 60;
   EXPECT_EQ(check(problem),
             "expected times that sum to less than 2^62 over the step");
 }

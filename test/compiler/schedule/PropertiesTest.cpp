@@ -199,8 +199,9 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
   std::array<int64_t, 3> longestTimes = {};
   for (const LinkClass *links : c.problem.classes())
     for (size_t i = 0; i < longestTimes.size(); ++i)
-      longestTimes[i] = std::max(
-          longestTimes[i], c.problem.transfer(links->link.times()[i], 0, most));
+      longestTimes[i] =
+          std::max(longestTimes[i],
+                   c.problem.messageTime(links->link.times()[i], 0, most));
   int64_t longest = longestTimes[0] + longestTimes[1] + longestTimes[2];
   int64_t end = 0;
   int32_t worker = -1;
@@ -246,7 +247,7 @@ TEST_P(EverySchedule, IsSoundWithMessages) {
       expectCriticalPath(c, later);
       for (int32_t w = 0; w < c.problem.workers; ++w) {
         ASSERT_EQ(later.busy[w], timing.busy[w]);
-        ASSERT_GE(later.span[w], later.busy[w] + later.occupied[w]);
+        ASSERT_GE(later.spans[w], later.busy[w] + later.occupied[w]);
         ASSERT_GE(later.occupied[w], timing.occupied[w]);
       }
       timing = later;

@@ -56,7 +56,7 @@ TEST(SharedCores, MessagesOccupyThemToo) {
   // at the same time as the other worker of its copy. It always runs at the
   // same time as its replica in the other copy.
   c = onCores(c, 1);
-  c.problem.node->within = c.problem;
+  c.problem.node->links = c.problem;
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.starts, (Times{{0, 38}, {17, 21}}));
   EXPECT_EQ(timing.ends, (Times{{4, 42}, {21, 25}}));
@@ -145,13 +145,13 @@ TEST(SharedCores, NeverShortenASchedule) {
         }
         Timing alone = simulate(c.problem, c.schedule);
         Case own = onCores(c, d * c.problem.width);
-        own.problem.node->within = own.problem;
+        own.problem.node->links = own.problem;
         Timing same = simulateSharing(own.problem, own.schedule);
         EXPECT_EQ(same.starts, alone.starts) << nameOf(scheme, d, n, choice);
         EXPECT_EQ(same.ends, alone.ends);
         EXPECT_EQ(same.busy, alone.busy);
         EXPECT_EQ(same.occupied, alone.occupied);
-        EXPECT_EQ(same.span, alone.span);
+        EXPECT_EQ(same.spans, alone.spans);
         EXPECT_EQ(same.makespan, alone.makespan);
         std::vector<int64_t> begins;
         for (int32_t w = 0; w < d; ++w)
@@ -159,7 +159,7 @@ TEST(SharedCores, NeverShortenASchedule) {
         EXPECT_EQ(simulateSharing(own.problem, own.schedule, begins).ends,
                   simulate(c.problem, c.schedule, begins).ends);
         Case few = onCores(c, 1 + static_cast<int32_t>(draw(d - 2)));
-        few.problem.node->within = few.problem;
+        few.problem.node->links = few.problem;
         Windows windows(c.problem, c.schedule), shared(few.problem, c.schedule);
         for (int32_t window : {1, 2}) {
           Timing less = windows.simulate(window, true);
@@ -211,7 +211,7 @@ TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
         for (StageCost &cost : c.problem.stages)
           cost.update = draw(5);
         Case own = onCores(c, 2 * d);
-        own.problem.node->within = own.problem;
+        own.problem.node->links = own.problem;
         const std::vector<GradientReduce> reduces = gradientReduces(
             c.problem, c.schedule, simulate(c.problem, c.schedule));
         SyncAndUpdateOrder order =
@@ -227,7 +227,7 @@ TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
           EXPECT_EQ(ends[step], begins) << nameOf(scheme, d, 2 * d, choice);
         }
         Case few = onCores(c, 2);
-        few.problem.node->within = few.problem;
+        few.problem.node->links = few.problem;
         double work = 0;
         for (const std::vector<Action> &actions : c.schedule.workers)
           for (const Action &action : actions)

@@ -50,7 +50,7 @@ TEST(Simulate, OccupiesWorkersWithMessages) {
   EXPECT_EQ(timing.busy, (std::vector<int64_t>{5, 5}));
   EXPECT_EQ(timing.occupied, (std::vector<int64_t>{3, 3}));
   EXPECT_EQ(timing.idle, (std::vector<int64_t>{17, 17}));
-  EXPECT_EQ(timing.span, (std::vector<int64_t>{22, 8}));
+  EXPECT_EQ(timing.spans, (std::vector<int64_t>{22, 8}));
   EXPECT_EQ(timing.criticalPath,
             (std::vector<ActionRef>{{0, 0}, {1, 0}, {1, 1}, {0, 1}}));
 }
@@ -100,7 +100,7 @@ TEST(Simulate, SendsAfterTheActionThatProducesTheValue) {
             (std::vector<std::vector<int64_t>>{{0, 3, 10, 13}, {3, 6, 7, 10}}));
   EXPECT_EQ(timing.makespan, 14);
   EXPECT_EQ(timing.occupied, (std::vector<int64_t>{4, 4}));
-  EXPECT_EQ(timing.span, (std::vector<int64_t>{14, 10}));
+  EXPECT_EQ(timing.spans, (std::vector<int64_t>{14, 10}));
 }
 
 /// Messages occupy workers for a time that depends on their bytes: 4 bytes
@@ -237,17 +237,17 @@ TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
 TEST(Simulate, DistinguishesFlushAndInternalBubble) {
   Case c = makeCase("1f1b", 4, 8, {1, 2, 1, 1});
   Timing timing = simulate(c.problem, c.schedule);
-  EXPECT_EQ(timing.load(), 24);
+  EXPECT_EQ(timing.maxLoad(), 24);
   EXPECT_EQ(timing.flushBubble(), 9);
   EXPECT_EQ(timing.internalBubble(), 9);
   EXPECT_EQ(timing.busy, std::vector<int64_t>(4, 24));
-  EXPECT_EQ(timing.span, (std::vector<int64_t>{33, 30, 27, 24}));
+  EXPECT_EQ(timing.spans, (std::vector<int64_t>{33, 30, 27, 24}));
   c = makeCase("gpipe", 2, 1, {1, 1, 2, 3}, true);
   c.problem.stages[1].weightGradient = 10;
   timing = simulate(c.problem, c.schedule);
   EXPECT_EQ(timing.makespan, 14);
   EXPECT_EQ(timing.busy, (std::vector<int64_t>{6, 13}));
-  EXPECT_EQ(timing.span, (std::vector<int64_t>{9, 13}));
+  EXPECT_EQ(timing.spans, (std::vector<int64_t>{9, 13}));
   EXPECT_EQ(timing.flushBubble(), 1);
   EXPECT_EQ(timing.internalBubble(), 0);
 }
@@ -313,7 +313,7 @@ TEST(StepSimulation, RunsStepAfterStep) {
           Timing alone = simulate(c.problem, c.schedule, begins);
           EXPECT_EQ(timing.starts, alone.starts);
           EXPECT_EQ(timing.ends, alone.ends);
-          EXPECT_EQ(timing.span, alone.span);
+          EXPECT_EQ(timing.spans, alone.spans);
           EXPECT_EQ(timing.makespan, alone.makespan);
           std::optional<int64_t> delay = simulation.delayOf(begins);
           (delay ? delayed : held) += 1;

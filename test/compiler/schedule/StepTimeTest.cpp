@@ -135,7 +135,7 @@ TEST(SyncAndUpdate, UpdatesEachReplicaAfterItsSum) {
           syncAndUpdateAfter(c, timing, AllReducePolicy::Eager);
       std::map<std::pair<int32_t, int32_t>, int32_t> count;
       for (int32_t w = 0; w < c.problem.workers; ++w) {
-        int64_t free = syncAndUpdate.computed[w];
+        int64_t free = syncAndUpdate.actionEnds[w];
         for (const SyncAndUpdate::Work &work : syncAndUpdate.work[w]) {
           EXPECT_EQ(work.begin, free);
           free = work.end;
@@ -276,7 +276,7 @@ TEST(StepTime, IsTheLongestSpanOfZBV) {
     Case c = makeCase("zb-v", d, 2 * d, {1, 2, 1, 1}, true, Choice({}, 2));
     Timing timing = simulate(c.problem, c.schedule);
     EXPECT_EQ(stepTime(c.problem, c.schedule).total,
-              static_cast<double>(std::ranges::max(timing.span)));
+              static_cast<double>(std::ranges::max(timing.spans)));
   }
 }
 

@@ -28,7 +28,7 @@ TEST(Windows, DelayEarlySends) {
   c.problem.stages[1] = {2, 1, 1, 1};
   c.problem.link.alpha = 4;
   Windows windows(c.problem, c.schedule);
-  EXPECT_EQ(windows.needed(), 1);
+  EXPECT_EQ(windows.minWindow(), 1);
   Timing one = windows.simulate(1, false);
   EXPECT_TRUE(one.complete);
   EXPECT_EQ(one.starts[1], (std::vector<int64_t>{5, 9, 11, 12}));
@@ -37,7 +37,7 @@ TEST(Windows, DelayEarlySends) {
   Timing two = windows.simulate(2, false);
   EXPECT_EQ(two.starts, simulate(c.problem, c.schedule).starts);
   EXPECT_EQ(two.starts[1], (std::vector<int64_t>{5, 7, 9, 10}));
-  EXPECT_EQ(windows.choose(), 2);
+  EXPECT_EQ(windows.fastestWindow(), 2);
 }
 
 /// The time for which a message occupies its receiver is a part of the receive.
@@ -60,7 +60,7 @@ TEST(Windows, AreSmallIfMessagesTakeNoTime) {
   c.problem.link.send.alpha = 3;
   c.problem.link.receive.alpha = 5;
   Windows windows(c.problem, c.schedule);
-  EXPECT_EQ(windows.choose(), 1);
+  EXPECT_EQ(windows.fastestWindow(), 1);
   EXPECT_EQ(windows.simulate(1, false).makespan,
             simulate(c.problem, c.schedule).makespan);
 }
@@ -73,7 +73,7 @@ TEST(Windows, HoldOvertakenMessages) {
               c.schedule.workers[1].begin() + 3);
   ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
   Windows windows(c.problem, c.schedule);
-  EXPECT_EQ(windows.needed(), 3);
+  EXPECT_EQ(windows.minWindow(), 3);
   for (int32_t k : {1, 2}) {
     EXPECT_FALSE(windows.simulate(k, false).complete);
     EXPECT_TRUE(windows.simulate(k, true).complete);
@@ -100,8 +100,8 @@ TEST(Windows, OfOneWorkerAreNone) {
   Case c = makeCase("gpipe", 1, 3);
   c.problem.link.alpha = 2;
   Windows windows(c.problem, c.schedule);
-  EXPECT_EQ(windows.needed(), 1);
-  EXPECT_EQ(windows.choose(), 1);
+  EXPECT_EQ(windows.minWindow(), 1);
+  EXPECT_EQ(windows.fastestWindow(), 1);
   EXPECT_EQ(windows.bytes(7, true), std::vector<int64_t>{0});
 }
 
@@ -139,7 +139,7 @@ TEST_P(EveryWindow, FallsToNone) {
         Windows windows(c.problem, c.schedule);
         Timing unlimited = simulate(c.problem, c.schedule);
         EXPECT_EQ(windows.simulate(INT32_MAX, false).starts, unlimited.starts);
-        int32_t needed = windows.needed(), chosen = windows.choose();
+        int32_t needed = windows.minWindow(), chosen = windows.fastestWindow();
         int64_t before = INT64_MAX;
         int32_t best = 0; // the smallest window with the shortest step, up to k
         for (int32_t k = 1; k <= std::max(needed, chosen) + 2; ++k) {
@@ -150,7 +150,7 @@ TEST_P(EveryWindow, FallsToNone) {
           ASSERT_EQ(timing.makespan == unlimited.makespan, k >= chosen);
           ASSERT_EQ(timing.occupied, unlimited.occupied);
           best = timing.makespan < before ? k : best;
-          ASSERT_EQ(windows.choose(k), best);
+          ASSERT_EQ(windows.fastestWindow(k), best);
           before = timing.makespan;
           Timing exact = windows.simulate(k, false);
           ASSERT_EQ(exact.complete, k >= needed);

@@ -438,7 +438,7 @@ TEST(Report, CountsInUnitsIfTimesHaveFractions) {
   EXPECT_EQ(object["p2p_bytes"], "0.3 for each 1048576 bytes");
   EXPECT_EQ(object["receive"], 0.2);
   EXPECT_EQ(object["makespan"], units(r.timing.makespan));
-  EXPECT_EQ(object["load"], units(r.timing.load()));
+  EXPECT_EQ(object["load"], units(r.timing.maxLoad()));
   EXPECT_EQ(object["flush_bubble"], units(r.timing.flushBubble()));
   EXPECT_EQ(object["internal_bubble"], units(r.timing.internalBubble()));
   EXPECT_EQ(object["bubble_ratio"], r.timing.bubbleRatio());

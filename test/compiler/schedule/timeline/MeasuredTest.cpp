@@ -33,11 +33,11 @@ struct Drawn {
   Drawn(const Drawn &) = delete;
 
   std::string trace() const { return renderChromeTrace({&timeline, 1}); }
-  std::variant<Measured, std::string>
+  std::variant<MeasuredStep, std::string>
   read(const std::string &text, std::optional<int64_t> copy = {}) const {
     return readMeasured(text, c.problem, c.schedule, copy);
   }
-  std::variant<Measured, std::string>
+  std::variant<MeasuredStep, std::string>
   read(const json &document, std::optional<int64_t> copy = {}) const {
     return read(document.dump(), copy);
   }
@@ -78,7 +78,7 @@ void expectSame(const Drawn &drawn) {
   auto read = drawn.read(drawn.trace());
   ASSERT_FALSE(std::holds_alternative<std::string>(read))
       << std::get<std::string>(read);
-  const auto &run = std::get<Measured>(read);
+  const auto &run = std::get<MeasuredStep>(read);
   std::optional<NanosecondStep> predicted = nanosecondStepOf(drawn.timeline);
   ASSERT_TRUE(predicted);
   EXPECT_EQ(run.timing.starts, predicted->timing.starts);
@@ -131,7 +131,7 @@ TEST(Measured, CountsNanosecondsOfAnyUnit) {
   expectSame(Drawn(smallStep(), "us", 8));
   Drawn drawn(smallStep(), "ms", 2);
   auto read = drawn.read(drawn.trace());
-  EXPECT_EQ(std::get<Measured>(read).timing.ends[0][0], 5'000'000);
+  EXPECT_EQ(std::get<MeasuredStep>(read).timing.ends[0][0], 5'000'000);
 }
 
 /// The time of a step begins with its first action, whatever comes before the
@@ -152,7 +152,7 @@ TEST(Measured, BeginsWithTheFirstAction) {
   load["name"] = "post the receive of gradient 0";
   document["traceEvents"].push_back(load);
   auto read = drawn.read(document);
-  const auto &run = std::get<Measured>(read);
+  const auto &run = std::get<MeasuredStep>(read);
   EXPECT_EQ(run.timing.starts, nanosecondStepOf(drawn.timeline)->timing.starts);
   ASSERT_EQ(run.others[0].size(), 1u);
   EXPECT_EQ(run.others[0][0].begin, 21000);
@@ -165,7 +165,7 @@ TEST(Measured, KnowsWhetherRanksSharedCores) {
   Drawn drawn(smallStep());
   json document = json::parse(drawn.trace());
   auto sharedCores = [&] {
-    return std::get<Measured>(drawn.read(document)).sharedCores;
+    return std::get<MeasuredStep>(drawn.read(document)).sharedCores;
   };
   EXPECT_FALSE(sharedCores());
   document["otherData"]["threads"] = 1;
@@ -201,7 +201,7 @@ TEST(Measured, TakesTheLastStep) {
   auto read = drawn.read(document);
   ASSERT_FALSE(std::holds_alternative<std::string>(read))
       << std::get<std::string>(read);
-  const auto &run = std::get<Measured>(read);
+  const auto &run = std::get<MeasuredStep>(read);
   EXPECT_EQ(run.timing.starts, nanosecondStepOf(drawn.timeline)->timing.starts);
   EXPECT_EQ(run.end(), nanosecondStepOf(drawn.timeline)->end());
   EXPECT_EQ(run.step, 8);
@@ -219,12 +219,12 @@ TEST(Measured, TakesTheSlowestCopyOrTheOneThatIsAskedFor) {
         event["dur"] = event["dur"].get<double>() + (copy == 1 ? 50 : 20);
       all["traceEvents"].push_back(event);
     }
-  auto slowest = std::get<Measured>(drawn.read(all));
+  auto slowest = std::get<MeasuredStep>(drawn.read(all));
   EXPECT_EQ(slowest.copy, 1);
   EXPECT_EQ(slowest.copies, 3);
   EXPECT_TRUE(slowest.isSlowest);
   EXPECT_EQ(slowest.end(), nanosecondStepOf(drawn.timeline)->end() + 50'000);
-  auto third = std::get<Measured>(drawn.read(all, 2));
+  auto third = std::get<MeasuredStep>(drawn.read(all, 2));
   EXPECT_EQ(third.copy, 2);
   EXPECT_FALSE(third.isSlowest);
   EXPECT_EQ(third.end(), nanosecondStepOf(drawn.timeline)->end() + 20'000);

@@ -72,7 +72,7 @@ TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
   c.problem.link.send.alpha = 5;
   c.problem.node.emplace();
   c.problem.node->devices = 2;
-  c.problem.node->within.link.send.alpha = 1;
+  c.problem.node->links.link.send.alpha = 1;
   EXPECT_EQ(describeAll(c), "P0: send activation 0 to P1 2-3\n"
                             "P1: send activation 0 to P2 5-10\n"
                             "P1: send gradient 0 to P0 23-24\n"
@@ -95,12 +95,12 @@ TEST(Occupations, EqualTheCountOfTheSimulator) {
         if (split) {
           c.problem.node.emplace();
           c.problem.node->devices = 2;
-          c.problem.node->within.link = {{1}, {0, 1, 64}, {1}};
+          c.problem.node->links.link = {{1}, {0, 1, 64}, {1}};
         }
         Timing timing = simulate(c.problem, c.schedule);
         Occupations all = occupationsOf(c.problem, c.schedule, timing);
         EXPECT_EQ(totalsOf(all), timing.occupied);
-        EXPECT_TRUE(areAny(all));
+        EXPECT_TRUE(hasOccupations(all));
         for (size_t w = 0; w < all.size(); ++w) {
           std::vector<std::pair<int64_t, int64_t>> spans;
           for (const Occupation &one : all[w])

@@ -47,7 +47,7 @@ protected:
       starts[j] += late;
     for (size_t j = i; j < starts.size(); ++j)
       run.timing.ends[w][j] += late;
-    run.complete();
+    run.computeTotals();
   }
 
   std::vector<std::string> found(const char *name, size_t most = 9) const {
@@ -64,7 +64,7 @@ protected:
   Case c;
   Timing timing;
   Timeline timeline;
-  Measured run;
+  MeasuredStep run;
 };
 
 using Texts = std::vector<std::string>;
@@ -115,7 +115,7 @@ TEST_F(SideBySideTest, ListsUpdatesAndWaitsAfterActions) {
   update.end = end + 5'000'000;
   update.pipeline = 0;
   run.syncAndUpdate.work[0] = {wait, update};
-  run.complete();
+  run.computeTotals();
   EXPECT_EQ(found("waits"), (Texts{"P0 takes 5 ms longer after its actions: 5 "
                                    "ms measured, 0 ms predicted"}));
   EXPECT_EQ(run.end(), end + 5'000'000);
@@ -255,7 +255,7 @@ TEST_F(SideBySideTest, IsAPictureOfAnyTimes) {
         run.timing.starts[w][i] = static_cast<int64_t>(i) * time;
         run.timing.ends[w][i] = run.timing.starts[w][i] + time;
       }
-    run.complete();
+    run.computeTotals();
     std::string svg = renderSvgSideBySide(
         SideBySide(timeline, *nanosecondStepOf(timeline), run));
     EXPECT_EQ(count(svg, "nan"), 0u) << time;
@@ -267,7 +267,7 @@ TEST_F(SideBySideTest, IsAPictureOfAnyTimes) {
 TEST_F(SideBySideTest, IsATraceOfTwoProcesses) {
   delay(0, 2, 8);
   run.others.resize(2);
-  Measured::Other &other = run.others[1].emplace_back();
+  MeasuredStep::Other &other = run.others[1].emplace_back();
   other.end = 1000;
   other.name = "receive \xff";
   other.category = "message wait";

@@ -51,16 +51,16 @@ struct Endless {
   NanosecondStep predicted() const {
     return *nanosecondStepOf(timelineOf(timeline, step), step.begins);
   }
-  std::variant<Measured, std::string> read() const {
+  std::variant<MeasuredStep, std::string> read() const {
     return readMeasured(trace.dump(), c.problem, step.schedule);
   }
-  Measured measured() const {
+  MeasuredStep measured() const {
     auto result = read();
     if (const auto *error = std::get_if<std::string>(&result)) {
       ADD_FAILURE() << *error;
       return {};
     }
-    return std::get<Measured>(std::move(result));
+    return std::get<MeasuredStep>(std::move(result));
   }
   /// The error of reading `trace`. Empty if there is none.
   std::string error() const {
@@ -174,7 +174,7 @@ TEST(MeasuredBody, ReadsWhatTheCompilerDraws) {
               makeCase(scheme, workers, 5, {10, 24, 12, 12, 1, update}, split);
           c.problem.link = {{3}, {1}, {2}};
           Endless endless(std::move(c));
-          Measured run = endless.measured();
+          MeasuredStep run = endless.measured();
           NanosecondStep predicted = endless.predicted();
           EXPECT_EQ(run.timing.starts, predicted.timing.starts);
           EXPECT_EQ(run.begins, predicted.begins);
@@ -202,7 +202,7 @@ TEST(MeasuredBody, HasTheStepNumber) {
   Endless endless(smallEndless(), 6);
   endless.find("backward 17", 1)["dur"] = 500;
   endless.trace["otherData"]["first_step"] = 11;
-  Measured run = endless.measured();
+  MeasuredStep run = endless.measured();
   EXPECT_EQ(run.step, 15);
   EXPECT_EQ(run.steps, 2);
   Timeline timeline = timelineOf(endless.timeline, endless.step);
@@ -241,7 +241,7 @@ TEST(MeasuredBody, HasUpdatesAmongItsActions) {
       else
         event["ts"] = event["ts"].get<double>() + 2;
     }
-  Measured run = endless.measured();
+  MeasuredStep run = endless.measured();
   EXPECT_EQ(run.busy(0), predicted.busy(0) + 2000);
   Timeline timeline = timelineOf(endless.timeline, endless.step);
   SideBySide both(timeline, predicted, run);
