@@ -49,11 +49,11 @@ protected:
 void expectSpeedsAndTimes(const Calibration &found) {
   // Sleeps of some milliseconds take longer than requested. So the measured
   // speed is at most the true one, 1e12.
-  EXPECT_LE(found.most.flops, 1e12);
-  EXPECT_GE(found.least.flops, 0.1e12);
-  EXPECT_GT(found.mean.bytes, 0);
+  EXPECT_LE(found.most.flopsPerSecond, 1e12);
+  EXPECT_GE(found.least.flopsPerSecond, 0.1e12);
+  EXPECT_GT(found.mean.bytesPerSecond, 0);
   const LinkTimes &links = found.links;
-  EXPECT_GT(links.way.base + links.send.base + links.receive.base, 0);
+  EXPECT_GT(links.transit.base + links.send.base + links.receive.base, 0);
   EXPECT_GT(links.sum.message.base, 0);
   EXPECT_GT(links.sum.message.perByte, 0);
   EXPECT_FALSE(found.hostLinks);
