@@ -31,7 +31,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
   # Headers that include LibTorch's or MPI's headers are for their own folders.
   PATTERN Gpt2.h EXCLUDE PATTERN ParameterUse.h EXCLUDE
   PATTERN mpi/AllReduce.h EXCLUDE PATTERN mpi/Calls.h EXCLUDE
-  PATTERN mpi/Collective.h EXCLUDE
+  PATTERN mpi/TransportAllReduce.h EXCLUDE
   # And these of CUDA's and NCCL's are for the module.
   PATTERN cuda EXCLUDE PATTERN nccl EXCLUDE)
 

@@ -134,7 +134,7 @@ private:
 
   static ReduceGroup groupOf(uint32_t id, uint32_t first, uint32_t count) {
     ReduceGroup group{id, std::vector<uint32_t>(count)};
-    std::iota(group.contributions.begin(), group.contributions.end(), first);
+    std::iota(group.contributors.begin(), group.contributors.end(), first);
     return group;
   }
   /// The group of the ranks of `host`. Requires Hosts::haveNodeLinks.
@@ -259,7 +259,7 @@ private:
       sums.push_back({bytes, measure(bytes, rounds)});
       found.largestSum = std::max(found.largestSum, bytes);
     }
-    return fitSums(sums, static_cast<uint32_t>(group.contributions.size()));
+    return fitSums(sums, static_cast<uint32_t>(group.contributors.size()));
   }
 
   std::span<const uint64_t> sizesOf(std::span<const uint64_t> onHosts) const {
@@ -293,12 +293,13 @@ private:
     found.least = found.most = own;
     for (const DeviceSpeed &speed :
          gatherValues(control, 0, own, options.timeout)) {
-      found.mean.flops += speed.flops / control.ranks();
-      found.mean.bytes += speed.bytes / control.ranks();
-      found.least = {std::min(found.least.flops, speed.flops),
-                     std::min(found.least.bytes, speed.bytes)};
-      found.most = {std::max(found.most.flops, speed.flops),
-                    std::max(found.most.bytes, speed.bytes)};
+      found.mean.flopsPerSecond += speed.flopsPerSecond / control.ranks();
+      found.mean.bytesPerSecond += speed.bytesPerSecond / control.ranks();
+      found.least = {
+          std::min(found.least.flopsPerSecond, speed.flopsPerSecond),
+          std::min(found.least.bytesPerSecond, speed.bytesPerSecond)};
+      found.most = {std::max(found.most.flopsPerSecond, speed.flopsPerSecond),
+                    std::max(found.most.bytesPerSecond, speed.bytesPerSecond)};
     }
   }
 

@@ -33,7 +33,7 @@ constexpr size_t kMaxStepsAhead = 2;
 /// Fills memory with values of the type. Most values are not zero, because a
 /// computation with zeros might be faster.
 void fill(Queue &queue, Bytes bytes, program::DataType type, double frequency) {
-  queue.load(bytes, [&](Bytes host) {
+  queue.loadFromHost(bytes, [&](Bytes host) {
     const bool isHalf = type == program::DataType::BFloat16;
     const uint64_t width = isHalf ? 2 : sizeof(float);
     for (uint64_t i = 0; i < host.size() / width; ++i) {

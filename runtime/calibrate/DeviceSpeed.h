@@ -14,10 +14,12 @@
 
 namespace chimera::runtime {
 
-/// The speed of a rank while all ranks compute, per second.
+/// The speed of a rank while all ranks compute.
 struct DeviceSpeed {
-  double flops; ///< of layers, forward and backward, as Layers.h counts them
-  double bytes; ///< of updates, as the compiler's partition counts them
+  /// Of layers, forward and backward, as Layers.h counts them.
+  double flopsPerSecond;
+  /// Of updates, as the compiler's partition counts them.
+  double bytesPerSecond;
 };
 
 /// The sizes of a GPT-2 and of its micro-batch.

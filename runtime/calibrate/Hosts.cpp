@@ -61,10 +61,10 @@ chimera::runtime::gatherHosts(Control &control, const HostOfRank &own,
   std::vector<HostOfRank> all = gatherValues(control, 0, own, timeout);
   if (control.rank() != 0) {
     all.resize(control.ranks());
-    receiveAll(control, 0, std::as_writable_bytes(std::span(all)), timeout);
+    receiveLarge(control, 0, std::as_writable_bytes(std::span(all)), timeout);
     return all;
   }
   for (uint32_t rank = 1; rank < control.ranks(); ++rank)
-    sendAll(control, rank, std::as_bytes(std::span(all)), timeout);
+    sendLarge(control, rank, std::as_bytes(std::span(all)), timeout);
   return all;
 }

@@ -10,24 +10,25 @@
 using namespace chimera::runtime;
 
 void MessagesBySize::add(uint64_t bytes, const MessageCost &cost) {
-  // If the two ends together are busy for longer than the message takes, way()
-  // returns 0. Then the sum of both ends is the time of the whole message.
-  const double all = cost.send + cost.way() + cost.receive;
+  // If the two ends together are busy for longer than the message takes,
+  // transit() returns 0. Then the sum of both ends is the time of the whole
+  // message.
+  const double all = cost.send + cost.transit() + cost.receive;
   send.push_back({bytes, cost.send, all});
-  way.push_back({bytes, cost.way(), all});
+  transit.push_back({bytes, cost.transit(), all});
   receive.push_back({bytes, cost.receive, all});
   whole.push_back({bytes, all});
 }
 
 LinkTimes MessagesBySize::fit() const {
   LinkTimes times{.send = fitLine(send),
-                  .way = fitLine(way),
+                  .transit = fitLine(transit),
                   .receive = fitLine(receive),
                   .sum = {}};
-  times.residual =
-      residualOf({.base = times.send.base + times.way.base + times.receive.base,
-                  .perByte = times.send.perByte + times.way.perByte +
-                             times.receive.perByte},
-                 whole);
+  times.residual = residualOf(
+      {.base = times.send.base + times.transit.base + times.receive.base,
+       .perByte =
+           times.send.perByte + times.transit.perByte + times.receive.perByte},
+      whole);
   return times;
 }

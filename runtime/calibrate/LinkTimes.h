@@ -23,7 +23,7 @@ namespace chimera::runtime {
 struct LinkTimes {
   /// The parts of a message. Their residuals are relative to the time of the
   /// whole message.
-  Line send, way, receive;
+  Line send, transit, receive;
   double residual = 0; ///< of the whole message
   SumLine sum;
 };
@@ -37,7 +37,7 @@ public:
   LinkTimes fit() const;
 
 private:
-  std::vector<TimedSize> send, way, receive, whole;
+  std::vector<TimedSize> send, transit, receive, whole;
 };
 
 } // namespace chimera::runtime

@@ -72,7 +72,7 @@ private:
 std::string clausesOf(const LinkTimes &links, const std::string &link,
                       const std::string &allReduce) {
   Network messages(link), sums(allReduce);
-  messages.add("latency", "per_mib", links.way);
+  messages.add("latency", "per_mib", links.transit);
   messages.add("send", "send_per_mib", links.send);
   messages.add("receive", "receive_per_mib", links.receive);
   sums.add("latency", "per_mib", links.sum.message);
@@ -89,7 +89,7 @@ std::string smallestText(const SumLine &sum) {
 /// The largest relative errors of the lines.
 std::string offText(const LinkTimes &links) {
   return percent(links.send.residual) + " (send), " +
-         percent(links.way.residual) + " (way), " +
+         percent(links.transit.residual) + " (way), " +
          percent(links.receive.residual) + " (receive), together " +
          percent(links.residual) + ".\n// All-reduces of " +
          bytesText(kLeastGradient) + " and more: at most " +
@@ -172,10 +172,11 @@ std::string chimera::runtime::machineText(const Calibration &found,
       std::to_string(found.sizes.width) +
       " and\n"
       "// of AdamW, in float32, while all ranks compute: " +
-      perSecond(found.least.flops, "FLOP") + " to\n// " +
-      perSecond(found.most.flops, "FLOP") + ", " +
-      perSecond(found.least.bytes, "B") + " to " +
-      perSecond(found.most.bytes, "B") + " a rank.\n" + sharingText(hosts) +
+      perSecond(found.least.flopsPerSecond, "FLOP") + " to\n// " +
+      perSecond(found.most.flopsPerSecond, "FLOP") + ", " +
+      perSecond(found.least.bytesPerSecond, "B") + " to " +
+      perSecond(found.most.bytesPerSecond, "B") + " a rank.\n" +
+      sharingText(hosts) +
       "//\n"
       "// Largest errors of the lines (medians to lines, relative to the whole "
       "message):\n// " +
@@ -191,9 +192,9 @@ std::string chimera::runtime::machineText(const Calibration &found,
   text += "chimera.machine @here devices(" + std::to_string(found.ranks) +
           ") memory(" + std::to_string(hosts.memory >> 20) +
           " MiB)\n    speed(\"" +
-          perSecond(found.mean.flops * hosts.speedup(), "FLOP") +
+          perSecond(found.mean.flopsPerSecond * hosts.speedup(), "FLOP") +
           "\") memory_bandwidth(\"" +
-          perSecond(found.mean.bytes * hosts.speedup(), "B") + "\")";
+          perSecond(found.mean.bytesPerSecond * hosts.speedup(), "B") + "\")";
   text += clausesOf(found.links, "link", "all_reduce");
   if (found.hostLinks || hosts.concurrentRanks > 0)
     text += "\n    node_devices(" + std::to_string(hosts.ranksOnEach) + ")";
@@ -211,7 +212,7 @@ static std::string linkRows(const LinkTimes &links) {
   std::string rows;
   for (const auto &[name, line] :
        {std::pair("message: sender", &links.send),
-        {"message: way", &links.way},
+        {"message: way", &links.transit},
         {"message: receiver", &links.receive},
         {"all-reduce's message", &links.sum.message}}) {
     char row[128];
@@ -239,10 +240,10 @@ std::string chimera::runtime::machineTable(const Calibration &found) {
              perSecond(least, unit) + " to " + perSecond(most, unit) +
              ") a rank\n";
   };
-  add("layers reach         ", found.mean.flops, found.least.flops,
-      found.most.flops, "FLOP");
-  add("updates move         ", found.mean.bytes, found.least.bytes,
-      found.most.bytes, "B");
+  add("layers reach         ", found.mean.flopsPerSecond,
+      found.least.flopsPerSecond, found.most.flopsPerSecond, "FLOP");
+  add("updates move         ", found.mean.bytesPerSecond,
+      found.least.bytesPerSecond, found.most.bytesPerSecond, "B");
   if (found.hiddenSum)
     table += "computation hides    " + hiddenText(found) + "\n";
   if (hosts.concurrentRanks > 0)

@@ -31,13 +31,14 @@ std::vector<int64_t> gather(Control &control, const std::vector<int64_t> &own,
   std::vector<uint64_t> counts =
       gatherValues(control, 0, uint64_t(own.size()), timeout);
   if (control.rank() != 0) {
-    sendAll(control, 0, std::as_bytes(std::span(own)), timeout);
+    sendLarge(control, 0, std::as_bytes(std::span(own)), timeout);
     return {};
   }
   std::vector<int64_t> all = own;
   for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
     std::vector<int64_t> more(counts[rank]);
-    receiveAll(control, rank, std::as_writable_bytes(std::span(more)), timeout);
+    receiveLarge(control, rank, std::as_writable_bytes(std::span(more)),
+                 timeout);
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -62,13 +63,14 @@ std::vector<int64_t> exchangeBegins(Control &control, uint32_t peer,
                                     std::chrono::milliseconds timeout) {
   std::vector<int64_t> begins(passed.receives.size());
   auto send = [&] {
-    sendAll(control, peer, std::as_bytes(std::span(passed.begins)), timeout);
+    sendLarge(control, peer, std::as_bytes(std::span(passed.begins)), timeout);
   };
   // The lower rank sends first and the higher rank receives first. This order
   // avoids a deadlock if there are more bytes than Control::kUnread.
   if (control.rank() < peer)
     send();
-  receiveAll(control, peer, std::as_writable_bytes(std::span(begins)), timeout);
+  receiveLarge(control, peer, std::as_writable_bytes(std::span(begins)),
+               timeout);
   if (control.rank() > peer)
     send();
   return begins;
@@ -95,7 +97,7 @@ int64_t chimera::runtime::agreeOnBegin(Control &control,
   return begin;
 }
 
-double MessageCost::way() const {
+double MessageCost::transit() const {
   return std::max(0.0, whole - send - receive);
 }
 

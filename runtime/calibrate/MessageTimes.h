@@ -55,7 +55,7 @@ struct MessageTimes {
 struct MessageCost {
   double send, whole, receive;
   /// The part of `whole` in which neither end is busy.
-  double way() const;
+  double transit() const;
 };
 MessageCost costOf(const MessageTimes &times);
 

@@ -94,7 +94,7 @@ void Hub::begin(Reduction &reduction, const ReduceGroup &group,
                 ElementType type, uint64_t bytes) {
   reduction.type = type;
   reduction.bytes = bytes;
-  reduction.contributors = group.contributions;
+  reduction.contributors = group.contributors;
   reduction.members = membersOf(group);
   reduction.contributions.resize(reduction.contributors.size());
   reduction.sums.resize(reduction.members.size());
@@ -104,7 +104,7 @@ size_t Hub::join(Reduction &reduction, const ReduceGroup &group,
                  uint64_t number, uint32_t self, ElementType type,
                  std::span<const ConstBytes> given, Bytes sum) {
   if (reduction.bytes != sum.size() || reduction.type != type ||
-      reduction.contributors != group.contributions)
+      reduction.contributors != group.contributors)
     throw std::invalid_argument("all-reduce " + std::to_string(number) +
                                 " of group " + std::to_string(group.id) +
                                 ": rank " + std::to_string(self) +

@@ -20,7 +20,7 @@ void chimera::runtime::checkAllReduce(const ReduceGroup &group, uint32_t rank,
                                       std::span<const ConstBytes> given,
                                       Bytes sum) {
   auto expected =
-      std::count(group.contributions.begin(), group.contributions.end(), rank);
+      std::count(group.contributors.begin(), group.contributors.end(), rank);
   std::string where = "all-reduce of group " + std::to_string(group.id) +
                       " at rank " + std::to_string(rank) + ": ";
   if (expected == 0)
@@ -41,7 +41,7 @@ void chimera::runtime::checkAllReduce(const ReduceGroup &group, uint32_t rank,
 }
 
 std::vector<uint32_t> chimera::runtime::membersOf(const ReduceGroup &group) {
-  std::vector<uint32_t> members = group.contributions;
+  std::vector<uint32_t> members = group.contributors;
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   return members;

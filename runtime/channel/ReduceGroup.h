@@ -15,13 +15,13 @@
 
 namespace chimera::runtime {
 
-/// The ranks of an all-reduce. `contributions` has the rank of each
+/// The ranks of an all-reduce. `contributors` has the rank of each
 /// contribution. A rank with several contributions occurs several times. The
 /// sum is a left fold in this order: ((c0 + c1) + c2) + … `id` is equal at all
 /// members and differs between groups.
 struct ReduceGroup {
   uint32_t id;
-  std::vector<uint32_t> contributions;
+  std::vector<uint32_t> contributors;
 };
 
 /// The ranks of a group, each once, ascending.

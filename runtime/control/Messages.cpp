@@ -14,16 +14,18 @@ using namespace chimera::runtime;
 
 static constexpr uint64_t kPiece = uint64_t(16) << 20;
 
-void chimera::runtime::sendAll(Control &control, uint32_t to, ConstBytes bytes,
-                               std::chrono::milliseconds timeout) {
+void chimera::runtime::sendLarge(Control &control, uint32_t to,
+                                 ConstBytes bytes,
+                                 std::chrono::milliseconds timeout) {
   forEachChunk(bytes.size(), kPiece, [&](uint64_t at, uint64_t size) {
     control.send(to, bytes.subspan(at, size), timeout);
   });
 }
 
-void chimera::runtime::receiveAll(Control &control, uint32_t from, Bytes bytes,
-                                  std::chrono::milliseconds timeout,
-                                  const std::function<void()> &onPiece) {
+void chimera::runtime::receiveLarge(Control &control, uint32_t from,
+                                    Bytes bytes,
+                                    std::chrono::milliseconds timeout,
+                                    const std::function<void()> &onPiece) {
   forEachChunk(bytes.size(), kPiece, [&](uint64_t at, uint64_t size) {
     control.receive(from, bytes.subspan(at, size), timeout);
     if (onPiece)

@@ -17,31 +17,31 @@
 
 namespace chimera::runtime {
 
-/// Sends a message of any size to rank `to`, which must call receiveAll with
+/// Sends a message of any size to rank `to`, which must call receiveLarge with
 /// the same size. Large messages are split into pieces, and `timeout` applies
 /// to each piece. Both functions throw the exceptions of Control::send and
 /// Control::receive.
-void sendAll(Control &control, uint32_t to, ConstBytes bytes,
-             std::chrono::milliseconds timeout);
-/// Receives a message of sendAll. `onPiece` is called after each piece.
-void receiveAll(Control &control, uint32_t from, Bytes bytes,
-                std::chrono::milliseconds timeout,
-                const std::function<void()> &onPiece = {});
+void sendLarge(Control &control, uint32_t to, ConstBytes bytes,
+               std::chrono::milliseconds timeout);
+/// Receives a message of sendLarge. `onPiece` is called after each piece.
+void receiveLarge(Control &control, uint32_t from, Bytes bytes,
+                  std::chrono::milliseconds timeout,
+                  const std::function<void()> &onPiece = {});
 
 /// Sends or receives one value. `Value` must be trivially copyable.
 template <typename Value>
 void sendValue(Control &control, uint32_t to, const Value &value,
                std::chrono::milliseconds timeout) {
   static_assert(std::is_trivially_copyable_v<Value>);
-  sendAll(control, to, std::as_bytes(std::span(&value, 1)), timeout);
+  sendLarge(control, to, std::as_bytes(std::span(&value, 1)), timeout);
 }
 template <typename Value>
 Value receiveValue(Control &control, uint32_t from,
                    std::chrono::milliseconds timeout) {
   static_assert(std::is_trivially_copyable_v<Value>);
   Value value{};
-  receiveAll(control, from, std::as_writable_bytes(std::span(&value, 1)),
-             timeout);
+  receiveLarge(control, from, std::as_writable_bytes(std::span(&value, 1)),
+               timeout);
   return value;
 }
 

@@ -97,13 +97,14 @@ public:
 
   /// Reserves memory for `count` loads that are in flight at the same time and
   /// have `bytes` bytes together. So no load has to allocate memory.
-  virtual void expectLoads(uint64_t count, uint64_t bytes) {
+  virtual void reserveForLoads(uint64_t count, uint64_t bytes) {
     (void)count, (void)bytes;
   }
   /// Fills `to`. Calls `fill` once, before this call returns, with host memory
   /// of the same size. After `fill` has written this memory, the queue copies
   /// it to `to`.
-  virtual void load(Bytes to, const std::function<void(Bytes)> &fill) = 0;
+  virtual void loadFromHost(Bytes to,
+                            const std::function<void(Bytes)> &fill) = 0;
   /// Copies to host memory, which must live until the copy is done. If this
   /// memory is not from allocateHost, the call may block until the copy is
   /// done.
@@ -178,7 +179,7 @@ public:
     throw std::logic_error("this device has no clock");
   }
   /// The number of calls of waitFor that blocked.
-  virtual uint64_t hostBlocks() const = 0;
+  virtual uint64_t blockingWaitCount() const = 0;
 
   /// The contents of `bytes` after `event` has passed, for the host to read.
   /// The device must not change them while the result lives. May block as

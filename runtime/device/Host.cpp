@@ -40,7 +40,7 @@ public:
   void scale(ElementType type, Bytes bytes, double factor) override {
     scaleElements(type, bytes, factor);
   }
-  void load(Bytes to, const std::function<void(Bytes)> &fill) override {
+  void loadFromHost(Bytes to, const std::function<void(Bytes)> &fill) override {
     fill(to);
   }
   void readBack(ConstBytes from, Bytes host) override { copy(from, host); }
@@ -65,7 +65,7 @@ public:
   }
   bool isDone(Event) override { return true; }
   void waitFor(Event, std::chrono::milliseconds) override {}
-  uint64_t hostBlocks() const override { return 0; }
+  uint64_t blockingWaitCount() const override { return 0; }
   HostBytes readBack(ConstBytes bytes, Event,
                      std::chrono::milliseconds) override {
     return bytes;

@@ -23,7 +23,7 @@ chimera::runtime::communicationOf(const program::ProgramT &program) {
     group.id = static_cast<uint32_t>(all.groups.size() - 1);
     for (uint32_t copy = 0; copy < program.data_parallel; ++copy)
       for (const program::Contribution &summand : communicator->contributions)
-        group.contributions.push_back(copy * workers + summand.worker());
+        group.contributors.push_back(copy * workers + summand.worker());
   }
   for (uint32_t worker = 0; worker < workers; ++worker)
     for (const program::Instruction &post :
@@ -48,8 +48,8 @@ std::vector<uint32_t> chimera::runtime::peersOf(const Communication &all,
     if (pair.from == rank || pair.to == rank)
       peers.insert({pair.from, pair.to});
   for (const ReduceGroup &group : all.groups)
-    if (std::ranges::count(group.contributions, rank))
-      peers.insert(group.contributions.begin(), group.contributions.end());
+    if (std::ranges::count(group.contributors, rank))
+      peers.insert(group.contributors.begin(), group.contributors.end());
   peers.erase(rank);
   return {peers.begin(), peers.end()};
 }

@@ -132,13 +132,13 @@ void Interpreter::load(const Instruction &instruction, uint64_t step) {
   DataSource &source = pass ? *options.evaluation.data : data;
   for (uint32_t k = 0; k < count; ++k)
     for (uint32_t part = 0; part < parts; ++part)
-      compute->load(slice(all, k * parts + part, count * parts),
-                    [&](Bytes host) {
-                      source.load(instruction.kind(),
-                                  pieceOf(step, instruction.micro_batch() + k,
-                                          part, parts),
-                                  host);
-                    });
+      compute->loadFromHost(
+          slice(all, k * parts + part, count * parts), [&](Bytes host) {
+            source.load(
+                instruction.kind(),
+                pieceOf(step, instruction.micro_batch() + k, part, parts),
+                host);
+          });
 }
 
 void Interpreter::forward(const Instruction &instruction, uint64_t step) {

@@ -154,8 +154,8 @@ void Interpreter::expectLoads() {
       bytes +=
           worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
     }
-  compute->expectLoads((kMaxStepsAhead + 2) * count,
-                       (kMaxStepsAhead + 2) * bytes);
+  compute->reserveForLoads((kMaxStepsAhead + 2) * count,
+                           (kMaxStepsAhead + 2) * bytes);
 }
 
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
@@ -356,7 +356,7 @@ void Interpreter::advance() {
   const Instruction &instruction = worker.instructions[index];
   status.at(step, index);
   device.setInstruction(step, index);
-  uint64_t blocksBefore = device.hostBlocks();
+  uint64_t blocksBefore = device.blockingWaitCount();
   if (computes(instruction.opcode()))
     channels.beginComputing();
   if (isTimed())
@@ -369,7 +369,7 @@ void Interpreter::advance() {
   }
   if (!device.isSynchronous())
     noteUses(instruction);
-  blocksInSteps += device.hostBlocks() - blocksBefore;
+  blocksInSteps += device.blockingWaitCount() - blocksBefore;
   uint64_t stashAfter = stashBytes();
   uint64_t stash = std::max(stashBefore, stashAfter);
   peakStash = std::max(peakStash, stash);

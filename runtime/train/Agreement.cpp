@@ -18,13 +18,13 @@ void chimera::runtime::checkAgreement(
   for (const AgreedValue &entry : agreedValues)
     own.push_back(entry.value);
   if (control.rank() != 0) {
-    sendAll(control, 0, std::as_bytes(std::span(own)), timeout);
+    sendLarge(control, 0, std::as_bytes(std::span(own)), timeout);
     return;
   }
   for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
     std::vector<uint64_t> given(own.size());
-    receiveAll(control, rank, std::as_writable_bytes(std::span(given)),
-               timeout);
+    receiveLarge(control, rank, std::as_writable_bytes(std::span(given)),
+                 timeout);
     for (size_t i = 0; i < own.size(); ++i)
       if (given[i] != own[i])
         throw std::runtime_error("expected the same " + agreedValues[i].name +
@@ -40,14 +40,14 @@ void chimera::runtime::throwFirstError(Control &control,
                                        std::chrono::milliseconds timeout) {
   if (control.rank() != 0) {
     sendValue<uint64_t>(control, 0, fault.size(), timeout);
-    sendAll(control, 0, std::as_bytes(std::span(fault)), timeout);
+    sendLarge(control, 0, std::as_bytes(std::span(fault)), timeout);
     return;
   }
   std::string first = fault;
   for (uint32_t rank = 1; rank < control.ranks(); ++rank) {
     std::string given(receiveValue<uint64_t>(control, rank, timeout), '\0');
-    receiveAll(control, rank, std::as_writable_bytes(std::span(given)),
-               timeout);
+    receiveLarge(control, rank, std::as_writable_bytes(std::span(given)),
+                 timeout);
     if (first.empty())
       first = std::move(given);
   }

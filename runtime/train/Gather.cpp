@@ -33,12 +33,12 @@ std::vector<std::byte> chimera::runtime::gatherStages(
     if (control.rank() == holder) {
       ConstBytes own = replicas.at({0, s}).get().first(bytes);
       if (holder != root)
-        sendAll(control, root, own, timeout);
+        sendLarge(control, root, own, timeout);
       else if (!own.empty())
         std::memcpy(whole.data() + at, own.data(), own.size());
     } else if (control.rank() == root) {
-      receiveAll(control, holder, Bytes(whole).subspan(at, bytes), timeout,
-                 onPiece);
+      receiveLarge(control, holder, Bytes(whole).subspan(at, bytes), timeout,
+                   onPiece);
     }
     at += bytes;
   }
@@ -60,7 +60,7 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
     own.push_back({digestOf(bytes.get()),
                    digestOf(tiedOf(program, key.second, bytes.get()))});
   if (control.rank() != root) {
-    sendAll(control, root, std::as_bytes(std::span(own)), timeout);
+    sendLarge(control, root, std::as_bytes(std::span(own)), timeout);
     return;
   }
   struct First {
@@ -86,8 +86,8 @@ void chimera::runtime::checkReplicas(const program::ProgramT &program,
     std::vector<Digests> digests = own;
     if (rank != root) {
       digests.resize(keys.size());
-      receiveAll(control, rank, std::as_writable_bytes(std::span(digests)),
-                 timeout);
+      receiveLarge(control, rank, std::as_writable_bytes(std::span(digests)),
+                   timeout);
     }
     for (size_t i = 0; i < keys.size(); ++i) {
       auto [pipeline, stage] = keys[i];
@@ -113,7 +113,7 @@ gatherPacked(Control &control, uint32_t root, std::vector<int64_t> own,
   std::vector<uint64_t> sizes =
       gatherValues(control, root, uint64_t(own.size()), timeout);
   if (control.rank() != root) {
-    sendAll(control, root, std::as_bytes(std::span(own)), timeout);
+    sendLarge(control, root, std::as_bytes(std::span(own)), timeout);
     return {};
   }
   std::vector<std::vector<int64_t>> all(control.ranks());
@@ -123,8 +123,8 @@ gatherPacked(Control &control, uint32_t root, std::vector<int64_t> own,
       continue;
     }
     all[rank].resize(sizes[rank]);
-    receiveAll(control, rank, std::as_writable_bytes(std::span(all[rank])),
-               timeout);
+    receiveLarge(control, rank, std::as_writable_bytes(std::span(all[rank])),
+                 timeout);
   }
   return all;
 }

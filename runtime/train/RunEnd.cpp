@@ -71,15 +71,15 @@ RunEnd chimera::runtime::agreeOnRunEnd(const TrainingRun &run, Control &control,
   for (const std::optional<uint64_t> &step : own)
     steps.push_back(step.value_or(kNone));
   if (control.rank() != root) {
-    sendAll(control, root, std::as_bytes(std::span(steps)), run.timeout);
+    sendLarge(control, root, std::as_bytes(std::span(steps)), run.timeout);
     return receiveValue<RunEnd>(control, root, run.timeout);
   }
   std::vector<uint64_t> others(steps.size());
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
     if (rank == root)
       continue;
-    receiveAll(control, rank, std::as_writable_bytes(std::span(others)),
-               run.timeout);
+    receiveLarge(control, rank, std::as_writable_bytes(std::span(others)),
+                 run.timeout);
     for (size_t stage = 0; stage < steps.size(); ++stage)
       steps[stage] = std::min(steps[stage], others[stage]);
   }

@@ -61,14 +61,14 @@ StatusPage::StatusPage(Control &control, const std::vector<uint32_t> &hostRanks,
     for (size_t i = 1; i < hostRanks.size(); ++i)
       has[i] = receiveValue<uint8_t>(control, hostRanks[i], timeout);
     for (uint32_t rank : others)
-      sendAll(control, rank, std::as_bytes(std::span(has)), timeout);
+      sendLarge(control, rank, std::as_bytes(std::span(has)), timeout);
   } else {
     std::optional<SharedFile> file = SharedFile::open(
         receiveValue<SharedFile::Location>(control, lowest, timeout));
     publish(file ? file->fd() : -1, self);
     sendValue(control, lowest, uint8_t(file.has_value()), timeout);
-    receiveAll(control, lowest, std::as_writable_bytes(std::span(has)),
-               timeout);
+    receiveLarge(control, lowest, std::as_writable_bytes(std::span(has)),
+                 timeout);
     if (!file)
       std::ranges::fill(has, 0);
   }

@@ -51,8 +51,9 @@ int main(int argc, char **argv) {
   }
   std::unique_ptr<Channels> channels = session.makeChannels();
   Listener listener;
-  PeerInfo peerInfo(session.rank(),
-                    session.exchange(PeerEntry::own(listener.port, "").text()));
+  PeerInfo peerInfo(
+      session.rank(),
+      session.allGatherTexts(PeerEntry::own(listener.port, "").text()));
   TcpControl control(peerInfo.peerTable, std::move(listener), kForever);
   MessageTimes own;
   const std::unique_ptr<Device> host = makeHostDevice();

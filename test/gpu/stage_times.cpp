@@ -147,15 +147,15 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
   Memory inputGradient(device, inputBytes);
 
   const uint32_t vocabulary = program.model->vocabulary;
-  queue.load(input.bytes, [&](Bytes host) {
+  queue.loadFromHost(input.bytes, [&](Bytes host) {
     if (isFirst)
       fillWithTokens(host, vocabulary);
     else
       fillWithNumbers(host, program.activation_type);
   });
-  queue.load(labels.bytes,
-             [&](Bytes host) { fillWithTokens(host, vocabulary); });
-  queue.load(outputGradient.bytes, [&](Bytes host) {
+  queue.loadFromHost(labels.bytes,
+                     [&](Bytes host) { fillWithTokens(host, vocabulary); });
+  queue.loadFromHost(outputGradient.bytes, [&](Bytes host) {
     fillWithNumbers(host, isLast ? program::DataType::Float64
                                  : program.activation_type);
   });

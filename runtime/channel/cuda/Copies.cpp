@@ -152,7 +152,7 @@ public:
 
   void prepare(const Communication &communication) override {
     model = communication.model;
-    device.use();
+    device.makeCurrent();
     for (const Communication::Pair &pair : communication.pairs)
       if (pair.from == self || pair.to == self)
         prepareStream(streamKey(model, pair.from, pair.to));
@@ -162,7 +162,7 @@ public:
         continue;
       Stream &stream = prepareStream(streamKey(model, members));
       const auto far = static_cast<uint64_t>(
-          std::ranges::count_if(group.contributions, [&](uint32_t contributor) {
+          std::ranges::count_if(group.contributors, [&](uint32_t contributor) {
             return isFar(contributor);
           }));
       const uint64_t wanted =

@@ -14,7 +14,7 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::mpi;
 
-Block Scratch::take(uint64_t bytes) {
+Block ScratchPool::take(uint64_t bytes) {
   if (auto entry = spare.extract(bytes))
     return std::move(entry.mapped());
   // The memory is not set to zero: that would take longer than the receive into
@@ -24,10 +24,10 @@ Block Scratch::take(uint64_t bytes) {
 
 AllReduce::AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
                      std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
-                     MPI_Comm gather, Scratch &scratch)
+                     MPI_Comm gather, ScratchPool &scratch)
     : PendingAllReduce(group.id), self(self), type(type),
       members(membersOf(group)), sum(sum), scatter(scatter), gather(gather),
-      scratch(scratch), contributors(group.contributions),
+      scratch(scratch), contributors(group.contributors),
       own(contributors.size()), others(contributors.size()) {
   memberIndex =
       std::lower_bound(members.begin(), members.end(), self) - members.begin();

@@ -30,7 +30,7 @@ namespace chimera::runtime::mpi {
 /// A pool of memory for all-reduces. Memory is reused: fresh memory from the
 /// kernel costs a page fault for every 4 KiB, which took a quarter of an
 /// all-reduce's time. `take` returns memory with undefined contents.
-class Scratch {
+class ScratchPool {
 public:
   Block take(uint64_t bytes);
   void giveBack(uint64_t bytes, Block memory) {
@@ -49,7 +49,7 @@ public:
   /// order.
   AllReduce(const ReduceGroup &group, uint32_t self, ElementType type,
             std::vector<ConstBytes> given, Bytes sum, MPI_Comm scatter,
-            MPI_Comm gather, Scratch &scratch);
+            MPI_Comm gather, ScratchPool &scratch);
   ~AllReduce() override;
 
   /// Advances the all-reduce. Begins to fold and to exchange sums only if
@@ -74,7 +74,7 @@ private:
   size_t memberIndex = 0; // index of this rank in `members`
   Bytes sum;
   MPI_Comm scatter, gather;
-  Scratch &scratch;
+  ScratchPool &scratch;
   enum { Start, Scatter, Fold, Gather, Done } phase = Start;
   uint64_t folded = 0; // folded bytes of this rank's chunk
   std::vector<MPI_Request> sends;

@@ -50,7 +50,7 @@ public:
 
   /// Runs `calls`, the MPI calls of this turn, and returns their result. Notes
   /// that bytes have moved if the calls took longer than kMoving.
-  template <typename Calls> decltype(auto) during(Calls &&calls) {
+  template <typename Calls> decltype(auto) runMeasured(Calls &&calls) {
     struct Noting {
       Backoff &backoff;
       Clock::time_point begin;

@@ -15,9 +15,9 @@
 #include "runtime/channel/mpi/AllReduce.h"
 #include "runtime/channel/mpi/Backoff.h"
 #include "runtime/channel/mpi/CallLock.h"
-#include "runtime/channel/mpi/Collective.h"
 #include "runtime/channel/mpi/ProgressThread.h"
 #include "runtime/channel/mpi/Session.h"
+#include "runtime/channel/mpi/TransportAllReduce.h"
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
@@ -125,7 +125,7 @@ public:
       throw std::invalid_argument("expected a group number up to " +
                                   std::to_string(largestTag) + ", got " +
                                   std::to_string(group.id));
-    if (uint32_t last = std::ranges::max(group.contributions); last >= size)
+    if (uint32_t last = std::ranges::max(group.contributors); last >= size)
       throw std::invalid_argument(
           "group " + std::to_string(group.id) + ": expected ranks below " +
           std::to_string(size) + ", got " + std::to_string(last));
@@ -133,7 +133,7 @@ public:
     {
       mpi::PriorityLock lock(reducing);
       if (auto own = collectives.find(group.id); own != collectives.end())
-        reduction->sum = std::make_unique<mpi::Collective>(
+        reduction->sum = std::make_unique<mpi::TransportAllReduce>(
             group, type, std::move(given), sum, own->second);
       else
         reduction->sum = std::make_unique<mpi::AllReduce>(
@@ -208,7 +208,7 @@ private:
   // changes the list `reductions`. So the rank's thread may check without the
   // lock whether the list is empty.
   mpi::PriorityMutex reducing;
-  mpi::Scratch scratch;
+  mpi::ScratchPool scratch;
   std::vector<Reduction *> reductions; ///< that may not be done; oldest first
   std::exception_ptr failure;          ///< thrown on the progress thread
   // Any MPI_Test makes progress on all requests. The progress thread tests this
@@ -420,7 +420,7 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
   mpi::Backoff backoff;
   for (unsigned turn = 1;; ++turn) {
     backoff.pause();
-    if (backoff.during([&] { return finished(*operation, message); })) {
+    if (backoff.runMeasured([&] { return finished(*operation, message); })) {
       operation->close();
       return;
     }

@@ -58,7 +58,7 @@ void ProgressThread::run() {
     }
     rested = false;
     rest = kRest;
-    inFlight = backoff.during(drive);
+    inFlight = backoff.runMeasured(drive);
     std::chrono::nanoseconds nap = backoff.next();
     if (nap.count() > 0)
       event.sleep(seen, nap);

@@ -54,7 +54,8 @@ MpiSession::~MpiSession() {
   MPI_Finalize();
 }
 
-std::vector<std::string> MpiSession::exchange(const std::string &text) const {
+std::vector<std::string>
+MpiSession::allGatherTexts(const std::string &text) const {
   if (text.size() > kText)
     throw std::invalid_argument("expected a text of at most " +
                                 std::to_string(kText) + " bytes, got " +

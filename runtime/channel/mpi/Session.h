@@ -61,7 +61,7 @@ public:
   /// Sends `text` to all ranks, and returns the texts of all ranks in rank
   /// order. This is a collective call. Throws std::invalid_argument if `text`
   /// is longer than kText bytes.
-  std::vector<std::string> exchange(const std::string &text) const;
+  std::vector<std::string> allGatherTexts(const std::string &text) const;
   static constexpr size_t kText = 4096;
 
   /// Makes channels between all ranks, for host memory. This is a collective

@@ -210,7 +210,7 @@ private:
       if (!streams.contains(key))
         continue;
       Stream &stream = streams[key];
-      communicators->call({&stream.communicator, 1}, [&] {
+      communicators->callAsGroup({&stream.communicator, 1}, [&] {
         for (const Communication::Pair &pair : pairs)
           if (pair.from == rank() && pair.to != rank())
             send(stream, pair.to, {bytes.get(), 1});
@@ -255,7 +255,7 @@ private:
       if (!std::ranges::count(used, end.stream->communicator))
         used.push_back(end.stream->communicator);
     }
-    communicators->call(used, [&] {
+    communicators->callAsGroup(used, [&] {
       for (const End &end : ends)
         if (end.isSend)
           send(*end.stream, end.peer, end.bytes);
@@ -295,7 +295,7 @@ private:
     const ncclDataType_t ncclType = type == ElementType::Float32   ? ncclFloat32
                                     : type == ElementType::Float64 ? ncclFloat64
                                                                    : ncclUint64;
-    communicators->call({&stream.communicator, 1}, [&] {
+    communicators->callAsGroup({&stream.communicator, 1}, [&] {
       expect(ncclAllReduce(own.data(), sum.data(),
                            sum.size() / elementBytes(type), ncclType, ncclSum,
                            stream.communicator, stream.queue->stream()),
@@ -316,14 +316,14 @@ private:
       };
       const size_t mine = shareOf(sum, self).size();
       std::vector<ConstBytes> summands;
-      communicators->call({&stream.communicator, 1}, [&] {
+      communicators->callAsGroup({&stream.communicator, 1}, [&] {
         for (size_t peer = 0; peer < members.size(); ++peer)
           for (ConstBytes contribution : given)
             if (peer != self)
               send(stream, members[peer], shareOf(contribution, peer));
         size_t own = 0;
         std::byte *next = stream.scratch.get();
-        for (uint32_t from : group.contributions) {
+        for (uint32_t from : group.contributors) {
           if (from == rank()) {
             summands.push_back(shareOf(given[own++], self));
             continue;
@@ -335,7 +335,7 @@ private:
       });
       Bytes result = shareOf(sum, self);
       stream.queue->fold(type, std::move(summands), result);
-      communicators->call({&stream.communicator, 1}, [&] {
+      communicators->callAsGroup({&stream.communicator, 1}, [&] {
         for (size_t peer = 0; peer < members.size(); ++peer)
           if (peer != self) {
             send(stream, members[peer], result);

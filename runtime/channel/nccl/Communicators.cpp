@@ -69,7 +69,7 @@ void chimera::runtime::nccl::expect(ncclResult_t result, const char *call,
 Communicators::Communicators(cuda::CudaDevice &device, Control &control,
                              std::chrono::milliseconds timeout)
     : device(device), self(control.rank()), timeout(timeout) {
-  device.use();
+  device.makeCurrent();
   ncclUniqueId id = exchangeId(control, timeout);
   ncclConfig_t config = withoutBlocking();
   ncclComm_t all = nullptr;
@@ -147,8 +147,8 @@ ncclComm_t Communicators::split(std::span<const uint32_t> members) {
   return part;
 }
 
-void Communicators::call(std::span<const ncclComm_t> used,
-                         const std::function<void()> &calls) {
+void Communicators::callAsGroup(std::span<const ncclComm_t> used,
+                                const std::function<void()> &calls) {
   {
     std::lock_guard lock(mutex);
     device.expectNoFailure();

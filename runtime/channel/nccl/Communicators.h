@@ -57,8 +57,8 @@ public:
 
   /// Runs `calls` as one NCCL group on the communicators `used`, and waits
   /// until NCCL has put the operations on their streams.
-  void call(std::span<const ncclComm_t> used,
-            const std::function<void()> &calls);
+  void callAsGroup(std::span<const ncclComm_t> used,
+                   const std::function<void()> &calls);
 
   /// Makes every later call of the device throw `reason`, and requests the
   /// abort of this rank's communicators. Does not wait for the abort: it may

@@ -16,7 +16,7 @@ static uint64_t ceilingOf(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 OrderedSum::OrderedSum(const ReduceGroup &group, uint64_t bytes,
                        uint64_t scratch)
-    : all(membersOf(group)), contributions(group.contributions.size()),
+    : all(membersOf(group)), contributions(group.contributors.size()),
       bytes(bytes) {
   uint64_t even =
       std::max<uint64_t>(1, ceilingOf(ceilingOf(bytes, kUnit), all.size()));

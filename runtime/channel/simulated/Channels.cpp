@@ -53,7 +53,7 @@ struct Part {
 };
 
 struct Reductions {
-  std::vector<uint32_t> contributions;
+  std::vector<uint32_t> contributors;
   std::map<uint32_t, std::deque<Part>> parts; ///< by member; oldest first
 };
 
@@ -145,12 +145,12 @@ public:
     SharedOperation operation =
         post("the all-reduce", std::move(accesses), after, streamOf(members));
     Reductions &reductions = shared->reductions[group.id];
-    if (reductions.contributions.empty()) {
-      reductions.contributions = group.contributions;
+    if (reductions.contributors.empty()) {
+      reductions.contributors = group.contributors;
       for (uint32_t member : members)
         reductions.parts[member];
     }
-    if (reductions.contributions != group.contributions)
+    if (reductions.contributors != group.contributors)
       throw std::invalid_argument(
           "group " + std::to_string(group.id) +
           ": expected the same members as in its earlier all-reduces");
@@ -279,10 +279,10 @@ private:
       transfer->parties.push_back({part.operation, true, true});
     }
     transfer->move = [shared = shared.get(),
-                      contributions = reductions.contributions, joined] {
+                      contributors = reductions.contributors, joined] {
       std::map<uint32_t, size_t> next;
       std::vector<const std::byte *> summands;
-      for (uint32_t rank : contributions)
+      for (uint32_t rank : contributors)
         summands.push_back(
             shared->simulation.find(rank, joined.at(rank).given[next[rank]++]));
       const Part &any = joined.begin()->second;

@@ -15,7 +15,7 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::tcp;
 
-Block Slices::take() {
+Block SlicePool::take() {
   {
     std::lock_guard lock(mutex);
     if (!spare.empty()) {
@@ -27,15 +27,15 @@ Block Slices::take() {
   return makeBlock(kBytes);
 }
 
-void Slices::giveBack(Block slice) {
+void SlicePool::giveBack(Block slice) {
   std::lock_guard lock(mutex);
   spare.push_back(std::move(slice));
 }
 
 AllReduce::AllReduce(Mesh &mesh, const ReduceGroup &group, uint64_t number,
                      ElementType type, std::vector<ConstBytes> given, Bytes sum,
-                     std::shared_ptr<Slices> slices)
-    : mesh(mesh), type(type), contributors(group.contributions),
+                     std::shared_ptr<SlicePool> slices)
+    : mesh(mesh), type(type), contributors(group.contributors),
       members(membersOf(group)), given(std::move(given)), sum(sum),
       scatter(Streams::scatter(group.id, number)),
       gather(Streams::gather(group.id, number)), slices(std::move(slices)) {
@@ -65,12 +65,12 @@ AllReduce::Range AllReduce::chunkOf(size_t member) const {
 
 AllReduce::Range AllReduce::sliceOf(size_t member, uint64_t slice) const {
   Range chunk = chunkOf(member);
-  uint64_t begin = chunk.begin + slice * Slices::kBytes;
-  return {begin, std::min(begin + Slices::kBytes, chunk.end)};
+  uint64_t begin = chunk.begin + slice * SlicePool::kBytes;
+  return {begin, std::min(begin + SlicePool::kBytes, chunk.end)};
 }
 
 uint64_t AllReduce::slicesOf(size_t member) const {
-  return (chunkOf(member).size() + Slices::kBytes - 1) / Slices::kBytes;
+  return (chunkOf(member).size() + SlicePool::kBytes - 1) / SlicePool::kBytes;
 }
 
 /// The number of messages that this rank posts (without receives of
@@ -99,14 +99,14 @@ void AllReduce::start() try {
     most = std::max(most, slicesOf(member));
     for (uint64_t i = 0; member != memberIndex && i < slicesOf(member); ++i) {
       Range slice = sliceOf(member, i);
-      keep(mesh.receiveLater(members[member], gather,
-                             sum.subspan(slice.begin, slice.size()),
-                             countDown()));
+      keep(mesh.receiveWithoutCredit(members[member], gather,
+                                     sum.subspan(slice.begin, slice.size()),
+                                     countDown()));
     }
   }
   for (uint64_t i = 0; i < std::min(own, kDepth); ++i)
     receiveSlice(i);
-  mesh.announceReceives();
+  mesh.sendCredits();
   for (uint64_t i = 0; i < most; ++i)
     for (size_t member = 0; member < members.size(); ++member) {
       if (member == memberIndex || i >= slicesOf(member))
@@ -138,7 +138,7 @@ void AllReduce::receiveSlice(uint64_t slice) {
   size_t other = 0;
   for (uint32_t contributor : contributors)
     if (contributor != mesh.rank())
-      keep(mesh.receiveLater(
+      keep(mesh.receiveWithoutCredit(
           contributor, scatter,
           {memoryOf(other++, slice), sliceOf(memberIndex, slice).size()},
           [self = shared_from_this(), slice] { self->arrived(slice); }));
@@ -190,7 +190,7 @@ void AllReduce::foldArrivedSlices() {
     }
     if (slice + kDepth < slicesOf(memberIndex)) {
       receiveSlice(slice + kDepth);
-      mesh.announceReceives();
+      mesh.sendCredits();
     }
     if (slice + 1 == slicesOf(memberIndex))
       freeStaging();

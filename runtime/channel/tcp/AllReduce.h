@@ -30,7 +30,7 @@ namespace chimera::runtime::tcp {
 
 /// A pool of memory for slices. Slices are reused, because fresh memory from
 /// the kernel costs a page fault for every 4 KiB.
-class Slices {
+class SlicePool {
 public:
   /// Bytes of a slice. The fold of one slice takes about 50 µs.
   static constexpr uint64_t kBytes = 128 << 10;
@@ -51,7 +51,7 @@ public:
   /// before this one. `given` are the contributions of this rank.
   AllReduce(Mesh &mesh, const ReduceGroup &group, uint64_t number,
             ElementType type, std::vector<ConstBytes> given, Bytes sum,
-            std::shared_ptr<Slices> slices);
+            std::shared_ptr<SlicePool> slices);
   ~AllReduce();
 
   /// Starts the all-reduce. Throws the exceptions of Mesh::send and
@@ -95,7 +95,7 @@ private:
   const std::vector<ConstBytes> given;
   const Bytes sum;
   const Mesh::Stream scatter, gather;
-  const std::shared_ptr<Slices> slices;
+  const std::shared_ptr<SlicePool> slices;
   size_t memberIndex = 0;        ///< index of this rank in `members`
   size_t others = 0;             ///< number of contributions of other ranks
   std::vector<Block> staging;    ///< kDepth slices for each of the `others`

@@ -61,7 +61,7 @@ public:
                                           std::vector<ConstBytes> given,
                                           Bytes sum, Event) override {
     checkAllReduce(group, rank(), type, given, sum);
-    if (uint32_t last = std::ranges::max(group.contributions); last >= ranks())
+    if (uint32_t last = std::ranges::max(group.contributors); last >= ranks())
       throw std::invalid_argument(
           "group " + std::to_string(group.id) + ": expected ranks below " +
           std::to_string(ranks()) + ", got " + std::to_string(last));
@@ -90,7 +90,7 @@ private:
   Mesh &mesh;
   /// The number of started all-reduces, by group.
   std::map<uint32_t, uint64_t> started;
-  const std::shared_ptr<Slices> slices = std::make_shared<Slices>();
+  const std::shared_ptr<SlicePool> slices = std::make_shared<SlicePool>();
 };
 } // namespace
 

@@ -62,7 +62,7 @@ SharedMeshOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
     fill(*posted, bytes, done);
     finish(*operation, done);
   } else {
-    reachWithinSilence(to);
+    connectWithinSilence(to);
     std::lock_guard lock(mutex);
     Outgoing &connection = outgoing[to];
     bool wasIdle = connection.frames.empty();
@@ -87,17 +87,17 @@ SharedMeshOperation Mesh::send(uint32_t to, Stream stream, ConstBytes bytes,
 
 SharedMeshOperation Mesh::receive(uint32_t from, Stream stream, Bytes bytes,
                                   std::function<void()> onDone) {
-  return post(from, stream, bytes, std::move(onDone), /*isAnnounced=*/true);
+  return post(from, stream, bytes, std::move(onDone), /*sendsCredit=*/true);
 }
 
-SharedMeshOperation Mesh::receiveLater(uint32_t from, Stream stream,
-                                       Bytes bytes,
-                                       std::function<void()> onDone) {
-  return post(from, stream, bytes, std::move(onDone), /*isAnnounced=*/false);
+SharedMeshOperation Mesh::receiveWithoutCredit(uint32_t from, Stream stream,
+                                               Bytes bytes,
+                                               std::function<void()> onDone) {
+  return post(from, stream, bytes, std::move(onDone), /*sendsCredit=*/false);
 }
 
 SharedMeshOperation Mesh::post(uint32_t from, Stream stream, Bytes bytes,
-                               std::function<void()> onDone, bool isAnnounced) {
+                               std::function<void()> onDone, bool sendsCredit) {
   auto operation = std::make_shared<MeshOperation>();
   operation->peer = checked(from);
   operation->bytes = bytes;
@@ -121,17 +121,17 @@ SharedMeshOperation Mesh::post(uint32_t from, Stream stream, Bytes bytes,
     }
     eraseIfIdle(found);
     announce(from, stream, 1);
-    if (Incoming *connection = isAnnounced ? connectionFrom(from) : nullptr)
-      sendCredits(*connection);
+    if (Incoming *connection = sendsCredit ? connectionFrom(from) : nullptr)
+      sendCreditsOn(*connection);
   }
   callBack(done);
   return operation;
 }
 
-void Mesh::announceReceives() {
+void Mesh::sendCredits() {
   std::lock_guard lock(mutex);
   for (Incoming &connection : incoming)
-    sendCredits(connection);
+    sendCreditsOn(connection);
 }
 
 /// Queues credits. If the other rank has not connected yet, endPart queues them
@@ -199,7 +199,7 @@ void Mesh::eraseIfIdle(Outgoing &connection, Stream stream) {
 }
 
 void Mesh::fill(MeshOperation &receive, ConstBytes message, Done &done) {
-  receive.other = message.size();
+  receive.bytesAtOtherEnd = message.size();
   receive.isWrongSize = receive.bytes.size() != message.size();
   if (!receive.isWrongSize && !receive.isGivenUp)
     std::ranges::copy(message, receive.bytes.begin());

@@ -85,9 +85,9 @@ private:
   // Guarded by the mutex of the mesh.
   uint32_t peer = 0;
   bool isSend = false;
-  Bytes bytes;                ///< of a receive: empty after it is given up
-  std::vector<std::byte> own; ///< copy of the bytes of a given-up send
-  uint64_t other = 0;         ///< size in bytes of the message at the other end
+  Bytes bytes;                  ///< of a receive: empty after it is given up
+  std::vector<std::byte> own;   ///< copy of the bytes of a given-up send
+  uint64_t bytesAtOtherEnd = 0; ///< size of the message
   bool isWrongSize = false;
   bool isReleased = false; ///< of a send: it does not wait for a credit
   bool isGivenUp = false;  ///< of a receive: its message is discarded
@@ -137,11 +137,12 @@ public:
                               std::function<void()> onDone = {});
   /// Like receive, but sends no credit. (A credit tells the sender that a
   /// receive is posted.) The next `receive` from the same rank or
-  /// announceReceives sends the credit.
-  SharedMeshOperation receiveLater(uint32_t from, Stream stream, Bytes bytes,
-                                   std::function<void()> onDone = {});
-  /// Sends the credits of all receives that receiveLater has posted.
-  void announceReceives();
+  /// sendCredits sends the credit.
+  SharedMeshOperation receiveWithoutCredit(uint32_t from, Stream stream,
+                                           Bytes bytes,
+                                           std::function<void()> onDone = {});
+  /// Sends the credits of all receives that receiveWithoutCredit has posted.
+  void sendCredits();
 
   /// Waits until the operation is done. Throws WaitError if `timeout` passes
   /// first, if the mesh is aborted, or if the other rank has left or is lost.
@@ -165,12 +166,12 @@ public:
   /// another, each for at most `timeout`. Throws std::runtime_error if no
   /// address works. Throws WaitError if the run is aborted, perhaps by that
   /// rank before it ended.
-  void reach(uint32_t peer, std::chrono::milliseconds timeout);
+  void connectToPeer(uint32_t peer, std::chrono::milliseconds timeout);
   /// Whether this rank is connected to `peer`. If it is, a send does not wait
   /// for a connection.
-  bool hasReached(uint32_t peer) const;
+  bool isConnectedTo(uint32_t peer) const;
   /// Whether a rank is known to have left or to be lost.
-  bool hasLost(uint32_t peer) const;
+  bool isGone(uint32_t peer) const;
 
   /// Connects to a rank, sends it heartbeats, and expects heartbeats from it.
   void watch(uint32_t peer);
@@ -184,8 +185,8 @@ public:
   size_t countStreams() const;
 
   /// The size in bytes of the message that has arrived for a receive.
-  static uint64_t sizeOf(const MeshOperation &operation) {
-    return operation.other;
+  static uint64_t receivedBytes(const MeshOperation &operation) {
+    return operation.bytesAtOtherEnd;
   }
 
 private:
@@ -276,9 +277,9 @@ private:
   Socket connectOrReportAbort(uint32_t peer,
                               std::chrono::milliseconds connecting,
                               std::chrono::milliseconds answering);
-  void reach(uint32_t peer, std::chrono::milliseconds connecting,
-             std::chrono::milliseconds answering);
-  void reachWithinSilence(uint32_t peer);
+  void connectToPeer(uint32_t peer, std::chrono::milliseconds connecting,
+                     std::chrono::milliseconds answering);
+  void connectWithinSilence(uint32_t peer);
   void accept();
   void pauseAccepting(int error, bool hasStrangers);
   bool greet(Incoming &incoming);
@@ -290,7 +291,7 @@ private:
 
   // Functions of Mesh.cpp.
   SharedMeshOperation post(uint32_t from, Stream stream, Bytes bytes,
-                           std::function<void()> onDone, bool isAnnounced);
+                           std::function<void()> onDone, bool sendsCredit);
   void release(Outgoing &connection, Stream stream, Sending &sending);
   void credit(Outgoing &connection, const Credit &credit);
   void announce(uint32_t from, Stream stream, uint64_t count);
@@ -302,7 +303,7 @@ private:
   // Functions of MeshBytes.cpp.
   void flush(Outgoing &outgoing, uint32_t peer, Done &done);
   void readCredits(Outgoing &outgoing, uint32_t peer);
-  void sendCredits(Incoming &incoming);
+  void sendCreditsOn(Incoming &incoming);
   bool readFrom(Incoming &incoming, Done &done);
   Bytes roomOf(Incoming &incoming);
   bool endPart(Incoming &incoming, Done &done);
@@ -312,7 +313,7 @@ private:
   // Functions of MeshThread.cpp.
   class MoverRole;
   void run();
-  bool runOnce(std::optional<Deadline> &flushing);
+  bool runIteration(std::optional<Deadline> &flushing);
   bool mayLeave(std::optional<Deadline> &flushing);
   std::vector<pollfd> polled() const;
   bool wantsCredits(const Outgoing &connection) const;

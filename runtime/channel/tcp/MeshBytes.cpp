@@ -92,7 +92,7 @@ void Mesh::readCredits(Outgoing &connection, uint32_t peer) {
 }
 
 /// Sends credits until the socket accepts no more.
-void Mesh::sendCredits(Incoming &connection) {
+void Mesh::sendCreditsOn(Incoming &connection) {
   auto all = std::as_bytes(std::span(connection.credits));
   while (connection.creditBytesSent < all.size()) {
     ConstBytes left = all.subspan(connection.creditBytesSent);
@@ -125,7 +125,7 @@ bool Mesh::beginPayload(Incoming &connection) {
     return true;
   }
   MeshOperation &posted = *inbox->second.posted.front();
-  posted.other = bytes;
+  posted.bytesAtOtherEnd = bytes;
   posted.isWrongSize = posted.bytes.size() != bytes;
   connection.isDiscarded = posted.isWrongSize || posted.isGivenUp;
   connection.operation = std::move(inbox->second.posted.front());
@@ -188,7 +188,7 @@ bool Mesh::endPart(Incoming &connection, Done &done) {
       for (auto &[key, inbox] : inboxes)
         if (key.first == *connection.from && !inbox.posted.empty())
           announce(key.first, key.second, inbox.posted.size());
-      sendCredits(connection);
+      sendCreditsOn(connection);
     }
     if (connection.header.kind == Bye) {
       departures.push_back(

@@ -125,16 +125,18 @@ Socket Mesh::connectOrReportAbort(uint32_t peer, milliseconds connecting,
 
 /// Called by the rank's own threads. The mesh's thread must not call it: it
 /// must not wait for a single rank.
-void Mesh::reach(uint32_t peer, milliseconds timeout) {
-  reach(peer, timeout, timeout);
+void Mesh::connectToPeer(uint32_t peer, milliseconds timeout) {
+  connectToPeer(peer, timeout, timeout);
 }
 
 /// Connects, and waits for an answer for the time that a rank may be silent. A
 /// stopped process has not failed: it answers when it continues.
-void Mesh::reachWithinSilence(uint32_t peer) { reach(peer, kDial, silence); }
+void Mesh::connectWithinSilence(uint32_t peer) {
+  connectToPeer(peer, kDial, silence);
+}
 
-void Mesh::reach(uint32_t peer, milliseconds connecting,
-                 milliseconds answering) {
+void Mesh::connectToPeer(uint32_t peer, milliseconds connecting,
+                         milliseconds answering) {
   {
     std::lock_guard lock(mutex);
     if (outgoing.count(peer))
@@ -152,18 +154,18 @@ void Mesh::reach(uint32_t peer, milliseconds connecting,
   flush(connection, peer, none); // so that the next send can write at once
 }
 
-bool Mesh::hasReached(uint32_t peer) const {
+bool Mesh::isConnectedTo(uint32_t peer) const {
   std::lock_guard lock(mutex);
   return outgoing.count(peer) != 0;
 }
 
-bool Mesh::hasLost(uint32_t peer) const {
+bool Mesh::isGone(uint32_t peer) const {
   std::lock_guard lock(mutex);
   return gone.count(peer) != 0;
 }
 
 void Mesh::watch(uint32_t peer) {
-  reachWithinSilence(checked(peer));
+  connectWithinSilence(checked(peer));
   std::lock_guard lock(mutex);
   watched.try_emplace(peer, silence);
   wake();

@@ -108,7 +108,8 @@ void Mesh::wait(const SharedMeshOperation &operation, milliseconds timeout) {
     throw std::invalid_argument(
         "receive from rank " + std::to_string(operation->peer) + ": expected " +
         std::to_string(operation->bytes.size()) +
-        " bytes at the other end, got " + std::to_string(operation->other));
+        " bytes at the other end, got " +
+        std::to_string(operation->bytesAtOtherEnd));
 }
 
 /// Requires the mesh's lock.
@@ -208,7 +209,7 @@ void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
            (!connection.from && connection.greetsUntil.passed());
   });
   for (Incoming &connection : incoming)
-    sendCredits(connection);
+    sendCreditsOn(connection);
   if (isReady(listener.socket) || isReady(listener.local))
     accept();
   std::vector<Departure> left = std::exchange(departures, {});
@@ -230,7 +231,7 @@ void Mesh::move(Lock &lock, const std::vector<pollfd> &found) {
 void Mesh::run() {
   std::optional<Deadline> flushing;
   try {
-    while (runOnce(flushing))
+    while (runIteration(flushing))
       ;
   } catch (const std::exception &error) {
     // Report this rank as lost, so that `onLost` tells the other ranks. No
@@ -241,7 +242,7 @@ void Mesh::run() {
 }
 
 /// One iteration of the mesh's own thread. Returns false if the thread may end.
-bool Mesh::runOnce(std::optional<Deadline> &flushing) {
+bool Mesh::runIteration(std::optional<Deadline> &flushing) {
   std::vector<Departure> told;
   {
     Lock lock(mutex);

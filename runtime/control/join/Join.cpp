@@ -38,7 +38,7 @@ struct JoinedJob::State {
                                     const LongWaitHandler &onLongWait) {
 #ifdef CHIMERA_HAVE_MPI
     if (session)
-      return session->exchange(own);
+      return session->allGatherTexts(own);
 #endif
     return exchangeAtStore(options.store, options.rank, options.ranks, own,
                            timeout, onLongWait);

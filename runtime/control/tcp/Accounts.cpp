@@ -136,7 +136,7 @@ bool Accounts::send(size_t writer, ConstBytes account, uint32_t ranks) {
   auto bytes =
       std::make_shared<std::vector<std::byte>>(account.begin(), account.end());
   try {
-    mesh.reach(to, kReach);
+    mesh.connectToPeer(to, kReach);
     mesh.receive(to, Streams::kAnswers,
                  std::as_writable_bytes(std::span(&words[writer], 1)),
                  [this, writer] {
@@ -159,14 +159,14 @@ bool Accounts::submitAccount(ConstBytes account, uint32_t ranks) {
   // writingRanks[0] is rank 0. All ranks watch rank 0, so this rank knows if
   // rank 0 is lost. If rank 0 ends after this line, the loop continues with the
   // second writing rank.
-  size_t writer = mesh.hasLost(writingRanks[0]) ? 1 : 0;
+  size_t writer = mesh.isGone(writingRanks[0]) ? 1 : 0;
   for (; writer < writingRanks.size() && send(writer, account, ranks);
        ++writer) {
     Deadline deadline(kPatience);
     std::unique_lock lock(mutex);
     while (!changed.wait_for(lock, kLook,
                              [this] { return answered != Answer::None; }) &&
-           !deadline.passed() && !mesh.hasLost(writingRanks[writer]))
+           !deadline.passed() && !mesh.isGone(writingRanks[writer]))
       ;
     if (answered != Answer::None || deadline.passed())
       break;

@@ -79,7 +79,7 @@ struct TcpControl::State {
     std::memcpy(text.data(), reason.data(), size);
     for (uint32_t rank = 0; rank < (isRoot() ? mesh.ranks() : 1); ++rank)
       try {
-        if (mesh.hasReached(rank))
+        if (mesh.isConnectedTo(rank))
           sendCopy(rank, Streams::kAbort, text);
       } catch (const std::runtime_error &) {
         // `rank` is lost, so it needs no message.
@@ -151,7 +151,7 @@ void TcpControl::receive(uint32_t from, Bytes bytes,
     ~Abandon() { mesh.abandon(operation); }
   } abandon{state->mesh, operation};
   auto answer = [&] {
-    uint64_t size = Mesh::sizeOf(*operation);
+    uint64_t size = Mesh::receivedBytes(*operation);
     auto word = std::as_bytes(std::span(&size, 1));
     try {
       state->sendCopy(from, Streams::kAcknowledgements,

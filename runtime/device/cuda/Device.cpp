@@ -107,7 +107,7 @@ void CudaDevice::setListener(std::optional<Listener> listener) {
                                               // first. Otherwise CUDA would
                                               // open the first GPU for the
                                               // calling thread.
-                                              use();
+                                              makeCurrent();
                                               return isDone(event);
                                             } catch (...) {
                                               fail(std::current_exception());
@@ -121,13 +121,13 @@ void CudaDevice::setInstruction(uint64_t newStep, uint32_t newInstruction) {
   instruction = newInstruction;
 }
 
-void CudaDevice::use() const {
+void CudaDevice::makeCurrent() const {
   expect(cudaSetDevice(options.ordinal), "cudaSetDevice");
 }
 
 Block CudaDevice::take(uint64_t bytes, uint64_t alignment, bool onHost) {
   expectNoFailure();
-  use();
+  makeCurrent();
   uint64_t wanted = blockBytes(bytes, alignment);
   uint64_t more = alignment > kOwnAlignment ? alignment - kOwnAlignment : 0;
   if (wanted > UINT64_MAX - more)
@@ -175,13 +175,13 @@ void CudaDevice::freeNow(const Memory &taken) noexcept {
 std::optional<uint64_t> CudaDevice::allocatedBytes() {
   if (options.worksOnHost || ranks > 1)
     return std::nullopt;
-  use();
+  makeCurrent();
   return freeAtOpen - std::min(freeAtOpen, unusedNow());
 }
 
 std::unique_ptr<Queue> CudaDevice::makeQueue(const std::string &) {
   expectNoFailure();
-  use();
+  makeCurrent();
   return std::make_unique<CudaQueue>(*this, /*isMain=*/true);
 }
 
@@ -218,7 +218,7 @@ bool CudaDevice::isDone(Event event) {
 void CudaDevice::waitFor(Event event, std::chrono::milliseconds timeout) {
   if (isDone(event))
     return;
-  ++blocks;
+  ++blockingWaits;
   if (!becomesTrueWithin(timeout, [&] { return isDone(event); }))
     fail(std::make_exception_ptr(
         WaitError(WaitError::Reason::TimedOut,
@@ -241,7 +241,7 @@ HostBytes CudaDevice::readBack(ConstBytes bytes, Event event,
   if (options.worksOnHost)
     return bytes;
   Block copy = makeBlock(bytes.size());
-  use();
+  makeCurrent();
   if (!bytes.empty())
     expect(cudaMemcpy(copy.get(), bytes.data(), bytes.size(),
                       cudaMemcpyDeviceToHost),
@@ -375,11 +375,11 @@ void CudaQueue::scale(ElementType type, Bytes bytes, double factor) {
   device.ownKernels.scale(own, type, bytes, factor);
 }
 
-void CudaQueue::expectLoads(uint64_t count, uint64_t bytes) {
+void CudaQueue::reserveForLoads(uint64_t count, uint64_t bytes) {
   ring.expect(count, bytes);
 }
 
-void CudaQueue::load(Bytes to, const std::function<void(Bytes)> &fill) {
+void CudaQueue::loadFromHost(Bytes to, const std::function<void(Bytes)> &fill) {
   if (to.empty())
     return fill(to);
   Bytes host = ring.allocate(to.size());

@@ -68,7 +68,7 @@ public:
   bool isDone(Event event) override;
   void waitFor(Event event, std::chrono::milliseconds timeout) override;
   int64_t nanosecondsBetween(const Event &from, const Event &to) override;
-  uint64_t hostBlocks() const override { return blocks; }
+  uint64_t blockingWaitCount() const override { return blockingWaits; }
   HostBytes readBack(ConstBytes bytes, Event event,
                      std::chrono::milliseconds timeout) override;
 
@@ -77,11 +77,11 @@ public:
 
   int ordinal() const { return options.ordinal; }
   /// Sets the number of ranks that use the GPU.
-  void share(uint32_t among) { ranks = among; }
+  void setRankCount(uint32_t count) { ranks = count; }
   bool worksOnHost() const { return options.worksOnHost; }
   const Kernels &kernels() const { return ownKernels; }
   /// Makes this GPU the current one of the calling thread.
-  void use() const;
+  void makeCurrent() const;
   /// Records an event at the current end of `stream`, which need not belong to
   /// a queue. `queue` is the queue number of the event (newQueue).
   Event record(cudaStream_t stream, uint32_t queue, bool timed = false);
@@ -121,7 +121,7 @@ private:
   uint32_t ranks = 1;
   uint32_t queues = 0;
   uint64_t position = 0;
-  uint64_t blocks = 0;
+  uint64_t blockingWaits = 0;
   std::atomic<bool> hasFailed{false};
   std::mutex mutex; ///< protects the failure
   std::exception_ptr failure;
@@ -148,8 +148,8 @@ public:
   void fold(ElementType type, std::vector<ConstBytes> contributions,
             Bytes sum) override;
   void scale(ElementType type, Bytes bytes, double factor) override;
-  void expectLoads(uint64_t count, uint64_t bytes) override;
-  void load(Bytes to, const std::function<void(Bytes)> &fill) override;
+  void reserveForLoads(uint64_t count, uint64_t bytes) override;
+  void loadFromHost(Bytes to, const std::function<void(Bytes)> &fill) override;
   void readBack(ConstBytes from, Bytes host) override;
   Event record() override;
   Event recordTime() override;

@@ -55,7 +55,7 @@ public:
     put("the scaling", {updates(bytes)},
         [=](const AddressMap &at) { scaleElements(type, at(bytes), factor); });
   }
-  void load(Bytes to, const std::function<void(Bytes)> &fill) override {
+  void loadFromHost(Bytes to, const std::function<void(Bytes)> &fill) override {
     auto staged = std::make_shared<std::vector<std::byte>>(to.size());
     fill(*staged);
     put("the load", {writes(to)}, [=](const AddressMap &at) {
@@ -145,7 +145,7 @@ void Simulation::SimulatedDevice::waitFor(Event event,
                                           std::chrono::milliseconds timeout) {
   if (isDone(event))
     return;
-  ++blocks;
+  ++blockingWaits;
   simulation.waitFor(event, timeout);
 }
 

@@ -87,8 +87,8 @@ template <typename Visit> void Memory::eachCell(ConstBytes bytes, Visit visit) {
     visit(cell->second, cell->second.end - cell->first);
 }
 
-void Memory::use(const Access &access, Stamp stamp, const Clock &clock,
-                 const Label &label, std::vector<Violation> &violations) {
+void Memory::recordUse(const Access &access, Stamp stamp, const Clock &clock,
+                       const Label &label, std::vector<Violation> &violations) {
   if (access.bytes.empty())
     return;
   bool reads = access.kind != Access::Writes;

@@ -60,8 +60,8 @@ public:
   /// Records a use of memory by the operation with the stamp `stamp`. `clock`
   /// has the operations that happened before this operation. Adds violations to
   /// the list.
-  void use(const Access &access, Stamp stamp, const Clock &clock,
-           const Label &label, std::vector<Violation> &violations);
+  void recordUse(const Access &access, Stamp stamp, const Clock &clock,
+                 const Label &label, std::vector<Violation> &violations);
   /// Fills memory with garbage and marks it as never written.
   void poison(Bytes bytes);
   /// Marks the bytes as written. The operation that used them last has written

@@ -124,7 +124,7 @@ void Simulation::execute(QueueState &queue) {
     std::vector<Violation> violations;
     try {
       for (const Access &access : item.accesses)
-        memory.use(access, stamp, queue.clock, item.label, violations);
+        memory.recordUse(access, stamp, queue.clock, item.label, violations);
       note(violations);
       std::vector<std::byte> before = readOnly(memory, item.accesses);
       item.work(DeclaredBytes(memory, item.accesses));
@@ -188,7 +188,8 @@ void Simulation::begin(Operation &operation) {
   Memory &memory = devices[operation.label.rank]->memory;
   std::vector<Violation> violations;
   for (const Access &access : operation.accesses)
-    memory.use(access, operation.stamp, clock, operation.label, violations);
+    memory.recordUse(access, operation.stamp, clock, operation.label,
+                     violations);
   note(violations);
   // An all-reduce reads its contributions until it moves, and its sum may be
   // one of them. So only receives poison their memory.
@@ -293,7 +294,7 @@ bool Simulation::stepLocked(std::unique_lock<std::recursive_mutex> &lock,
   switch (chosen->kind) {
   case HostStep:
     lock.unlock();
-    hosts[index].go();
+    hosts[index].advance();
     lock.lock();
     break;
   case QueueStep:

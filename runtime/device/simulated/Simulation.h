@@ -105,7 +105,7 @@ public:
     std::function<bool()> isReady;
     /// Lets the host execute its next step. Called without a lock, so it may
     /// call the simulation.
-    std::function<void()> go;
+    std::function<void()> advance;
   };
   void setHosts(std::vector<Host> hosts);
 

@@ -79,7 +79,7 @@ public:
   std::unique_ptr<Queue> makeQueue(const std::string &name) override;
   bool isDone(Event event) override;
   void waitFor(Event event, std::chrono::milliseconds timeout) override;
-  uint64_t hostBlocks() const override { return blocks; }
+  uint64_t blockingWaitCount() const override { return blockingWaits; }
   HostBytes readBack(ConstBytes bytes, Event event,
                      std::chrono::milliseconds timeout) override;
   void setInstruction(uint64_t step, uint32_t instruction) override {
@@ -99,7 +99,7 @@ public:
 
 private:
   Label now;
-  uint64_t blocks = 0;
+  uint64_t blockingWaits = 0;
 };
 
 } // namespace chimera::runtime::simulated

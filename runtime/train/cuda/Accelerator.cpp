@@ -57,7 +57,7 @@ public:
                std::chrono::milliseconds timeout) override {
     auto &own = dynamic_cast<cuda::CudaDevice &>(device);
     GpuAssignment assignment = findGpuAssignment(own, control, timeout);
-    own.share(assignment.ranksOnGpu);
+    own.setRankCount(assignment.ranksOnGpu);
     if (assignment.isShared)
       return makeCopyChannels(hubOf(assignment.run, control.ranks()),
                               control.rank(), own,

@@ -49,14 +49,15 @@ protected:
 void expectSpeedsAndTimes(const Calibration &found) {
   // Sleeps of some milliseconds take longer than requested. So the measured
   // speed is at most the true one, 1e12.
-  EXPECT_LE(found.most.flops, 1e12);
-  EXPECT_GT(found.least.flops, 0);
-  EXPECT_GT(found.mean.bytes, 0);
+  EXPECT_LE(found.most.flopsPerSecond, 1e12);
+  EXPECT_GT(found.least.flopsPerSecond, 0);
+  EXPECT_GT(found.mean.bytesPerSecond, 0);
   // If the machine has other work, a line fitted to times may have no slope, or
   // may begin at 0. But it has one of both.
   const LinkTimes &links = found.links;
-  EXPECT_GT(links.way.base + links.send.base + links.receive.base +
-                links.way.perByte + links.send.perByte + links.receive.perByte,
+  EXPECT_GT(links.transit.base + links.send.base + links.receive.base +
+                links.transit.perByte + links.send.perByte +
+                links.receive.perByte,
             0);
   EXPECT_GT(links.sum.message.base + links.sum.message.perByte, 0);
   EXPECT_FALSE(found.hostLinks);

@@ -40,8 +40,8 @@ public:
                                           Bytes sum, Event after) override {
     // If the group has ranks on two hosts, the first and the last rank are on
     // different ones.
-    sleepOnWayTo(group.contributions.front());
-    sleepOnWayTo(group.contributions.back());
+    sleepOnWayTo(group.contributors.front());
+    sleepOnWayTo(group.contributors.back());
     return ForwardingChannels::startAllReduce(
         group, type, std::move(contributions), sum, after);
   }
@@ -98,19 +98,19 @@ TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
     EXPECT_EQ(found.ranks, ranks);
     // Sleeps of 20 ms take longer than requested. So the measured speed is at
     // most the true one, 1e12.
-    EXPECT_LE(found.most.flops, 1e12);
-    EXPECT_GT(found.least.flops, 0);
-    EXPECT_LE(found.least.flops, found.mean.flops);
-    EXPECT_LE(found.mean.flops, found.most.flops);
-    EXPECT_GT(found.mean.bytes, 0);
+    EXPECT_LE(found.most.flopsPerSecond, 1e12);
+    EXPECT_GT(found.least.flopsPerSecond, 0);
+    EXPECT_LE(found.least.flopsPerSecond, found.mean.flops);
+    EXPECT_LE(found.mean.flopsPerSecond, found.most.flops);
+    EXPECT_GT(found.mean.bytesPerSecond, 0);
     EXPECT_EQ(found.hosts.memory, uint64_t(1) << 30);
     EXPECT_FALSE(found.hosts.shareCores);
     EXPECT_TRUE(found.hiddenSum);
     const LinkTimes &links = found.links;
     // If the machine has other work, a line fitted to times may have no slope,
     // or may begin at 0. But it has one of both.
-    EXPECT_GT(links.way.base + links.send.base + links.receive.base +
-                  links.way.perByte + links.send.perByte +
+    EXPECT_GT(links.transit.base + links.send.base + links.receive.base +
+                  links.transit.perByte + links.send.perByte +
                   links.receive.perByte,
               0);
     EXPECT_GT(links.sum.message.base + links.sum.message.perByte, 0);
@@ -161,7 +161,7 @@ Calibration exampleCalibration() {
   found.ranks = 4;
   found.links = {
       .send = {.base = 310, .perByte = 0, .residual = 0.011},
-      .way = {.base = 1520.4, .perByte = 0.1, .residual = 0.25},
+      .transit = {.base = 1520.4, .perByte = 0.1, .residual = 0.25},
       .receive = {.base = 0, .perByte = 0.05, .residual = 0},
       .residual = 0.31,
       .sum = {.message = {.base = 9000, .perByte = 0.2, .residual = 0.08},
@@ -266,7 +266,7 @@ TEST(MachineText, HasTheLinksOfNodes) {
   found.hosts.ranksOnEach = 2;
   found.hostLinks = LinkTimes{
       .send = {.base = 200, .perByte = 0, .residual = 0.02},
-      .way = {.base = 500, .perByte = 0.01, .residual = 0.03},
+      .transit = {.base = 500, .perByte = 0.01, .residual = 0.03},
       .receive = {},
       .residual = 0.04,
       .sum = {.message = {.base = 600, .perByte = 0.02, .residual = 0.05},

@@ -95,10 +95,10 @@ TEST(MessageCost, IsTheMeanOfBothWays) {
   MessageCost cost = costOf(
       {.send = {10}, .up = {160, 160}, .down = {240, 240}, .receive = {30}});
   EXPECT_EQ(cost.whole, 200);
-  EXPECT_EQ(cost.way(), 160);
-  EXPECT_EQ(
-      costOf({.send = {300}, .up = {200}, .down = {}, .receive = {1}}).way(),
-      0);
+  EXPECT_EQ(cost.transit(), 160);
+  EXPECT_EQ(costOf({.send = {300}, .up = {200}, .down = {}, .receive = {1}})
+                .transit(),
+            0);
 }
 
 // The line is fitted to the sums of 64 KiB and more: sums of gradients

@@ -63,8 +63,8 @@ template <typename T> struct Summing {
           size_t elements, bool inPlace = false)
       : sum(inPlace ? 0 : elements) {
     std::vector<ConstBytes> bytes;
-    for (size_t i = 0; i < group.contributions.size(); ++i)
-      if (group.contributions[i] == channels.rank())
+    for (size_t i = 0; i < group.contributors.size(); ++i)
+      if (group.contributors[i] == channels.rank())
         given.push_back(contribution<T>(i, elements));
     for (const std::vector<T> &values : given)
       bytes.push_back(std::as_bytes(std::span(values)));
@@ -112,7 +112,7 @@ template <typename T>
 void expectNear(const std::vector<T> &expected, const std::vector<T> &got,
                 const ReduceGroup &group) {
   std::vector<T> magnitude(expected.size());
-  size_t count = group.contributions.size();
+  size_t count = group.contributors.size();
   for (size_t i = 0; i < count; ++i) {
     std::vector<T> one = contribution<T>(i, expected.size());
     for (size_t j = 0; j < one.size(); ++j)
@@ -157,7 +157,7 @@ TEST(OwnAllReduce, GroupsThatWereNotPreparedAreSummed) {
   Summing<double> sum(*own, other, ElementType::Float64, 100);
   own->wait(hostQueue(), std::move(sum.request), kTimeout);
   std::vector<double> expected(100);
-  for (size_t i = 0; i < other.contributions.size(); ++i)
+  for (size_t i = 0; i < other.contributors.size(); ++i)
     for (size_t j = 0; j < expected.size(); ++j)
       expected[j] += contribution<double>(i, 100)[j];
   EXPECT_EQ(sum.sum, expected);

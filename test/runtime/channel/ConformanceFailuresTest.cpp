@@ -27,7 +27,8 @@ TEST_P(Conformance, WaitTimesOut) {
       // The message names the rank for which the host waits: the peer or, if
       // hosts do not wait for each other, its own device.
       std::string awaited =
-          "rank " + std::to_string(GetParam().hostsMeet() ? peer : rank.rank());
+          "rank " +
+          std::to_string(GetParam().hostsWaitForPeers() ? peer : rank.rank());
       EXPECT_NE(std::string(error.what()).find(awaited), std::string::npos)
           << error.what();
     }
@@ -52,8 +53,8 @@ TEST_P(Conformance, AbortEndsEveryWait) {
       else {
         // No other rank starts this all-reduce.
         ReduceGroup group{self, {0, last, self}};
-        std::vector<ConstBytes> given(std::count(group.contributions.begin(),
-                                                 group.contributions.end(),
+        std::vector<ConstBytes> given(std::count(group.contributors.begin(),
+                                                 group.contributors.end(),
                                                  self),
                                       values.bytes());
         rank.wait(rank.channels.startAllReduce(group, ElementType::UInt64,
@@ -100,9 +101,9 @@ TEST_P(Conformance, AllReduceRefusesWhatDoesNotFit) {
     Values<double> shorter(rank, std::vector<double>(3));
     uint32_t self = rank.rank();
     ConstBytes given = values.bytes();
-    auto start = [&](std::vector<uint32_t> contributions,
+    auto start = [&](std::vector<uint32_t> contributors,
                      std::vector<ConstBytes> bytes, Bytes result) {
-      rank.channels.startAllReduce({9, contributions}, ElementType::Float64,
+      rank.channels.startAllReduce({9, contributors}, ElementType::Float64,
                                    bytes, result, sum.after());
     };
     EXPECT_THROW(start({self + 1}, {}, sum.bytes()), std::invalid_argument);

@@ -45,7 +45,7 @@ std::vector<T> serialFold(size_t contributions, size_t elements) {
   return sum;
 }
 
-/// Lists of contributions for all-reduces of a world. Some lists contain a rank
+/// Lists of contributors for all-reduces of a world. Some lists contain a rank
 /// twice, and some do not contain all ranks.
 std::vector<std::vector<uint32_t>> groupsOf(uint32_t ranks) {
   std::vector<uint32_t> ascending(ranks);
@@ -67,8 +67,8 @@ template <typename T> struct Sum {
   void start(Rank &rank, const ReduceGroup &group, ElementType type,
              size_t elements, bool inPlace) {
     std::vector<ConstBytes> bytes;
-    for (size_t i = 0; i < group.contributions.size(); ++i)
-      if (group.contributions[i] == rank.rank()) {
+    for (size_t i = 0; i < group.contributors.size(); ++i)
+      if (group.contributors[i] == rank.rank()) {
         given.emplace_back(rank, contribution<T>(i, elements));
         bytes.push_back(given.back().bytes());
       }
@@ -87,9 +87,9 @@ template <typename T> struct Sum {
 template <typename T> void reduceAll(const World &world, ElementType type) {
   onEachRank(world, [&](Rank &rank) {
     uint32_t id = 0;
-    for (const std::vector<uint32_t> &contributions : groupsOf(world.ranks)) {
-      ReduceGroup group{id++, contributions};
-      if (!std::count(contributions.begin(), contributions.end(), rank.rank()))
+    for (const std::vector<uint32_t> &contributors : groupsOf(world.ranks)) {
+      ReduceGroup group{id++, contributors};
+      if (!std::count(contributors.begin(), contributors.end(), rank.rank()))
         continue;
       for (size_t elements : {0, 1, 2, 3, 1000, 8191, 70001})
         for (bool inPlace : {false, true}) {
@@ -97,7 +97,7 @@ template <typename T> void reduceAll(const World &world, ElementType type) {
           sum.start(rank, group, type, elements, inPlace);
           std::vector<T> got = sum.finish(rank);
           std::vector<T> expected =
-              serialFold<T>(contributions.size(), elements);
+              serialFold<T>(contributors.size(), elements);
           ASSERT_EQ(got.size(), expected.size());
           ConstBytes gotBytes = bytesOf(got), expectedBytes = bytesOf(expected);
           EXPECT_TRUE(std::ranges::equal(gotBytes, expectedBytes))
@@ -161,12 +161,12 @@ TEST_P(Conformance, AllReduceAdvancesInAnyWait) {
 }
 
 TEST_P(HostConformance, AllReducesAdvanceWhileARankComputes) {
-  if (!oneRankSuffices())
+  if (!hasAsynchronousProgress())
     GTEST_SKIP() << "needs progress threads";
   onEachRank(GetParam(), [&](Rank &rank) {
     Channels &channels = rank.channels;
     ReduceGroup all{3, std::vector<uint32_t>(GetParam().ranks)};
-    std::iota(all.contributions.begin(), all.contributions.end(), 0);
+    std::iota(all.contributors.begin(), all.contributors.end(), 0);
     std::vector<uint64_t> one(300000, 1), first(one.size()), second(one.size());
     auto start = [&](std::vector<uint64_t> &sum) {
       return channels.startAllReduce(all, ElementType::UInt64,

@@ -92,8 +92,8 @@ std::unique_ptr<Request> receive(GpuRank &rank, uint32_t from,
 }
 template <typename T>
 std::unique_ptr<Request> sum(GpuRank &rank, Values<T> &values,
-                             std::vector<uint32_t> contributions = {0, 1}) {
-  return rank.channels.startAllReduce({0, std::move(contributions)},
+                             std::vector<uint32_t> contributors = {0, 1}) {
+  return rank.channels.startAllReduce({0, std::move(contributors)},
                                       ElementType::UInt64, {values.bytes()},
                                       values.bytes(), rank.queue.record());
 }
@@ -106,7 +106,7 @@ TEST_F(Copies, HostsWaitForNoGpu) {
     Values<uint64_t> value(rank, {self + 5}), in(rank, {0});
     rank.device.waitFor(rank.queue.record(), kTimeout);
     both.arrive_and_wait();
-    hold(true);
+    holdStreams(true);
     auto sending = send(rank, 1 - rank.rank(), value);
     auto receiving = receive(rank, 1 - rank.rank(), in);
     rank.order(std::move(receiving));
@@ -115,7 +115,7 @@ TEST_F(Copies, HostsWaitForNoGpu) {
     const Event done = rank.queue.record();
     EXPECT_FALSE(rank.device.isDone(done));
     both.arrive_and_wait();
-    hold(false);
+    holdStreams(false);
     rank.device.waitFor(done, kTimeout);
     EXPECT_EQ(in.get()[0], 11u);
   }),
@@ -154,7 +154,7 @@ TEST_F(Copies, AMessageComesAfterBothItsEnds) {
         Values<uint64_t> value(rank, {isSend ? 7u : 9u}), other(rank, {1});
         rank.device.waitFor(rank.queue.record(), kTimeout);
         if (isSend == lateSend)
-          putOn(rank.stream(), [] { std::this_thread::sleep_for(20ms); });
+          enqueueOn(rank.stream(), [] { std::this_thread::sleep_for(20ms); });
         if (isSend)
           rank.queue.copy(value.bytes(), other.bytes());
         else
@@ -202,7 +202,7 @@ TEST_F(Copies, OnlyOrdersWhatTheModelOrders) {
         const Event ready = rank.queue.record();
         rank.device.waitFor(ready, kTimeout);
         if (rank.rank() == 1) {
-          putOn(rank.stream(), [&] {
+          enqueueOn(rank.stream(), [&] {
             while (!goesOn.load(std::memory_order_relaxed))
               std::this_thread::sleep_for(1ms);
           });
@@ -365,7 +365,7 @@ TEST_F(Copies, KeepsTheMemoryOfACancelledEnd) {
       rank.device.waitFor(rank.queue.record(), kTimeout);
       both.arrive_and_wait();
       if (rank.rank() == 0) {
-        hold(true);
+        holdStreams(true);
         auto request = isSum ? sum(rank, *value) : send(rank, 1, *value);
         both.arrive_and_wait(); // rank 0 has posted
         both.arrive_and_wait(); // rank 1 has posted
@@ -384,7 +384,7 @@ TEST_F(Copies, KeepsTheMemoryOfACancelledEnd) {
       both.arrive_and_wait();
       // Rank 0 waits for the copy before it frees its memory.
       std::this_thread::sleep_for(50ms);
-      hold(false);
+      holdStreams(false);
       EXPECT_EQ(value->get()[0], isSum ? 2u : 1u);
     });
     EXPECT_EQ(errors, kNoErrors);

@@ -24,7 +24,7 @@ std::vector<test::World> test::worlds() {
 
 std::vector<test::World> test::worldsOfHosts() { return {}; }
 
-bool test::oneRankSuffices() { return true; }
+bool test::hasAsynchronousProgress() { return true; }
 
 void test::onEachRank(const World &world,
                       const std::function<void(Rank &)> &body) {

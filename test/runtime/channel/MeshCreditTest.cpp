@@ -137,7 +137,7 @@ TEST_P(MeshCredit, AMessageOfTheWrongSizeGoesNowhere) {
   auto receive = meshes[1]->receive(0, kData, word);
   send(kData, 1, 8 << 20);
   EXPECT_THROW(meshes[1]->wait(receive, 30s), std::invalid_argument);
-  EXPECT_EQ(Mesh::sizeOf(*receive), uint64_t(8) << 20);
+  EXPECT_EQ(Mesh::receivedBytes(*receive), uint64_t(8) << 20);
   send(kData, 1, 8);
   expectToReceive(kData, 1, 8);
 }

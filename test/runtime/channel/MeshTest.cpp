@@ -154,10 +154,10 @@ TEST_P(MeshOfTwo, ARankOfTheHostIsReachedWithoutAnAddress) {
   peerTable.addresses[1].hosts.clear();
   Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
   if (GetParam() == Hosts::One)
-    other.reach(1, kPatience);
+    other.connectToPeer(1, kPatience);
   else
-    EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
-  EXPECT_EQ(other.hasReached(1), GetParam() == Hosts::One);
+    EXPECT_THROW(other.connectToPeer(1, 1s), std::runtime_error);
+  EXPECT_EQ(other.isConnectedTo(1), GetParam() == Hosts::One);
 }
 
 // A rank that tries to connect to a stopped rank gives up and tries again. When
@@ -172,7 +172,7 @@ TEST_P(MeshOfTwo, AnAbandonedConnectionIsNotAnError) {
   }
   std::this_thread::sleep_for(200ms);
   expectToTalk();
-  EXPECT_FALSE(meshes[1]->hasLost(0));
+  EXPECT_FALSE(meshes[1]->isGone(0));
 }
 
 // Rank 1 has failed and has ended, so it cannot be reached. This rank reads the
@@ -181,13 +181,13 @@ TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   tcp::PeerTable peerTable = peerTables.of(0);
   peerTable.addresses[1] = {}; // so rank 1 cannot be reached
   Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
-  EXPECT_THROW(other.reach(1, 1s), std::runtime_error);
+  EXPECT_THROW(other.connectToPeer(1, 1s), std::runtime_error);
   std::jthread late([&] {
     std::this_thread::sleep_for(50ms);
     other.abort("rank 1 failed: no data");
   });
   try {
-    other.reach(1, kPatience);
+    other.connectToPeer(1, kPatience);
     FAIL() << "expected a WaitError";
   } catch (const WaitError &error) {
     EXPECT_EQ(error.reason, WaitError::Reason::Aborted);
@@ -259,7 +259,7 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   isHeldUp.get_future().wait();
   Mesh other(peerTables.of(0), Listener(), 1h,
              [](uint32_t, const std::string &) {});
-  std::thread late([&] { EXPECT_NO_THROW(other.reach(1, kPatience)); });
+  std::thread late([&] { EXPECT_NO_THROW(other.connectToPeer(1, kPatience)); });
   std::this_thread::sleep_for(100ms);
   std::vector<Socket> strangers;
   for (int i = 0; i < 100; ++i)

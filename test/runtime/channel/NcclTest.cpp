@@ -43,7 +43,7 @@ Communication amongAll(uint32_t ranks, MessageModel model) {
   all.model = model;
   ReduceGroup group{0, {}};
   for (uint32_t from = 0; from < ranks; ++from) {
-    group.contributions.push_back(from);
+    group.contributors.push_back(from);
     for (uint32_t to = 0; to < ranks; ++to)
       if (from != to)
         all.pairs.push_back({from, to});

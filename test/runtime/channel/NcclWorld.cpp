@@ -57,7 +57,7 @@ std::vector<test::World> test::worlds() {
 
 std::vector<test::World> test::worldsOfHosts() { return {}; }
 
-bool test::oneRankSuffices() { return true; }
+bool test::hasAsynchronousProgress() { return true; }
 
 static void runOne(Control &control, int gpu, const test::World &world,
                    const std::function<void(test::Rank &)> &body) {
@@ -71,7 +71,7 @@ static void runOne(Control &control, int gpu, const test::World &world,
       {.timeout = std::chrono::seconds(30), .scratchBytes = 100000});
   channels->prepare(test::communicationAmong(world.ranks));
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
-  queue->expectLoads(1, uint64_t(8) << 20);
+  queue->reserveForLoads(1, uint64_t(8) << 20);
   test::Rank own{*channels, device, *queue};
   // A rank must not end while another rank still runs an operation that uses
   // memory of both ranks. Also, each rank must see its own failure before the

@@ -65,7 +65,7 @@ std::vector<test::World> test::worldsOfHosts() {
   return all;
 }
 
-bool test::oneRankSuffices() {
+bool test::hasAsynchronousProgress() {
 #ifdef CHIMERA_HAVE_MPI
   return !inMpiJob() || options().progressThread;
 #endif

@@ -33,7 +33,7 @@ struct World {
 
   /// Whether a host that waits for a message waits for the host of the peer.
   /// Otherwise it waits only for its own device.
-  bool hostsMeet() const { return kind != Simulated && kind != Nccl; }
+  bool hostsWaitForPeers() const { return kind != Simulated && kind != Nccl; }
 };
 inline void PrintTo(const World &world, std::ostream *stream) {
   constexpr const char *kNames[] = {"InProcess", "Simulated",   "Tcp",
@@ -54,7 +54,7 @@ std::vector<World> worldsOfHosts();
 /// other ranks compute. An MPI job then needs progress threads. The environment
 /// variable CHIMERA_TEST_PROGRESS requests them. Its value `in turn` is for an
 /// MPI library that only one thread at a time may call.
-bool oneRankSuffices();
+bool hasAsynchronousProgress();
 
 /// A rank of a world, with a device and a queue of its own.
 struct Rank {
@@ -75,8 +75,8 @@ struct Rank {
 /// job, runs it once, for the rank of this process.
 ///
 /// Each test binary defines onEachRank, worlds, worldsOfHosts and
-/// oneRankSuffices: in World.cpp or, for CUDA (software GPU or real), in
-/// NcclWorld.cpp or CopyWorld.cpp.
+/// hasAsynchronousProgress: in World.cpp or, for CUDA (software GPU or real),
+/// in NcclWorld.cpp or CopyWorld.cpp.
 void onEachRank(const World &world, const std::function<void(Rank &)> &body);
 
 /// The pairs of ranks that exchange messages, and the groups of all-reduces, in
@@ -89,7 +89,7 @@ inline Communication communicationAmong(uint32_t ranks) {
         all.pairs.push_back({from, to});
   ReduceGroup everybody{0, {}}, ends{1, {0, ranks - 1}};
   for (uint32_t rank = 0; rank < ranks; ++rank)
-    everybody.contributions.push_back(rank);
+    everybody.contributors.push_back(rank);
   all.groups = {everybody, ends};
   for (uint32_t rank = 1; rank + 1 < ranks; ++rank)
     all.groups.push_back({rank + 1, {0, rank, ranks - 1}});
@@ -102,7 +102,7 @@ public:
   Values(Rank &rank, std::vector<T> values)
       : rank(&rank), block(rank.device.allocate(values.size() * sizeof(T))),
         count(values.size()) {
-    rank.queue.load(bytes(), [&](Bytes host) {
+    rank.queue.loadFromHost(bytes(), [&](Bytes host) {
       std::ranges::copy(std::as_bytes(std::span(values)), host.begin());
     });
     loaded = rank.queue.record();

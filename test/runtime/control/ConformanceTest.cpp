@@ -100,7 +100,7 @@ TEST_P(ControlConformance, RanksLeaveBeforeOthersReceive) {
             EXPECT_EQ(got, expected) << from << " " << k;
           }
       },
-      Leave::AtOnce);
+      WhenToLeave::AtOnce);
   EXPECT_EQ(news, 0);
 }
 

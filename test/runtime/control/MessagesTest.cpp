@@ -40,9 +40,9 @@ TEST_P(Messages, LargeMessagesAreSplit) {
     if (control.rank() > 1 || GetParam().ranks < 2)
       return;
     if (control.rank() == 1)
-      return sendAll(control, 0, large, kTimeout);
+      return sendLarge(control, 0, large, kTimeout);
     int pieces = 0;
-    receiveAll(control, 1, large, kTimeout, [&] { ++pieces; });
+    receiveLarge(control, 1, large, kTimeout, [&] { ++pieces; });
     EXPECT_EQ(pieces, 3);
     EXPECT_EQ(large, std::vector<std::byte>(large.size(), std::byte(1)));
   });

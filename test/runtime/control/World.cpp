@@ -31,7 +31,8 @@ std::vector<test::World> test::worlds() {
 }
 
 void test::onEachRank(const World &world,
-                      const std::function<void(Control &)> &body, Leave leave) {
+                      const std::function<void(Control &)> &body,
+                      WhenToLeave leave) {
   LocalPeerTables peerTables(world.kind == World::Tcp ? world.ranks : 0);
   std::vector<std::unique_ptr<Control>> controls;
   if (world.kind == World::InProcess)
@@ -49,7 +50,7 @@ void test::onEachRank(const World &world,
       // No rank may leave before all ranks are connected.
       barrier(*controls[rank], std::chrono::minutes(1), "all ranks");
       body(*controls[rank]);
-      if (leave == Leave::AtOnce)
+      if (leave == WhenToLeave::AtOnce)
         controls[rank].reset();
     });
   for (std::thread &thread : threads)

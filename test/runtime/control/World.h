@@ -34,11 +34,11 @@ std::vector<World> worlds();
 /// When a rank destroys its Control, and so leaves the job. Together: when
 /// `body` has returned at all ranks. AtOnce: when `body` has returned at this
 /// rank.
-enum class Leave { Together, AtOnce };
+enum class WhenToLeave { Together, AtOnce };
 /// Runs `body` once for each rank of a world. Each call has its own thread and
 /// its own Control.
 void onEachRank(const World &world, const std::function<void(Control &)> &body,
-                Leave leave = Leave::Together);
+                WhenToLeave leave = WhenToLeave::Together);
 
 } // namespace chimera::runtime::test
 

@@ -18,9 +18,9 @@ namespace chimera::runtime::test {
 /// It fails if it leaves an allocation, stream, event or communicator.
 class CleanGpus : public testing::Test {
 protected:
-  CleanGpus() { reset(); }
+  CleanGpus() { resetSoftwareGpu(); }
   ~CleanGpus() override {
-    reset();
+    resetSoftwareGpu();
     EXPECT_EQ(liveAllocations(), 0u);
     EXPECT_EQ(liveHostAllocations(), 0u);
     EXPECT_EQ(liveStreams(), 0u);

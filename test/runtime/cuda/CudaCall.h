@@ -18,7 +18,8 @@ namespace chimera::runtime::test {
 /// error instead and does not run `body`. With `evenAfterFailure`, runs `body`
 /// also after a failure, and then returns the failure's error.
 template <typename Body>
-cudaError_t make(int fault, const Body &body, bool evenAfterFailure = false) {
+cudaError_t runCall(int fault, const Body &body,
+                    bool evenAfterFailure = false) {
   auto error = static_cast<cudaError_t>(fault);
   if (!error && isInHostFunction)
     error = cudaErrorNotPermitted;
@@ -34,21 +35,23 @@ cudaError_t make(int fault, const Body &body, bool evenAfterFailure = false) {
 }
 template <typename Detail, typename Body>
 cudaError_t call(const char *name, const Detail &detail, const Body &body) {
-  return make(beginCall(name, detail), body);
+  return runCall(beginCall(name, detail), body);
 }
 /// Like `call`, for a function that frees something. It does so even after a
 /// failure.
 template <typename Detail, typename Body>
-cudaError_t drop(const char *name, const Detail &detail, const Body &body) {
-  return make(beginCall(name, detail), body, true);
+cudaError_t callEvenAfterFailure(const char *name, const Detail &detail,
+                                 const Body &body) {
+  return runCall(beginCall(name, detail), body, true);
 }
 /// Like `call`, for a function whose calls are not recorded.
-template <typename Body> cudaError_t ask(const char *name, const Body &body) {
-  return make(faultOf(name), body);
+template <typename Body>
+cudaError_t callUnrecorded(const char *name, const Body &body) {
+  return runCall(faultOf(name), body);
 }
 
 /// The `detail` of a call whose record is only its name.
-inline std::string nothing() { return {}; }
+inline std::string noDetail() { return {}; }
 
 } // namespace chimera::runtime::test
 

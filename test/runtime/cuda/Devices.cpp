@@ -23,7 +23,7 @@ cudaError_t cudaDriverGetVersion(int *version) {
 }
 
 cudaError_t cudaGetDeviceCount(int *count) {
-  return ask("cudaGetDeviceCount", [&] {
+  return callUnrecorded("cudaGetDeviceCount", [&] {
     std::shared_lock lock(gpu().mutex);
     *count = gpu().devices;
     return *count == 0 ? cudaErrorNoDevice : cudaSuccess;
@@ -40,14 +40,14 @@ cudaError_t cudaSetDevice(int device) {
       });
 }
 cudaError_t cudaGetDevice(int *device) {
-  return ask("cudaGetDevice", [&] {
+  return callUnrecorded("cudaGetDevice", [&] {
     *device = currentDevice;
     return deviceError(currentDevice);
   });
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute,
                                    int device) {
-  return ask("cudaDeviceGetAttribute", [&] {
+  return callUnrecorded("cudaDeviceGetAttribute", [&] {
     cudaError_t error = deviceError(device);
     std::shared_lock lock(gpu().mutex);
     *value =
@@ -63,7 +63,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute,
   });
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-  return ask("cudaGetDeviceProperties", [&] {
+  return callUnrecorded("cudaGetDeviceProperties", [&] {
     cudaError_t error = deviceError(device);
     std::shared_lock lock(gpu().mutex);
     *properties = {};
@@ -81,7 +81,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
   });
 }
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
-  return ask("cudaDeviceGetPCIBusId", [&] {
+  return callUnrecorded("cudaDeviceGetPCIBusId", [&] {
     std::snprintf(id, static_cast<size_t>(length), "0000:%02X:00.0",
                   static_cast<unsigned>(device + 1));
     return deviceError(device);
@@ -93,7 +93,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  return call("cudaDeviceSynchronize", nothing, [&] {
+  return call("cudaDeviceSynchronize", noDetail, [&] {
     waitForStreams(currentDevice);
     return failure();
   });

@@ -46,7 +46,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *made, unsigned flags) {
       });
 }
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
-  return drop(
+  return callEvenAfterFailure(
       "cudaEventDestroy", [&] { return nameOf(handle); },
       [&] {
         std::unique_lock lock(gpu().mutex);
@@ -78,7 +78,7 @@ cudaError_t cudaEventRecord(cudaEvent_t eventHandle, cudaStream_t handle) {
       });
 }
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
-  return ask("cudaEventQuery", [&] {
+  return callUnrecorded("cudaEventQuery", [&] {
     std::shared_ptr<Event> event = find(handle);
     if (!event)
       return cudaErrorInvalidResourceHandle;
@@ -100,7 +100,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 }
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from,
                                  cudaEvent_t to) {
-  return ask("cudaEventElapsedTime", [&] {
+  return callUnrecorded("cudaEventElapsedTime", [&] {
     Point *points[2];
     for (int i = 0; i < 2; ++i) {
       std::shared_ptr<Event> event = find(i == 0 ? from : to);

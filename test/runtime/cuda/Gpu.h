@@ -69,8 +69,8 @@ struct Gpu {
   std::unordered_map<cudaEvent_t, std::shared_ptr<Event>> events;
   std::map<const std::byte *, Allocation> memory; ///< by address
   std::set<std::pair<int, const void *>> loaded;  ///< device and kernel
-  /// All recorded points. They stay until a reset() finds no streams and
-  /// events.
+  /// All recorded points. They stay until resetSoftwareGpu() finds no streams
+  /// and events.
   std::deque<Point> points;
 
   std::atomic<bool> isHeld{false}, sharesDevices{false};

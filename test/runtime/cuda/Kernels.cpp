@@ -29,7 +29,7 @@ extern "C" {
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *made, const void *code,
                                 cudaJitOption *, void **, unsigned,
                                 cudaLibraryOption *, void **, unsigned) {
-  return call("cudaLibraryLoadData", nothing, [&] {
+  return call("cudaLibraryLoadData", noDetail, [&] {
     if (std::memcmp(code, kImage, sizeof kImage) != 0)
       return cudaErrorInvalidKernelImage;
     *made = reinterpret_cast<cudaLibrary_t>(&library);
@@ -37,7 +37,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *made, const void *code,
   });
 }
 cudaError_t cudaLibraryUnload(cudaLibrary_t) {
-  return call("cudaLibraryUnload", nothing, [] { return cudaSuccess; });
+  return call("cudaLibraryUnload", noDetail, [] { return cudaSuccess; });
 }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *made, cudaLibrary_t,
                                  const char *name) {

@@ -36,8 +36,8 @@ cudaError_t test::deviceError(int device) {
                                                  : cudaSuccess;
 }
 
-void test::reset() {
-  hold(false);
+void test::resetSoftwareGpu() {
+  holdStreams(false);
   if (failure())
     waitForStreams();
   for (;;) {
@@ -80,6 +80,6 @@ void test::setDelays(uint64_t seed) {
 
 void test::failExecution(cudaError_t error) { gpu().nextFailure = error; }
 
-void test::hold(bool held) {
+void test::holdStreams(bool held) {
   gpu().isHeld.store(held, std::memory_order_release);
 }

@@ -33,7 +33,7 @@ namespace chimera::runtime::test {
 /// Forgets errors, records and settings, and numbers streams, events and
 /// communicators from 1 again. Waits for destroyed streams and, after a
 /// failure, for all streams. Existing objects stay.
-void reset();
+void resetSoftwareGpu();
 
 /// Sets the devices. By default there are 8 with 1 GiB and compute capability
 /// 9.0. Requires that nothing is allocated.
@@ -58,13 +58,13 @@ void clearCalls();
 void failCall(const std::string &name, int error, int after = 0);
 /// The next operation that any stream executes fails: neither this operation
 /// nor any later one is executed, and nearly all calls return `error` until
-/// reset().
+/// resetSoftwareGpu().
 void failExecution(cudaError_t error);
 
 /// While `held`, streams execute nothing.
-void hold(bool held);
+void holdStreams(bool held);
 /// Enqueues a function of the host on a stream.
-void putOn(cudaStream_t stream, std::function<void()> work);
+void enqueueOn(cudaStream_t stream, std::function<void()> work);
 
 size_t liveAllocations();
 size_t liveHostAllocations();

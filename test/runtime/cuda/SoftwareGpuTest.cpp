@@ -25,7 +25,7 @@ TEST_F(Streams, ExecuteInOrder) {
   std::vector<int> seen, all(200);
   cudaStream_t one = stream();
   for (int i = 0; i < 200; ++i)
-    putOn(one, [&, i] { seen.push_back(i); });
+    enqueueOn(one, [&, i] { seen.push_back(i); });
   OK(cudaStreamSynchronize(one));
   std::iota(all.begin(), all.end(), 0);
   EXPECT_EQ(seen, all);
@@ -37,10 +37,10 @@ TEST_F(Streams, AreOrderedByEvents) {
   cudaEvent_t passed = event(), back = event();
   int value = 0; // ThreadSanitizer reports unordered accesses
   for (int i = 0; i < 100; ++i) {
-    putOn(one, [&] { ++value; });
+    enqueueOn(one, [&] { ++value; });
     OK(cudaEventRecord(passed, one));
     OK(cudaStreamWaitEvent(two, passed, 0));
-    putOn(two, [&] {
+    enqueueOn(two, [&] {
       value *= 2;
       value %= 1000;
     });
@@ -61,14 +61,14 @@ TEST_F(Streams, AreWaitedForAsTheyWereAtTheCall) {
   OK(cudaEventQuery(passed));
   OK(cudaEventRecord(passed, one));
   OK(cudaEventSynchronize(passed));
-  hold(true);
+  holdStreams(true);
   OK(cudaEventRecord(passed, one));
   EXPECT_EQ(cudaEventQuery(passed), cudaErrorNotReady);
   OK(cudaStreamWaitEvent(two, passed, 0));
   OK(cudaEventDestroy(passed));
   events.clear();
   EXPECT_EQ(cudaEventQuery(passed), cudaErrorInvalidResourceHandle);
-  hold(false);
+  holdStreams(false);
   OK(cudaStreamSynchronize(two));
 }
 
@@ -76,13 +76,13 @@ TEST_F(Streams, ExecuteNothingWhileHeld) {
   cudaStream_t one = stream();
   std::vector<float> values = counting(100, 1);
   float *device = memory(counting(100, 7));
-  hold(true);
+  holdStreams(true);
   OK(cudaMemcpyAsync(device, values.data(), 400, cudaMemcpyHostToDevice, one));
   values.assign(100, 0); // the call has read the pageable memory
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(cudaStreamQuery(one), cudaErrorNotReady);
   EXPECT_EQ(valuesOf(device, 100), counting(100, 7));
-  hold(false);
+  holdStreams(false);
   OK(cudaStreamSynchronize(one));
   EXPECT_EQ(valuesOf(device, 100), counting(100, 1));
 }
@@ -141,7 +141,7 @@ TEST_F(Memory, IsFiniteAndOfOneDevice) {
 TEST_F(Memory, IsFreedAfterAllStreamsOfItsDevice) {
   cudaStream_t one = stream();
   auto *value = memory<int>(1);
-  putOn(one, [=] {
+  enqueueOn(one, [=] {
     std::this_thread::sleep_for(10ms);
     *value = 1;
   });
@@ -170,8 +170,8 @@ TEST_F(Failures, OfOperationsAreSticky) {
   cudaEvent_t passed = event();
   int executed = 0;
   failExecution(cudaErrorLaunchFailure);
-  putOn(one, [&] { ++executed; });
-  putOn(one, [&] { ++executed; });
+  enqueueOn(one, [&] { ++executed; });
+  enqueueOn(one, [&] { ++executed; });
   (void)cudaEventRecord(passed, one);
   EXPECT_EQ(cudaStreamSynchronize(one), cudaErrorLaunchFailure);
   EXPECT_EQ(cudaEventQuery(passed), cudaErrorLaunchFailure);
@@ -181,7 +181,7 @@ TEST_F(Failures, OfOperationsAreSticky) {
   EXPECT_EQ(cudaEventDestroy(passed), cudaErrorLaunchFailure);
   events.clear();
   EXPECT_EQ(liveEvents(), 0);
-  reset();
+  resetSoftwareGpu();
 }
 
 class Kernels : public SoftwareGpuTest {

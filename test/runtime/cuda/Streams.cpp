@@ -104,7 +104,7 @@ std::function<void()> test::operation(std::function<void()> work) {
   };
 }
 
-void test::putOn(cudaStream_t handle, std::function<void()> work) {
+void test::enqueueOn(cudaStream_t handle, std::function<void()> work) {
   std::shared_ptr<Stream> stream;
   if (find(handle, stream))
     put(stream, operation(std::move(work)));
@@ -153,7 +153,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *made, unsigned, int) {
       [&] { return makeStream(made, number); });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
-  return drop(
+  return callEvenAfterFailure(
       "cudaStreamDestroy", [&] { return nameOf(handle); },
       [&] {
         std::unique_lock lock(gpu().mutex);
@@ -179,7 +179,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
       });
 }
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
-  return ask("cudaStreamQuery", [&] {
+  return callUnrecorded("cudaStreamQuery", [&] {
     std::shared_ptr<Stream> stream;
     if (!find(handle, stream))
       return cudaErrorInvalidResourceHandle;

@@ -32,7 +32,7 @@ protected:
   }
   template <typename T>
   static void load(Queue &queue, Bytes to, const std::vector<T> &values) {
-    queue.load(to, [&](Bytes host) {
+    queue.loadFromHost(to, [&](Bytes host) {
       std::ranges::copy(std::as_bytes(std::span(values)), host.begin());
     });
   }
@@ -44,7 +44,7 @@ protected:
     return values;
   }
 
-  DeviceOrReason made;
+  DeviceUnderTest made;
   Device *device = nullptr;
   std::vector<Block> blocks;
 };
@@ -183,7 +183,7 @@ TEST_P(DeviceConformance, CopiesToTheHostComeInTheirTurn) {
 // happens, as with a DataSource.
 TEST_P(DeviceConformance, LoadsMayComeFasterThanTheyAreUsed) {
   auto queue = device->makeQueue("q");
-  queue->expectLoads(3, 3000);
+  queue->reserveForLoads(3, 3000);
   constexpr size_t kLoads = 40;
   std::vector<Bytes> loaded;
   for (size_t k = 0; k < kLoads; ++k) {

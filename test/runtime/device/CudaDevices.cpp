@@ -12,9 +12,9 @@ using namespace chimera::runtime;
 
 std::vector<test::DeviceKind> test::deviceKinds() {
   auto make = [](bool worksOnHost) {
-    return DeviceOrReason{.device = std::make_shared<cuda::CudaDevice>(
-                              cuda::DeviceOptions{.worksOnHost = worksOnHost}),
-                          .worksOnHost = worksOnHost};
+    return DeviceUnderTest{.device = std::make_shared<cuda::CudaDevice>(
+                               cuda::DeviceOptions{.worksOnHost = worksOnHost}),
+                           .worksOnHost = worksOnHost};
   };
   return {{"Cuda", [=] { return make(false); }},
           {"CudaWithWorkOnTheHost", [=] { return make(true); }}};

@@ -46,9 +46,10 @@ TEST_F(Cuda, NoCallBlocksTheHost) {
   auto queue = device.makeQueue("q"), other = device.makeQueue("other");
   Block block = device.allocate(800), host = device.allocateHost(400);
   Bytes a(block.get(), 400), b(block.get() + 400, 400);
-  queue->expectLoads(2, 800);
-  hold(true);
-  queue->load(a, [](Bytes bytes) { std::ranges::fill(bytes, std::byte(1)); });
+  queue->reserveForLoads(2, 800);
+  holdStreams(true);
+  queue->loadFromHost(
+      a, [](Bytes bytes) { std::ranges::fill(bytes, std::byte(1)); });
   queue->zero(b);
   queue->fold(ElementType::Float32, {a, b}, b);
   queue->scale(ElementType::Float32, b, 2);
@@ -57,8 +58,8 @@ TEST_F(Cuda, NoCallBlocksTheHost) {
   other->copy(b, a);
   Event end = other->record();
   EXPECT_FALSE(device.isDone(end));
-  EXPECT_EQ(device.hostBlocks(), 0u);
-  hold(false);
+  EXPECT_EQ(device.blockingWaitCount(), 0u);
+  holdStreams(false);
   device.waitFor(end, kTimeout);
   EXPECT_TRUE(device.isDone(end));
 }
@@ -67,10 +68,10 @@ TEST_F(Cuda, ExpectedLoadsTakeNoMemory) {
   CudaDevice device({});
   auto queue = device.makeQueue("q");
   Block block = device.allocate(1000);
-  queue->expectLoads(6, 6000);
+  queue->reserveForLoads(6, 6000);
   recordCalls(true);
   for (int load = 0; load < 50; ++load)
-    queue->load({block.get(), 1000}, [](Bytes) {});
+    queue->loadFromHost({block.get(), 1000}, [](Bytes) {});
   EXPECT_EQ(callsOf("cudaHostAlloc"), 0u);
   EXPECT_EQ(callsOf("cudaMemcpyAsync"), 50u);
   for (const std::string &call : calls())
@@ -134,7 +135,7 @@ TEST_F(Cuda, AnOperationThatFailsFailsTheDevice) {
     EXPECT_THROW(queue->zero({block.get(), 100}), std::runtime_error);
     // After such a failure, all calls to a real GPU fail until the process
     // ends. Reset the software GPU, so that the device can free its memory.
-    reset();
+    resetSoftwareGpu();
   }
 }
 
@@ -142,7 +143,7 @@ TEST_F(Cuda, AWaitThatTimesOutFailsTheDevice) {
   CudaDevice device({.ordinal = 1, .user = "rank 5"});
   auto queue = device.makeQueue("q");
   Block block = device.allocate(100);
-  hold(true);
+  holdStreams(true);
   queue->zero({block.get(), 100});
   for (int again = 0; again < 2; ++again)
     try {
@@ -156,20 +157,20 @@ TEST_F(Cuda, AWaitThatTimesOutFailsTheDevice) {
   // Neither call may wait for the operation on the held stream.
   queue.reset();
   block.reset();
-  hold(false);
+  holdStreams(false);
 }
 
 TEST_F(Cuda, WorkAfterAFailureIsSkipped) {
   CudaDevice device({.worksOnHost = true});
   auto queue = device.makeQueue("q");
   bool isCalled = false;
-  hold(true);
+  holdStreams(true);
   queue->launch({}, [](const AddressMap &) {
     throw std::runtime_error("no memory left");
   });
   queue->launch({}, [&](const AddressMap &) { isCalled = true; });
   Event end = queue->record();
-  hold(false);
+  holdStreams(false);
   EXPECT_EQ(messageOf([&] { device.waitFor(end, kTimeout); }),
             "no memory left");
   queue.reset();
@@ -211,13 +212,13 @@ TEST_F(Cuda, AListenerGetsTheProgressOfTheGpu) {
   CudaDevice device({});
   auto queue = device.makeQueue("q");
   device.setListener(heard.listener(kTimeout));
-  hold(true);
+  holdStreams(true);
   for (uint32_t instruction : {3, 4, 7}) {
     device.setInstruction(2, instruction);
     queue->record();
   }
   EXPECT_TRUE(heard.comes("2:3"));
-  hold(false);
+  holdStreams(false);
   EXPECT_TRUE(heard.comes("nothing"));
   EXPECT_EQ(heard.all,
             (std::vector<std::string>{"2:3", "2:4", "2:7", "nothing"}));
@@ -229,11 +230,11 @@ TEST_F(Cuda, AListenerIsToldOfAHang) {
   CudaDevice device({});
   auto queue = device.makeQueue("q");
   device.setListener(heard.listener(50ms));
-  hold(true);
+  holdStreams(true);
   device.setInstruction(0, 1);
   queue->record();
   EXPECT_TRUE(heard.comes("timed out after 0.05 s waiting for the GPU to end"));
-  hold(false);
+  holdStreams(false);
   device.setListener(std::nullopt);
 }
 } // namespace

@@ -21,7 +21,7 @@ namespace chimera::runtime::test {
 inline constexpr std::chrono::seconds kTimeout(30);
 
 /// A device to test with.
-struct DeviceOrReason {
+struct DeviceUnderTest {
   std::shared_ptr<Device> device;
   /// Whether a function on the host can access the memory of the device.
   bool worksOnHost = true;
@@ -33,7 +33,7 @@ struct DeviceOrReason {
 
 struct DeviceKind {
   std::string name;
-  std::function<DeviceOrReason()> make;
+  std::function<DeviceUnderTest()> make;
 };
 /// The kinds of devices that this test binary tests: the host and simulated
 /// devices (HostDevices.cpp), or CUDA with the software GPU or a real one

@@ -14,15 +14,15 @@ using namespace chimera::runtime;
 /// The host, and simulated devices with several seeds.
 std::vector<test::DeviceKind> test::deviceKinds() {
   std::vector<DeviceKind> kinds = {
-      {"Host", [] { return DeviceOrReason{.device = makeHostDevice()}; }}};
+      {"Host", [] { return DeviceUnderTest{.device = makeHostDevice()}; }}};
   for (uint64_t seed = 1; seed <= 5; ++seed)
     kinds.push_back({"Simulated" + std::to_string(seed), [seed] {
                        auto all = std::make_shared<simulated::Simulation>(
                            simulated::Options{.seed = seed});
-                       return DeviceOrReason{.device = {all, &all->device(0)},
-                                             .faults = [all = all.get()] {
-                                               return all->violations();
-                                             }};
+                       return DeviceUnderTest{.device = {all, &all->device(0)},
+                                              .faults = [all = all.get()] {
+                                                return all->violations();
+                                              }};
                      }});
   return kinds;
 }

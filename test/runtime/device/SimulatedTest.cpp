@@ -210,11 +210,11 @@ TEST(Simulated, BlocksOfTheHostAreCounted) {
   Block block = device.allocate(64);
   auto queue = device.makeQueue("q");
   queue->zero({block.get(), 64});
-  EXPECT_EQ(device.hostBlocks(), 0u);
+  EXPECT_EQ(device.blockingWaitCount(), 0u);
   Event zeroed = queue->record();
   EXPECT_FALSE(device.isDone(zeroed));
   device.waitFor(zeroed, kSimulatedTimeout);
   device.waitFor(zeroed, kSimulatedTimeout);
-  EXPECT_EQ(device.hostBlocks(), 1u);
+  EXPECT_EQ(device.blockingWaitCount(), 1u);
 }
 } // namespace

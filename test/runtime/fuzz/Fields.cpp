@@ -354,7 +354,7 @@ ProgramT sampleOfAnyKind(Random &random) {
   SampleOptions options{.workers = 1 + anySize(random, 4),
                         .microBatches = anySize(random, 12),
                         .splitBackward = random.oneIn(2),
-                        .beginsSums = random.oneIn(2),
+                        .firstBackwardOverwrites = random.oneIn(2),
                         .dataParallel = anySize(random, 3)};
   switch (random.below(5)) {
   case 0:
@@ -372,7 +372,8 @@ ProgramT sampleOfAnyKind(Random &random) {
     break;
   }
   options.bidirectional = random.oneIn(2);
-  options.turned = options.bidirectional && random.oneIn(3) ? 1 : 0;
+  options.secondPipelineShift =
+      options.bidirectional && random.oneIn(3) ? 1 : 0;
   options.doubledForwards = random.oneIn(3);
   options.backwardParts = random.oneIn(3) ? 2 : 1;
   options.recompute = SampleOptions::Recompute(random.below(3));
@@ -401,7 +402,7 @@ ProgramT largeProgram(Random &random) {
 }
 } // namespace
 
-void chimera::fuzz::changeAnything(ProgramT &program, Random &random) {
+void chimera::fuzz::makeRandomChange(ProgramT &program, Random &random) {
   switch (random.below(20)) {
   case 0:
     return changeModel(program, random);

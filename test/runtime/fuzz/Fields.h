@@ -21,7 +21,7 @@ using runtime::simulated::Random;
 /// removes, repeats or exchanges entries of one list; changes a size at all
 /// places that state it; or makes one of the changes of `hostile-mutate`. Also
 /// works on programs that verifyProgram refuses.
-void changeAnything(program::ProgramT &program, Random &random);
+void makeRandomChange(program::ProgramT &program, Random &random);
 
 /// The bytes of a new program file: a valid program with few or many workers
 /// and micro-batches, a program of LargePrograms.h, or a file of

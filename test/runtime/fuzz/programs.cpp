@@ -123,7 +123,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
   }
   if (program) {
     for (uint64_t n = random.oneIn(3) ? 1 + random.below(4) : 1; n > 0; --n)
-      fuzz::changeAnything(*program, random);
+      fuzz::makeRandomChange(*program, random);
     // If only the stated peak is wrong, correct it in half of the cases.
     // Otherwise the wrong peak would hide other faults.
     if (random.oneIn(2)) {

@@ -28,7 +28,7 @@ std::vector<ProgramT> samples() {
   programs.push_back(program::samplePipeline(
       {.workers = 3,
        .microBatches = 3,
-       .beginsSums = true,
+       .firstBackwardOverwrites = true,
        .doubledForwards = true,
        .backwardParts = 2,
        .recompute = SampleOptions::Recompute::AllButFirst}));

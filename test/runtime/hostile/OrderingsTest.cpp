@@ -36,7 +36,7 @@ TEST(Orderings, OfSamplesAreReportedWhereNoOtherImpliesThem) {
            .microBatches = 2,
            .bidirectional = other,
            .splitBackward = other,
-           .beginsSums = workers == 3,
+           .firstBackwardOverwrites = workers == 3,
            .backwardParts = other ? 1u : 2u,
            .recompute = other ? SampleOptions::Recompute::All
                               : SampleOptions::Recompute::None,

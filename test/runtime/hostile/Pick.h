@@ -58,7 +58,8 @@ inline std::vector<uint32_t> messagesOf(const program::WorkerT &worker,
 inline bool moveCut(program::ProgramT &program, Random &random, int64_t bytes) {
   auto of = static_cast<uint32_t>(random.below(program.communicators.size()));
   auto bucket = static_cast<uint32_t>(random.below(3));
-  return program::recut(program, of, bucket, random.oneIn(2) ? bytes : -bytes);
+  return program::moveBucketBoundary(program, of, bucket,
+                                     random.oneIn(2) ? bytes : -bytes);
 }
 
 /// A channel from one worker to another: the two workers, and the indices of

@@ -45,7 +45,7 @@ TEST(HostileRun, SamplesEqualTheSequentialRun) {
                  .microBatches = microBatches,
                  .bidirectional = other,
                  .splitBackward = !other,
-                 .beginsSums = workers > 2,
+                 .firstBackwardOverwrites = workers > 2,
                  .doubledForwards = other,
                  .backwardParts = 1 + microBatches % 2,
                  .recompute = other ? SampleOptions::Recompute::AllButFirst
@@ -58,7 +58,7 @@ TEST(HostileRun, SamplesEqualTheSequentialRun) {
       expectEqualUnderSeeds(
           program::sampleAsynchronous({.workers = workers,
                                        .microBatches = workers + 1,
-                                       .beginsSums = workers > 1},
+                                       .firstBackwardOverwrites = workers > 1},
                                       updates),
           20);
 }

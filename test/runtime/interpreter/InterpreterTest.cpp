@@ -121,7 +121,7 @@ TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
     program::ProgramT program = program::samplePipeline(
         {.workers = 2,
          .splitBackward = splitBackward,
-         .beginsSums = splitBackward,
+         .firstBackwardOverwrites = splitBackward,
          .recompute = program::SampleOptions::Recompute::All});
     std::vector<ReduceGroup> groups = communicationOf(program).groups;
     std::unique_ptr<Device> device = makeHostDevice();

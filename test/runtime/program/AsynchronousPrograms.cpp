@@ -233,7 +233,7 @@ private:
       stage.actions.push_back({false, j});
     }
     stage.hasSum = false;
-    if (!each && !options.beginsSums)
+    if (!each && !options.firstBackwardOverwrites)
       zero(s);
   }
 
@@ -341,7 +341,7 @@ private:
     auto age = static_cast<uint16_t>(each ? ahead(s) : 1);
     if (each)
       stage.hasSum = false;
-    if (each && !options.beginsSums)
+    if (each && !options.firstBackwardOverwrites)
       zero(s);
     Buffers before; // the gradient buffer, if it has a sum
     if (std::exchange(stage.hasSum, true))

@@ -26,8 +26,8 @@ namespace chimera::program {
 ///   epilogue   for each j < N: forward j+d if j+d < N, then backward j
 /// A stage updates its weights after each backward or at the end of the step.
 /// Requires updates other than Flush and N >= D. Uses only the options workers,
-/// microBatches, splitBackward, beginsSums, dataParallel and the sizes in
-/// bytes.
+/// microBatches, splitBackward, firstBackwardOverwrites, dataParallel and the
+/// sizes in bytes.
 ProgramT sampleAsynchronous(const SampleOptions &options, Updates updates);
 
 } // namespace chimera::program

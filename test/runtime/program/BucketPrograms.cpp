@@ -197,8 +197,8 @@ ProgramT sampleInBuckets(const SampleOptions &options) {
   return program;
 }
 
-bool recut(ProgramT &program, uint32_t communicator, uint32_t bucket,
-           int64_t bytes) {
+bool moveBucketBoundary(ProgramT &program, uint32_t communicator,
+                        uint32_t bucket, int64_t bytes) {
   std::vector<BucketMover> cuts;
   for (auto &worker : program.workers) {
     BucketMover cut(*worker, communicator, bucket);

@@ -24,8 +24,8 @@ ProgramT sampleInBuckets(const SampleOptions &options);
 /// Returns false, and changes nothing, if the communicator sums no bucket
 /// `bucket + 1`, if a bucket would become empty, or if one of the buffers also
 /// has another value.
-bool recut(ProgramT &program, uint32_t communicator, uint32_t bucket,
-           int64_t bytes);
+bool moveBucketBoundary(ProgramT &program, uint32_t communicator,
+                        uint32_t bucket, int64_t bytes);
 
 } // namespace chimera::program
 

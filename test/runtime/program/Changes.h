@@ -54,8 +54,8 @@ inline Buffer &bufferOf(ProgramT &program, uint32_t w,
 
 /// A buffer of `kind` on worker `w`: the first one if `skip` is 0, the second
 /// one if `skip` is 1, and so on.
-inline uint32_t someBuffer(ProgramT &program, uint32_t w, ValueKind kind,
-                           uint32_t skip = 0) {
+inline uint32_t indexOfBuffer(ProgramT &program, uint32_t w, ValueKind kind,
+                              uint32_t skip = 0) {
   std::vector<Buffer> &buffers = worker(program, w).buffers;
   for (uint32_t b = 0; b < buffers.size(); ++b)
     if (buffers[b].kind() == kind && skip-- == 0)
@@ -108,7 +108,7 @@ inline void move(ProgramT &program, uint32_t w, uint32_t from, uint32_t to) {
 /// Gives the weights and optimizer states of all stages the sizes of stage 0,
 /// which are the smallest. Then sizes no longer show to which stage a value
 /// belongs. Does not change the peaks that the program states.
-inline void makeStagesAlike(ProgramT &program) {
+inline void equaliseStageSizes(ProgramT &program) {
   const Stage first = program.stages[0];
   for (Stage &stage : program.stages) {
     stage.mutate_weights_bytes(first.weights_bytes());

@@ -61,8 +61,8 @@ private:
                                           : options.microBatches;
     addPipeline(Direction::Down, 0, 0, down);
     if (options.bidirectional)
-      addPipeline(options.turned ? Direction::Down : Direction::Up,
-                  options.turned, down, options.microBatches);
+      addPipeline(options.secondPipelineShift ? Direction::Down : Direction::Up,
+                  options.secondPipelineShift, down, options.microBatches);
     for (uint32_t p = 0; p < options.idlePipelines; ++p)
       addPipeline(Direction::Down, p + 1, 0, 0);
   }

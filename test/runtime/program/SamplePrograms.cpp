@@ -148,7 +148,7 @@ private:
     weightsOf[place] = weights;
     optimizerOf[place] = optimizer;
     gradientOf[place] = gradient;
-    if (options.beginsSums &&
+    if (options.firstBackwardOverwrites &&
         !program.pipelines[place.pipeline]->micro_batches.empty())
       notBegun.insert(place);
     else

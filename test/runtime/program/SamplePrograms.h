@@ -33,9 +33,9 @@ struct SampleOptions {
   /// Whether there is an up pipeline. Its stage s is on worker D-1-s.
   bool bidirectional = false;
   /// If not 0, the second pipeline runs down like the first. Its stage s is on
-  /// worker (s + turned) mod D, so messages go round in a ring. D is the number
-  /// of workers. Requires bidirectional.
-  uint32_t turned = 0;
+  /// worker (s + secondPipelineShift) mod D, so messages go round in a ring. D
+  /// is the number of workers. Requires bidirectional.
+  uint32_t secondPipelineShift = 0;
   /// The number of further pipelines, which train on no micro-batch. Stage s of
   /// the k-th one (k from 1) is on worker (s + k) mod D.
   uint32_t idlePipelines = 0;
@@ -44,7 +44,7 @@ struct SampleOptions {
   /// Whether the first backward of a replica overwrites the replica's gradient
   /// buffer, as in the compiler's programs. Otherwise a zero_gradient sets the
   /// buffer to zero, and the first backward adds to it.
-  bool beginsSums = false;
+  bool firstBackwardOverwrites = false;
   /// Whether a forward covers two micro-batches of its pipeline. If their
   /// number is odd, the last forward covers one.
   bool doubledForwards = false;

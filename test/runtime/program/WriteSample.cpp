@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
   app.add_option("--time-unit", timeUnit);
   app.add_flag("--bidirectional", options.bidirectional);
   app.add_flag("--split", options.splitBackward);
-  app.add_flag("--begins-sums", options.beginsSums);
+  app.add_flag("--begins-sums", options.firstBackwardOverwrites);
   app.add_flag("--model", options.ofModel);
   CLI11_PARSE(app, argc, argv);
   if (options.ofModel)

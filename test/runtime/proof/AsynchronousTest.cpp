@@ -34,7 +34,7 @@ TEST(VerifyAsynchronous, AcceptsPipeDreamAnd2BW) {
                 sampleAsynchronous({.workers = workers,
                                     .microBatches = workers + more,
                                     .splitBackward = split,
-                                    .beginsSums = workers % 2 == 0,
+                                    .firstBackwardOverwrites = workers % 2 == 0,
                                     .dataParallel = 1 + more % 2},
                                    updates);
             program.message_model = model;
@@ -215,8 +215,8 @@ const AsynchronousCase kAsynchronousCases[] = {
      [](ProgramT &p) {
        Instruction &copy = find(p, 0, Opcode::Copy);
        copy.mutate_kind(ValueKind::Stash);
-       operand(p, 0, copy, 0) = someBuffer(p, 0, ValueKind::Stash, 0);
-       operand(p, 0, copy, 1) = someBuffer(p, 0, ValueKind::Stash, 1);
+       operand(p, 0, copy, 0) = indexOfBuffer(p, 0, ValueKind::Stash, 0);
+       operand(p, 0, copy, 1) = indexOfBuffer(p, 0, ValueKind::Stash, 1);
      }},
     {"CopyOntoItself", k2BW, Rule::Structure,
      "expected a copy apart from its original, got buffer 0 twice",

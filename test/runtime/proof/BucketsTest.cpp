@@ -41,7 +41,7 @@ TEST(Buckets, HoldAsManyBytesAsTheWhole) {
 TEST(Buckets, MayBeCutBetweenAnyWords) {
   for (int64_t bytes : {-56, -8, 8, 56}) {
     ProgramT program = sampleBothWaysInBuckets();
-    EXPECT_TRUE(recut(program, 0, 0, bytes));
+    EXPECT_TRUE(moveBucketBoundary(program, 0, 0, bytes));
     for (const Violation &violation : verifyProgram(program))
       if (violation.rule != Rule::Memory)
         ADD_FAILURE() << violation.message;
@@ -50,9 +50,9 @@ TEST(Buckets, MayBeCutBetweenAnyWords) {
 
 TEST(Buckets, HaveSomethingLeftWhenCutElsewhere) {
   ProgramT program = sampleBothWaysInBuckets();
-  EXPECT_FALSE(recut(program, 0, 0, -64));
-  EXPECT_FALSE(recut(program, 0, 0, 64));
-  EXPECT_FALSE(recut(program, 0, 1, 8));
+  EXPECT_FALSE(moveBucketBoundary(program, 0, 0, -64));
+  EXPECT_FALSE(moveBucketBoundary(program, 0, 0, 64));
+  EXPECT_FALSE(moveBucketBoundary(program, 0, 1, 8));
   EXPECT_TRUE(verifyProgram(program).empty());
 }
 
@@ -134,7 +134,7 @@ const Refusal kBucketCases[] = {
      "expected start 0 of equal buckets and bytes",
      [](ProgramT &p) {
        const ProgramT whole = p;
-       ASSERT_TRUE(recut(p, 0, 0, -8));
+       ASSERT_TRUE(moveBucketBoundary(p, 0, 0, -8));
        for (size_t w = 1; w < p.workers.size(); ++w)
          p.workers[w]->buffers = whole.workers[w]->buffers;
      }},
@@ -169,7 +169,7 @@ const Refusal kBucketCases[] = {
      }},
     {"CutInsideAnElement", Rule::Weights,
      "expected buckets that begin at multiples of 8 bytes, got byte 60",
-     [](ProgramT &p) { EXPECT_TRUE(recut(p, 0, 0, -4)); }},
+     [](ProgramT &p) { EXPECT_TRUE(moveBucketBoundary(p, 0, 0, -4)); }},
     {"SplitOfAnotherReplica", Rule::Weights,
      "expected the gradient sum of pipeline 1 stage 3, whole or a part of it, "
      "got the gradient sum of "

@@ -363,11 +363,11 @@ TEST(VerifyDeadlock, AgreesWithTheEventGraphOnRandomPrograms) {
     auto microBatches = static_cast<uint32_t>(1 + random() % 4);
     // If messages go round in a ring, cycles can be long.
     bool bothWays = random() % 3 > 0;
-    auto turned = static_cast<uint32_t>(bothWays ? random() % workers : 0);
+    auto shift = static_cast<uint32_t>(bothWays ? random() % workers : 0);
     ProgramT program = samplePipeline({.workers = workers,
                                        .microBatches = microBatches,
                                        .bidirectional = bothWays,
-                                       .turned = turned});
+                                       .secondPipelineShift = shift});
     for (uint32_t moves = random() % 400; moves > 0; --moves)
       exchangeSome(program, random);
     for (uint32_t times = random() % 8; times > 0; --times)

@@ -145,13 +145,13 @@ const Refusal kInstructionCases[] = {
      "expected a buffer of weight gradient, got one of tokens",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::AllReduceStart), 1) =
-           someBuffer(p, 0, ValueKind::Tokens);
+           indexOfBuffer(p, 0, ValueKind::Tokens);
      }},
     {"ContributionOfOtherKind", Rule::Structure,
      "expected a buffer of weight gradient, got one of tokens",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::AllReduceStart), 0) =
-           someBuffer(p, 0, ValueKind::Tokens);
+           indexOfBuffer(p, 0, ValueKind::Tokens);
      }},
     {"ContributionOfOtherSize", Rule::Structure,
      "expected contributions of the sum's 120 bytes, got 128",
@@ -163,7 +163,7 @@ const Refusal kInstructionCases[] = {
      "weights) -> (activation, stash)",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::Forward), 0) =
-           someBuffer(p, 0, ValueKind::Gradient);
+           indexOfBuffer(p, 0, ValueKind::Gradient);
      }},
     {"LastForwardWithoutLabels", Rule::Structure,
      "expected (activation, weights, labels) -> (loss, stash), got",
@@ -188,20 +188,20 @@ const Refusal kInstructionCases[] = {
      "expected 128 bytes of weights, got 152",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::OptimizerStep), 3) =
-           someBuffer(p, 0, ValueKind::Weights, 1);
+           indexOfBuffer(p, 0, ValueKind::Weights, 1);
      }},
     {"StepOfAnotherStagesState", Rule::Structure,
      "expected 256 bytes of optimizer state, got 304",
      [](ProgramT &p) {
        Instruction &step = find(p, 0, Opcode::OptimizerStep);
        operand(p, 0, step, 1) = operand(p, 0, step, 4) =
-           someBuffer(p, 0, ValueKind::OptimizerState, 1);
+           indexOfBuffer(p, 0, ValueKind::OptimizerState, 1);
      }},
     {"ForwardWithAnotherStagesWeights", Rule::Structure,
      "expected 128 bytes of weights, got 152",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::Forward), 1) =
-           someBuffer(p, 0, ValueKind::Weights, 1);
+           indexOfBuffer(p, 0, ValueKind::Weights, 1);
      }},
     {"StashSmallerThanItsStages", Rule::Structure,
      "expected 512 bytes of stash, got 504",
@@ -213,7 +213,7 @@ const Refusal kInstructionCases[] = {
      "expected the optimizer state in place in buffer 1, got buffer 4",
      [](ProgramT &p) {
        operand(p, 0, find(p, 0, Opcode::OptimizerStep), 4) =
-           someBuffer(p, 0, ValueKind::OptimizerState, 1);
+           indexOfBuffer(p, 0, ValueKind::OptimizerState, 1);
      }},
     {"ForwardOverItsInput", Rule::Structure,
      "expected a result apart from its other buffers",

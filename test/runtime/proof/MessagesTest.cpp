@@ -39,7 +39,7 @@ const Refusal kMessageCases[] = {
      [](ProgramT &p) {
        Instruction &send = find(p, 0, Opcode::PostSend);
        send.mutate_kind(ValueKind::Tokens);
-       operand(p, 0, send, 0) = someBuffer(p, 0, ValueKind::Tokens);
+       operand(p, 0, send, 0) = indexOfBuffer(p, 0, ValueKind::Tokens);
      }},
     {"LabelsOfDifferentStage", Rule::Matching, "expected send 0 and receive 0",
      [](ProgramT &p) { find(p, 0, Opcode::PostSend).mutate_stage(3); }},

@@ -317,7 +317,7 @@ const RangeCase kRangeCases[] = {
      "expected the weights of pipeline 0 stage 0, got those of pipeline 1 "
      "stage 3",
      [](ProgramT &p) {
-       makeStagesAlike(p);
+       equaliseStageSizes(p);
        operand(p, 0, action(p, 0, Opcode::Recompute, 0, 1), 1) =
            operand(p, 0, lastForward(p), 1);
      }},

@@ -26,20 +26,20 @@ TEST(Verify, AcceptsSamplePipelines) {
     for (uint32_t microBatches : {1, 2, 3, 8, 17})
       for (bool bidirectional : {false, true})
         for (bool splitBackward : {false, true})
-          for (bool beginsSums : {false, true})
+          for (bool firstBackwardOverwrites : {false, true})
             for (uint32_t dataParallel : {1, 2})
               for (MessageModel model :
                    {MessageModel::Rendezvous, MessageModel::Buffered,
                     MessageModel::StreamPerDirection,
                     MessageModel::StreamPerPair,
                     MessageModel::StreamPerDevice}) {
-                ProgramT program =
-                    samplePipeline({.workers = workers,
-                                    .microBatches = microBatches,
-                                    .bidirectional = bidirectional,
-                                    .splitBackward = splitBackward,
-                                    .beginsSums = beginsSums,
-                                    .dataParallel = dataParallel});
+                ProgramT program = samplePipeline(
+                    {.workers = workers,
+                     .microBatches = microBatches,
+                     .bidirectional = bidirectional,
+                     .splitBackward = splitBackward,
+                     .firstBackwardOverwrites = firstBackwardOverwrites,
+                     .dataParallel = dataParallel});
                 program.message_model = model;
                 ASSERT_EQ(firstMessage(program), "")
                     << workers << " workers, " << microBatches
@@ -63,7 +63,7 @@ TEST(Verify, AcceptsRangesPartsAndRecomputes) {
                                .microBatches = microBatches,
                                .bidirectional = bidirectional,
                                .splitBackward = splitBackward,
-                               .beginsSums = doubledForwards,
+                               .firstBackwardOverwrites = doubledForwards,
                                .doubledForwards = doubledForwards,
                                .backwardParts = backwardParts,
                                .recompute = recompute})),

@@ -16,7 +16,7 @@ const Refusal kWeightCases[] = {
      "stage "
      "2",
      [](ProgramT &p) {
-       makeStagesAlike(p);
+       equaliseStageSizes(p);
        operand(p, 1, find(p, 1, Opcode::Forward), 1) =
            worker(p, 1).states[1].weights();
      }},
@@ -28,7 +28,7 @@ const Refusal kWeightCases[] = {
      "expected the gradient sum of pipeline 0 stage 1, got that of pipeline 1 "
      "stage 2",
      [](ProgramT &p) {
-       makeStagesAlike(p);
+       equaliseStageSizes(p);
        worker(p, 1).instructions[0].mutate_pipeline(1);
        worker(p, 1).instructions[0].mutate_stage(2);
      }},

@@ -27,7 +27,7 @@ public:
   OnGpu(Device &device, Queue &queue, const std::vector<T> &values)
       : device(device), queue(queue), count(values.size()),
         block(device.allocate(count * sizeof(T))) {
-    queue.load(bytes(), [&](Bytes host) {
+    queue.loadFromHost(bytes(), [&](Bytes host) {
       std::memcpy(host.data(), values.data(), host.size());
     });
   }

@@ -90,10 +90,10 @@ TEST_F(OnGpus, EveryStepIsThatOfTheHost) {
         {.workers = 3, .splitBackward = true, .dataParallel = 2},
         {.workers = 2,
         .microBatches = 4,
-        .beginsSums = true,
+        .firstBackwardOverwrites = true,
         .backwardParts = 2,
         .recompute = Recompute::All},
-        {.workers = 4, .beginsSums = true, .dataParallel = 2}}) {
+        {.workers = 4, .firstBackwardOverwrites = true, .dataParallel = 2}}) {
     program::ProgramT program = sample(options);
     Outcome expected = outcomeOf(program, nullptr);
     Outcome got = outcomeOf(program, gpus.get());
@@ -368,8 +368,10 @@ size_t callsOf(const std::string &name) {
 }
 
 TEST_F(OnGpus, ThreadsShareGpusWhereThereAreFewer) {
-  program::ProgramT program = sample(
-      {.workers = 2, .microBatches = 4, .beginsSums = true, .dataParallel = 2});
+  program::ProgramT program = sample({.workers = 2,
+                                      .microBatches = 4,
+                                      .firstBackwardOverwrites = true,
+                                      .dataParallel = 2});
   const Outcome expected = outcomeOf(program, nullptr);
   for (int gpus : {1, 3, 4}) {
     test::setDevices(gpus, 1 << 20);

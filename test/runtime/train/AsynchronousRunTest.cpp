@@ -66,7 +66,7 @@ TEST(AsynchronousRun, EqualsTheSequentialRunWithItsStaleWeights) {
               {.workers = workers,
                .microBatches = workers + more,
                .splitBackward = more % 2 == 1,
-               .beginsSums = steps > 1,
+               .firstBackwardOverwrites = steps > 1,
                .dataParallel = workers < 4 ? 1 + more % 2 : 1},
               updates);
           SCOPED_TRACE(program.schedule + " D=" + std::to_string(workers) +

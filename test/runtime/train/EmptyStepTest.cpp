@@ -90,7 +90,7 @@ TEST(EmptyStep, HasLoss0AndUpdatesNothing) {
       expectNoUpdate(program::samplePipeline({.microBatches = 4,
                                               .bidirectional = true,
                                               .splitBackward = split,
-                                              .beginsSums = split,
+                                              .firstBackwardOverwrites = split,
                                               .dataParallel = copies}));
 }
 

@@ -50,7 +50,7 @@ TEST_P(ExactRun, EqualsTheSequentialRun) {
   sample.microBatches = c.microBatches;
   sample.bidirectional = c.bidirectional;
   sample.splitBackward = c.split;
-  sample.beginsSums = c.workers % 2 == 0;
+  sample.firstBackwardOverwrites = c.workers % 2 == 0;
   sample.dataParallel = c.copies;
   sample.doubledForwards = c.doubled;
   sample.backwardParts = c.parts;

@@ -39,7 +39,7 @@ std::vector<std::unique_ptr<StatusPage>> makePages(uint32_t alone) {
       receiveValue<SharedFile::Location>(control, 0, kTimeout);
       sendValue(control, 0, uint8_t(0), kTimeout);
       std::vector<std::byte> has(3);
-      receiveAll(control, 0, has, kTimeout);
+      receiveLarge(control, 0, has, kTimeout);
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -76,7 +76,7 @@ TEST(StatusPage, OfARankThatCannotOpenItIsItsOwn) {
   SharedFile::Location location = SharedFile::make(4096).location();
   sendValue(*controls[0], 1, location, kTimeout);
   EXPECT_EQ(receiveValue<uint8_t>(*controls[0], 1, kTimeout), 0);
-  sendAll(*controls[0], 1, std::vector<std::byte>(2, std::byte(1)), kTimeout);
+  sendLarge(*controls[0], 1, std::vector<std::byte>(2, std::byte(1)), kTimeout);
   rank1.join();
   EXPECT_EQ(page->sharingRanks(), Ranks{1});
   EXPECT_EQ(page->of(0).pid.load(), 0);

@@ -36,12 +36,13 @@ std::string test::nameOf(ncclComm_t handle) {
   return member ? text("comm ", member->number) : "comm ?";
 }
 
-std::shared_ptr<Member> test::makeMember(std::shared_ptr<Clique> clique,
-                                         int rank, int device, bool blocks) {
+std::shared_ptr<Member>
+test::makeMember(std::shared_ptr<SharedCommunicator> shared, int rank,
+                 int device, bool blocks) {
   std::lock_guard lock(registry().mutex);
   Health *health = &registry().healths.emplace_back();
   return std::shared_ptr<Member>(
-      new Member{std::move(clique), rank, device, blocks, health});
+      new Member{std::move(shared), rank, device, blocks, health});
 }
 
 ncclComm_t test::adopt(const std::shared_ptr<Member> &member) {
@@ -65,7 +66,7 @@ size_t test::liveCommunicators() {
   return registry().members.size();
 }
 
-ncclResult_t test::stateOf(Member &member, bool isLook) {
+ncclResult_t test::stateOf(Member &member, bool mayAdvance) {
   {
     std::lock_guard lock(member.health->mutex);
     if (member.health->error)
@@ -73,24 +74,24 @@ ncclResult_t test::stateOf(Member &member, bool isLook) {
   }
   std::lock_guard lock(member.mutex);
   {
-    std::lock_guard cliqueLock(member.clique->mutex);
-    if (member.clique->missing > 0)
+    std::lock_guard sharedLock(member.shared->mutex);
+    if (member.shared->missing > 0)
       return ncclInProgress;
-    if (!member.clique->refusal.empty())
+    if (!member.shared->refusal.empty())
       return ncclInvalidUsage;
     if (member.split) {
-      if (!isLook || member.split->made.empty())
+      if (!mayAdvance || member.split->made.empty())
         return ncclInProgress;
       *member.splitTo =
           adopt(member.split->made[static_cast<size_t>(member.rank)]);
       member.split = nullptr;
     }
-    if (member.isFinal && (member.clique->finalized < member.clique->ranks() ||
+    if (member.isFinal && (member.shared->finalized < member.shared->ranks() ||
                            (member.ended && !member.ended->reached())))
       return ncclInProgress;
   }
   if (!member.pending.empty()) {
-    if (!isLook || --member.looks > 0)
+    if (!mayAdvance || --member.queriesUntilLaunch > 0)
       return ncclInProgress;
     launch(member, std::exchange(member.pending, {}));
   }

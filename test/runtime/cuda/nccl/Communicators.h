@@ -34,8 +34,8 @@ struct Split {
 };
 
 /// The state that all ranks of a communicator share.
-struct Clique {
-  explicit Clique(int ranks)
+struct SharedCommunicator {
+  explicit SharedCommunicator(int ranks)
       : devices(static_cast<size_t>(ranks), kAbsent), missing(ranks) {}
   static constexpr int kAbsent = -1;
 
@@ -49,7 +49,7 @@ struct Clique {
   int finalized = 0;
   /// Messages of which only one end has been launched, by sender and receiver.
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<PendingOperation>>>
-      halves;
+      unmatchedMessages;
   /// Collectives, each with the number of ranks that have launched it.
   std::map<uint64_t, std::pair<int, std::shared_ptr<PendingOperation>>>
       collectives;
@@ -66,7 +66,7 @@ struct Request {
 
 /// The communicator of one rank, to which an ncclComm_t refers.
 struct Member {
-  std::shared_ptr<Clique> clique;
+  std::shared_ptr<SharedCommunicator> shared;
   int rank, device;
   bool blocks;
   Health *health;
@@ -77,7 +77,7 @@ struct Member {
   /// Raised when the last operation ends.
   std::shared_ptr<Signal> ended = nullptr;
   std::vector<Request> pending = {};
-  int looks = 0; ///< queries left until `pending` is launched
+  int queriesUntilLaunch = 0; ///< queries left until `pending` is launched
   std::shared_ptr<Split> split = nullptr;
   ncclComm_t *splitTo = nullptr;
   bool isFinal = false;
@@ -89,7 +89,7 @@ struct Registry {
   std::map<ncclComm_t, std::shared_ptr<Member>> members;
   std::deque<Health> healths;
   /// Communicators that some ranks have not joined yet, by unique id.
-  std::map<std::string, std::shared_ptr<Clique>> beginnings;
+  std::map<std::string, std::shared_ptr<SharedCommunicator>> beginnings;
   uint64_t ids = 0;
   std::string lastError;
 };
@@ -102,17 +102,17 @@ ncclResult_t refuse(ncclResult_t result, const std::string &why);
 std::shared_ptr<Member> find(ncclComm_t handle);
 /// The name of a communicator in records, for example "comm 2".
 std::string nameOf(ncclComm_t handle);
-std::shared_ptr<Member> makeMember(std::shared_ptr<Clique> clique, int rank,
-                                   int device, bool blocks);
+std::shared_ptr<Member> makeMember(std::shared_ptr<SharedCommunicator> shared,
+                                   int rank, int device, bool blocks);
 /// Registers a communicator. Returns the handle by which calls refer to it.
 /// Returns null for null.
 ncclComm_t adopt(const std::shared_ptr<Member> &member);
 void forget(ncclComm_t handle);
 
-/// The state that ncclCommGetAsyncError returns. With `isLook` (a call by
+/// The state that ncclCommGetAsyncError returns. With `mayAdvance` (a call by
 /// ncclCommGetAsyncError itself), also lets a non-blocking communicator
 /// advance: it may complete a split or launch its pending operations.
-ncclResult_t stateOf(Member &member, bool isLook);
+ncclResult_t stateOf(Member &member, bool mayAdvance);
 /// Finds a communicator. Returns an error if it does not exist or cannot be
 /// used now.
 ncclResult_t use(ncclComm_t handle, std::shared_ptr<Member> &member);

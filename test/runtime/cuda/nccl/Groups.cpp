@@ -37,7 +37,7 @@ void freeAllAborted() {
     {
       std::lock_guard lock(registry().mutex);
       for (const auto &[handle, member] : registry().members)
-        if (std::ranges::count(aborted->clique->devices, member->device))
+        if (std::ranges::count(aborted->shared->devices, member->device))
           neighbours.push_back(member);
     }
     for (const std::shared_ptr<Member> &member : neighbours) {
@@ -62,9 +62,9 @@ ncclResult_t launchGroup() {
   ncclResult_t result = ncclSuccess;
   for (auto &[member, requests] : all) {
     std::lock_guard lock(member->mutex);
-    member->looks =
+    member->queriesUntilLaunch =
         member->blocks ? 0 : static_cast<int>((2 + member->launches++) % 3);
-    if (member->looks == 0) {
+    if (member->queriesUntilLaunch == 0) {
       launch(*member, requests);
     } else {
       member->pending = std::move(requests);
@@ -81,7 +81,7 @@ ncclResult_t check(const Member &member, const Request &request) {
   if (member.isFinal)
     return refuse(ncclInvalidArgument, "the communicator has been finalized");
   const int other = request.isMessage ? request.peer : part.root;
-  if (other < 0 || other >= member.clique->ranks())
+  if (other < 0 || other >= member.shared->ranks())
     return refuse(ncclInvalidArgument, text("no such rank: ", other));
   if (request.isMessage && other == member.rank && group.depth == 0)
     return refuse(ncclInvalidUsage, "a message to itself without a group");
@@ -90,7 +90,7 @@ ncclResult_t check(const Member &member, const Request &request) {
                   "no stream of the communicator's device");
   const size_t bytes = bytesOf(part);
   const bool isGather = part.name == std::string("ncclAllGather");
-  const auto ranks = static_cast<size_t>(member.clique->ranks());
+  const auto ranks = static_cast<size_t>(member.shared->ranks());
   if (bytes > 0 &&
       ((part.source && !isInReach(member.device, part.source, bytes)) ||
        (part.target && !isInReach(member.device, part.target,

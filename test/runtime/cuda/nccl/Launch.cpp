@@ -15,33 +15,34 @@ using namespace chimera::runtime::test;
 
 /// The operation to which a rank's request belongs. Creates it if no other rank
 /// has launched its part so far.
-static std::shared_ptr<PendingOperation> join(Clique &clique, Member &member,
-                                              const Request &request) {
-  std::lock_guard lock(clique.mutex);
+static std::shared_ptr<PendingOperation>
+join(SharedCommunicator &shared, Member &member, const Request &request) {
+  std::lock_guard lock(shared.mutex);
   std::shared_ptr<PendingOperation> operation;
   if (request.isMessage) {
     const size_t end = request.isSend ? 0 : 1;
-    auto &halves =
-        clique.halves[request.isSend ? std::pair(member.rank, request.peer)
+    auto &unmatched =
+        shared.unmatchedMessages[request.isSend
+                                     ? std::pair(member.rank, request.peer)
                                      : std::pair(request.peer, member.rank)];
-    if (halves.empty() || halves.front()->parts[end].name) {
+    if (unmatched.empty() || unmatched.front()->parts[end].name) {
       operation = std::make_shared<PendingOperation>(2);
-      halves.push_back(operation);
+      unmatched.push_back(operation);
     } else {
-      operation = std::move(halves.front());
-      halves.pop_front();
+      operation = std::move(unmatched.front());
+      unmatched.pop_front();
     }
     operation->parts[end] = request.part;
     return operation;
   }
   const uint64_t index = member.collectives++;
-  auto &[launched, collective] = clique.collectives[index];
+  auto &[launched, collective] = shared.collectives[index];
   if (!collective)
-    collective = std::make_shared<PendingOperation>(clique.devices.size());
+    collective = std::make_shared<PendingOperation>(shared.devices.size());
   operation = collective;
   operation->parts[static_cast<size_t>(member.rank)] = request.part;
-  if (++launched == clique.ranks())
-    clique.collectives.erase(index);
+  if (++launched == shared.ranks())
+    shared.collectives.erase(index);
   return operation;
 }
 
@@ -49,7 +50,7 @@ void test::launch(Member &member, const std::vector<Request> &requests) {
   std::vector<std::shared_ptr<PendingOperation>> operations;
   std::vector<cudaStream_t> streams;
   for (const Request &request : requests) {
-    operations.push_back(join(*member.clique, member, request));
+    operations.push_back(join(*member.shared, member, request));
     if (!std::ranges::count(streams, request.stream))
       streams.push_back(request.stream);
   }
@@ -63,22 +64,22 @@ void test::launch(Member &member, const std::vector<Request> &requests) {
   for (size_t i = 1; i < streams.size(); ++i) {
     auto begun = std::make_shared<Signal>();
     before.push_back(begun);
-    putOn(streams[i], [health, begun = std::move(begun), ended] {
+    enqueueOn(streams[i], [health, begun = std::move(begun), ended] {
       begun->raise();
-      await(*ended, *health);
+      waitForSignal(*ended, *health);
     });
   }
-  putOn(streams.front(), [health, operations = std::move(operations),
-                          before = std::move(before),
-                          ended = std::move(ended)] {
+  enqueueOn(streams.front(), [health, operations = std::move(operations),
+                              before = std::move(before),
+                              ended = std::move(ended)] {
     bool isWell = std::ranges::all_of(
-        before, [&](auto &signal) { return await(*signal, *health); });
+        before, [&](auto &signal) { return waitForSignal(*signal, *health); });
     if (isWell) {
       for (const std::shared_ptr<PendingOperation> &operation : operations)
         operation->arrive();
       for (const std::shared_ptr<PendingOperation> &operation : operations)
-        if (!await(operation->done, *health))
-          operation->leave();
+        if (!waitForSignal(operation->done, *health))
+          operation->cancelOrWait();
     }
     ended->raise();
   });

@@ -39,12 +39,13 @@ void finish(Split &split) {
         break;
     if (requests[begin].color == NCCL_SPLIT_NOCOLOR)
       continue;
-    auto clique = std::make_shared<Clique>(static_cast<int>(end - begin));
-    clique->missing = 0;
+    auto shared =
+        std::make_shared<SharedCommunicator>(static_cast<int>(end - begin));
+    shared->missing = 0;
     for (size_t i = begin; i < end; ++i) {
-      clique->devices[i - begin] = requests[i].device;
+      shared->devices[i - begin] = requests[i].device;
       split.made[static_cast<size_t>(requests[i].rank)] =
-          makeMember(clique, static_cast<int>(i - begin), requests[i].device,
+          makeMember(shared, static_cast<int>(i - begin), requests[i].device,
                      requests[i].blocks);
     }
   }
@@ -61,33 +62,33 @@ ncclResult_t test::initialize(ncclComm_t *made, int ranks,
   if (ranks < 1 || rank < 0 || rank >= ranks || !isValid(config) || isInGroup())
     return refuse(ncclInvalidArgument, "invalid arguments");
   const std::string key(id.internal, sizeof id.internal);
-  std::shared_ptr<Clique> clique;
+  std::shared_ptr<SharedCommunicator> shared;
   {
     std::lock_guard lock(registry().mutex);
-    std::shared_ptr<Clique> &beginning = registry().beginnings[key];
+    std::shared_ptr<SharedCommunicator> &beginning = registry().beginnings[key];
     if (!beginning)
-      beginning = std::make_shared<Clique>(ranks);
-    clique = beginning;
+      beginning = std::make_shared<SharedCommunicator>(ranks);
+    shared = beginning;
   }
   const bool blocks = !config || config->blocking != 0;
-  std::shared_ptr<Member> member = makeMember(clique, rank, device, blocks);
-  std::unique_lock lock(clique->mutex);
-  int &own = clique->devices[static_cast<size_t>(rank)];
-  if (clique->ranks() != ranks || own != Clique::kAbsent)
+  std::shared_ptr<Member> member = makeMember(shared, rank, device, blocks);
+  std::unique_lock lock(shared->mutex);
+  int &own = shared->devices[static_cast<size_t>(rank)];
+  if (shared->ranks() != ranks || own != SharedCommunicator::kAbsent)
     return refuse(ncclInvalidArgument, "ranks disagree on who is who");
-  if (!gpu().sharesDevices && std::ranges::count(clique->devices, device))
-    clique->refusal =
+  if (!gpu().sharesDevices && std::ranges::count(shared->devices, device))
+    shared->refusal =
         text("Duplicate GPU detected : ranks have CUDA device ", device);
   own = device;
-  if (--clique->missing == 0) {
+  if (--shared->missing == 0) {
     std::lock_guard registryLock(registry().mutex);
     registry().beginnings.erase(key);
   }
-  clique->changed.notify_all();
+  shared->changed.notify_all();
   if (blocks) {
-    clique->changed.wait(lock, [&] { return clique->missing == 0; });
-    if (!clique->refusal.empty())
-      return refuse(ncclInvalidUsage, clique->refusal);
+    shared->changed.wait(lock, [&] { return shared->missing == 0; });
+    if (!shared->refusal.empty())
+      return refuse(ncclInvalidUsage, shared->refusal);
   }
   *made = adopt(member);
   return blocks ? ncclSuccess : ncclInProgress;
@@ -99,23 +100,23 @@ ncclResult_t test::split(Member &member, int color, int key, ncclComm_t *made,
   if (color < NCCL_SPLIT_NOCOLOR || !isValid(config) || isInGroup())
     return refuse(ncclInvalidArgument, "invalid arguments");
   std::unique_lock memberLock(member.mutex);
-  Clique &clique = *member.clique;
-  std::unique_lock lock(clique.mutex);
+  SharedCommunicator &shared = *member.shared;
+  std::unique_lock lock(shared.mutex);
   const uint64_t index = member.splits++;
-  std::shared_ptr<Split> &all = clique.splits[index];
+  std::shared_ptr<Split> &all = shared.splits[index];
   if (!all)
     all = std::make_shared<Split>();
   std::shared_ptr<Split> own = all;
   own->requests.push_back({color, key, member.rank, member.device,
                            config ? config->blocking != 0 : member.blocks});
-  if (own->requests.size() == clique.devices.size()) {
+  if (own->requests.size() == shared.devices.size()) {
     finish(*own);
-    clique.splits.erase(index);
-    clique.changed.notify_all();
+    shared.splits.erase(index);
+    shared.changed.notify_all();
   }
   if (member.blocks) {
     memberLock.unlock();
-    clique.changed.wait(lock, [&] { return !own->made.empty(); });
+    shared.changed.wait(lock, [&] { return !own->made.empty(); });
     *made = adopt(own->made[static_cast<size_t>(member.rank)]);
     return ncclSuccess;
   }

@@ -64,9 +64,9 @@ const char *ncclGetLastError(ncclComm_t handle) {
   }
   if (std::shared_ptr<Member> member = find(handle)) {
     {
-      std::lock_guard lock(member->clique->mutex);
-      if (!member->clique->refusal.empty())
-        text = member->clique->refusal;
+      std::lock_guard lock(member->shared->mutex);
+      if (!member->shared->refusal.empty())
+        text = member->shared->refusal;
     }
     std::lock_guard lock(member->health->mutex);
     if (member->health->error)
@@ -122,8 +122,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
           std::lock_guard lock(member->mutex);
           if (std::exchange(member->isFinal, true))
             return refuse(ncclInvalidArgument, "finalized twice");
-          std::lock_guard cliqueLock(member->clique->mutex);
-          ++member->clique->finalized;
+          std::lock_guard sharedLock(member->shared->mutex);
+          ++member->shared->finalized;
         }
         ncclResult_t state = ncclInProgress;
         while (member->blocks &&
@@ -145,7 +145,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t handle) {
           ended = member->ended;
         }
         if (ended)
-          await(*ended, *member->health);
+          waitForSignal(*ended, *member->health);
         forget(handle);
         return ncclSuccess;
       });
@@ -182,7 +182,7 @@ ncclResult_t ncclCommCount(const ncclComm_t handle, int *count) {
   std::shared_ptr<Member> member;
   ncclResult_t error = use(handle, member);
   if (!error)
-    *count = member->clique->ranks();
+    *count = member->shared->ranks();
   return error;
 }
 ncclResult_t ncclCommUserRank(const ncclComm_t handle, int *rank) {

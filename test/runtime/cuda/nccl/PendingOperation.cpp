@@ -14,7 +14,7 @@
 using namespace chimera::runtime;
 using namespace chimera::runtime::test;
 
-bool test::await(const Signal &signal, const Health &health) {
+bool test::waitForSignal(const Signal &signal, const Health &health) {
   while (!signal.waitFor(std::chrono::milliseconds(2)))
     if (health.isAborted.load(std::memory_order_relaxed) || failure())
       return false;
@@ -44,7 +44,7 @@ void PendingOperation::arrive() {
   done.raise();
 }
 
-void PendingOperation::leave() {
+void PendingOperation::cancelOrWait() {
   {
     std::lock_guard lock(mutex);
     if (!moves) {

@@ -42,7 +42,7 @@ struct Health {
 
 /// Waits for a signal. Returns false if, before the signal, the communicator is
 /// aborted or the GPUs fail (failure()).
-bool await(const Signal &signal, const Health &health);
+bool waitForSignal(const Signal &signal, const Health &health);
 
 /// A rank's part of an operation.
 struct Part {
@@ -75,7 +75,7 @@ public:
   void arrive();
   /// Cancels the operation. If the last rank has already arrived, waits instead
   /// until the bytes have been moved.
-  void leave();
+  void cancelOrWait();
 
 private:
   void move();

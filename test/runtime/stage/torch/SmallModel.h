@@ -189,7 +189,7 @@ template <typename T, typename A = T> struct Line {
                                  mode);
   }
   /// Fills all weight gradients with NaN, to find reads of their old values.
-  void spoilGradients() {
+  void fillGradientsWithNaN() {
     for (Part &part : parts)
       std::fill(part.gradient.begin(), part.gradient.end(), std::nan(""));
   }

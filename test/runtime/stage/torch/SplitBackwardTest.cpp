@@ -91,7 +91,7 @@ TEST(SplitBackwardTest, theFirstGradientOverwritesTheSum) {
     for (auto cut : std::vector<std::vector<uint32_t>>{{4}, {1, 3}}) {
       program::ProgramT program = smallProgram({.tied = tied}, cut);
       Line<double> added(program), begun(program);
-      begun.spoilGradients();
+      begun.fillGradientsWithNaN();
       for (uint64_t index : {0, 1})
         for (Line<double> *line : {&added, &begun}) {
           line->forward({0, index});

@@ -123,7 +123,7 @@ TEST(TransformerStageTest, theFirstGradientOverwritesTheSum) {
     for (auto cut : std::vector<std::vector<uint32_t>>{{4}, {1, 3}}) {
       program::ProgramT program = smallProgram({.tied = tied}, cut);
       Line<double> added(program), begun(program);
-      begun.spoilGradients();
+      begun.fillGradientsWithNaN();
       for (uint64_t index : {0, 1}) {
         added.forward({0, index});
         added.backward({0, index});

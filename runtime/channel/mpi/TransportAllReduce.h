@@ -1,4 +1,4 @@
-//===- Collective.h - MPI's own all-reduce ----------------------*- C++ -*-===//
+//===- TransportAllReduce.h - MPI's own all-reduce --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,26 +11,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_COLLECTIVE_H
-#define CHIMERA_RUNTIME_CHANNEL_MPI_COLLECTIVE_H
+#ifndef CHIMERA_RUNTIME_CHANNEL_MPI_TRANSPORTALLREDUCE_H
+#define CHIMERA_RUNTIME_CHANNEL_MPI_TRANSPORTALLREDUCE_H
 
 #include "runtime/channel/mpi/Calls.h"
 #include "runtime/channel/mpi/PendingAllReduce.h"
 
 namespace chimera::runtime::mpi {
 
-class Collective final : public PendingAllReduce {
+class TransportAllReduce final : public PendingAllReduce {
 public:
   /// An all-reduce over `communicator`, whose ranks are the group's members.
   /// The first call of `advance` starts the MPI operations, so all members must
   /// make the first calls for their all-reduces in the same order.
-  Collective(const ReduceGroup &group, ElementType type,
-             std::vector<ConstBytes> given, Bytes sum, MPI_Comm communicator)
+  TransportAllReduce(const ReduceGroup &group, ElementType type,
+                     std::vector<ConstBytes> given, Bytes sum,
+                     MPI_Comm communicator)
       : PendingAllReduce(group.id), type(type), given(std::move(given)),
         sum(sum), communicator(communicator) {}
   /// MPI cannot cancel an MPI_Iallreduce in flight, so the destructor calls
   /// mpi::abandon (Calls.h).
-  ~Collective() override;
+  ~TransportAllReduce() override;
 
   void advance(bool inTurn) override;
   bool postedAll() const override { return true; }
@@ -51,4 +52,4 @@ private:
 
 } // namespace chimera::runtime::mpi
 
-#endif // CHIMERA_RUNTIME_CHANNEL_MPI_COLLECTIVE_H
+#endif // CHIMERA_RUNTIME_CHANNEL_MPI_TRANSPORTALLREDUCE_H

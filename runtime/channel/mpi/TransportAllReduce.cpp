@@ -1,11 +1,11 @@
-//===- Collective.cpp - MPI's own all-reduce ------------------------------===//
+//===- TransportAllReduce.cpp - MPI's own all-reduce ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/channel/mpi/Collective.h"
+#include "runtime/channel/mpi/TransportAllReduce.h"
 
 #include "runtime/device/Fold.h"
 
@@ -29,7 +29,7 @@ MPI_Datatype datatypeOf(ElementType type) {
 }
 } // namespace
 
-void Collective::start() {
+void TransportAllReduce::start() {
   ConstBytes own = given.front();
   if (given.size() > 1) {
     std::vector<const std::byte *> sources;
@@ -66,9 +66,9 @@ void Collective::start() {
   startPiece(tail.get(), tail.get(), 1);
 }
 
-Collective::~Collective() { abandon(requests, false); }
+TransportAllReduce::~TransportAllReduce() { abandon(requests, false); }
 
-void Collective::advance(bool) {
+void TransportAllReduce::advance(bool) {
   if (!given.empty()) {
     start();
     given.clear();
