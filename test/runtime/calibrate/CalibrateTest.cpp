@@ -100,8 +100,8 @@ TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
     // most the true one, 1e12.
     EXPECT_LE(found.most.flopsPerSecond, 1e12);
     EXPECT_GT(found.least.flopsPerSecond, 0);
-    EXPECT_LE(found.least.flopsPerSecond, found.mean.flops);
-    EXPECT_LE(found.mean.flopsPerSecond, found.most.flops);
+    EXPECT_LE(found.least.flopsPerSecond, found.mean.flopsPerSecond);
+    EXPECT_LE(found.mean.flopsPerSecond, found.most.flopsPerSecond);
     EXPECT_GT(found.mean.bytesPerSecond, 0);
     EXPECT_EQ(found.hosts.memory, uint64_t(1) << 30);
     EXPECT_FALSE(found.hosts.shareCores);
