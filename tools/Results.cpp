@@ -62,8 +62,8 @@ std::string noteOfSharedCores(const RunSettings &settings,
   if (share.ranks <= cores || load.kind == kSynthetic ||
       settings.device != kHost)
     return {};
-  const std::string text = program::counted(share.ranks, "rank") + " share " +
-                           program::counted(cores, "core");
+  const std::string text = program::countWithNoun(share.ranks, "rank") +
+                           " share " + program::countWithNoun(cores, "core");
   if (!hasTimes(program))
     return text + ", so a step takes longer than with a core for each rank";
   return text +
@@ -117,13 +117,13 @@ void chimera::printRunSummary(const RunSettings &settings,
   if (settings.quiet)
     return;
   std::printf("%s: %s x %s, %s, %s stages", titleOf(program).c_str(),
-              program::counted(program.workers.size(), "worker").c_str(),
-              program::counted(program.data_parallel, "copy").c_str(),
+              program::countWithNoun(program.workers.size(), "worker").c_str(),
+              program::countWithNoun(program.data_parallel, "copy").c_str(),
               where.c_str(), load.kind.c_str());
   if (usesTensors(load.kind))
-    std::printf(
-        ", %s per rank",
-        program::counted(share.threads.computing, "computing thread").c_str());
+    std::printf(", %s per rank", program::countWithNoun(share.threads.computing,
+                                                        "computing thread")
+                                     .c_str());
   std::printf("\n");
   if (!load.noGraphsReason.empty())
     std::printf("no CUDA graphs: %s\n", load.noGraphsReason.c_str());
@@ -188,7 +188,7 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     summary["native_calls"] = load.native->calls();
     if (!settings.quiet)
       std::printf("native code ran %s in this process\n",
-                  program::counted(load.native->calls(), "time").c_str());
+                  program::countWithNoun(load.native->calls(), "time").c_str());
   }
   // Print these results now, in case the process ends while it saves.
   std::fflush(stdout);

@@ -119,8 +119,8 @@ std::string describeRanks(const RunSettings &settings,
                           const std::optional<JobOptions> &job,
                           const HostResources &share) {
   const uint32_t ranks = program::rankCount(program);
-  const std::string threads = program::counted(ranks, "thread"),
-                    processes = program::counted(ranks, "process");
+  const std::string threads = program::countWithNoun(ranks, "thread"),
+                    processes = program::countWithNoun(ranks, "process");
   if (settings.device == kCuda)
     return (job ? processes : threads) + " on GPUs";
   if (job && job->transport == JobTransport::Tcp)
@@ -129,7 +129,7 @@ std::string describeRanks(const RunSettings &settings,
     return processes + " over MPI" +
            (share.threads.progress ? " with a progress thread each" : "");
   return settings.device == kSimulated
-             ? program::counted(ranks, "simulated device")
+             ? program::countWithNoun(ranks, "simulated device")
              : threads + " of this process";
 }
 

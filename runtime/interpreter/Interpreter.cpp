@@ -135,12 +135,12 @@ Interpreter::~Interpreter() {
 }
 
 void Interpreter::findRecomputes() {
-  recomputed.resize(program.stages.size() * pieces.count());
+  recomputed.resize(program.stages.size() * pieces.pieceCount());
   for (const Instruction &instruction : worker.instructions)
     if (instruction.opcode() == Opcode::Recompute)
-      recomputed[instruction.stage() * pieces.count() +
-                 pieces.numberOf(instruction.micro_batch(),
-                                 instruction.part())] = true;
+      recomputed[instruction.stage() * pieces.pieceCount() +
+                 pieces.pieceNumberOf(instruction.micro_batch(),
+                                      instruction.part())] = true;
 }
 
 /// Tells the queue how many loads can be in flight, and how many bytes they

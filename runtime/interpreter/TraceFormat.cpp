@@ -130,11 +130,12 @@ private:
     std::string title =
         program::printable(program.name) + ": " +
         program::printable(program.schedule) + ", " +
-        program::counted(program.stages.size(), "stage") +
+        program::countWithNoun(program.stages.size(), "stage") +
         (program.stages.size() == program.workers.size()
              ? ""
-             : " on " + program::counted(program.workers.size(), "worker")) +
-        ", " + program::counted(program.micro_batches, "micro-batch");
+             : " on " +
+                   program::countWithNoun(program.workers.size(), "worker")) +
+        ", " + program::countWithNoun(program.micro_batches, "micro-batch");
     if (program.data_parallel > 1)
       title += ", copy " + std::to_string(copy) + " of " +
                std::to_string(program.data_parallel);

@@ -73,11 +73,11 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
   size_t next = 0;
   for (uint32_t count : pipeline.forwards) {
     if (count == 0 || count > pipeline.micro_batches.size() - next)
-      return structure(
-          report, name + "expected forwards that cover its " +
-                      counted(pipeline.micro_batches.size(), "micro-batch") +
-                      ", got one of " + text(count) + " after the first " +
-                      text(next));
+      return structure(report, name + "expected forwards that cover its " +
+                                   countWithNoun(pipeline.micro_batches.size(),
+                                                 "micro-batch") +
+                                   ", got one of " + text(count) +
+                                   " after the first " + text(next));
     for (uint32_t k = 1; k < count; ++k)
       if (pipeline.micro_batches[next + k] !=
           pipeline.micro_batches[next] + uint64_t(k))
@@ -92,7 +92,7 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
   if (!pipeline.forwards.empty() && next != pipeline.micro_batches.size())
     structure(report,
               name + "expected forwards that cover its " +
-                  counted(pipeline.micro_batches.size(), "micro-batch") +
+                  countWithNoun(pipeline.micro_batches.size(), "micro-batch") +
                   ", got " + text(next));
   // A label has 8 bits for the number of parts.
   uint32_t parts = pipeline.backward_parts;
@@ -124,7 +124,7 @@ void verifyPipelines(const ProgramT &program, Report &report) {
     listed += pipeline->micro_batches.size();
   if (listed != program.micro_batches)
     structure(report, "expected each of " +
-                          counted(program.micro_batches, "micro-batch") +
+                          countWithNoun(program.micro_batches, "micro-batch") +
                           " in one pipeline, got " + text(listed) +
                           " in all of them");
   else
@@ -137,8 +137,8 @@ void verifyPipelines(const ProgramT &program, Report &report) {
                             text(uint64_t(pipeline.direction)));
     if (pipeline.workers.size() != program.stages.size())
       structure(report, name + "expected a worker for each of " +
-                            counted(program.stages.size(), "stage") + ", got " +
-                            text(pipeline.workers.size()));
+                            countWithNoun(program.stages.size(), "stage") +
+                            ", got " + text(pipeline.workers.size()));
     for (uint32_t worker : pipeline.workers)
       if (worker >= program.workers.size())
         structure(report, name + "expected workers below " +

@@ -229,7 +229,8 @@ private:
       return fail("expected the newest optimizer state of " + name(replica) +
                   ", after " + text(newest) + " updates, got that of " +
                   name(state.replica) + " after " + text(state.version));
-    auto update = static_cast<int64_t>(updateOf(program, instruction, step));
+    auto update =
+        static_cast<int64_t>(indexOfUpdate(program, instruction, step));
     if (update != newest)
       return fail("expected the label of the update after " + text(newest) +
                   " others, got that of the one after " + text(update));
@@ -256,7 +257,8 @@ private:
     std::string name = "worker " + text(w) + ": expected ";
     for (size_t k = 0; k < held.size(); ++k)
       if (taken[k] != expected)
-        failAtEnd(name + counted(static_cast<uint64_t>(expected), "update") +
+        failAtEnd(name +
+                  countWithNoun(static_cast<uint64_t>(expected), "update") +
                   " of " + this->name(held[k]) + " by the end of step " +
                   text(step) + ", got " + text(taken[k]));
     if (section != kBody || program.updates == Updates::Flush)

@@ -45,9 +45,9 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
   uint32_t expected = program::rankCount(program);
   if (got != expected)
     throw std::invalid_argument(
-        "program expects " + program::counted(expected, "rank") + " (" +
-        program::counted(program.workers.size(), "worker") + " x " +
-        program::counted(program.data_parallel, "copy") + "), got " +
+        "program expects " + program::countWithNoun(expected, "rank") + " (" +
+        program::countWithNoun(program.workers.size(), "worker") + " x " +
+        program::countWithNoun(program.data_parallel, "copy") + "), got " +
         std::to_string(got) + source + ": run mpirun -n " +
         std::to_string(expected) +
         " chimera-run …, torchrun --no-python --nproc-per-node " +

@@ -63,7 +63,7 @@ Layer::Layer(const program::LayerKindT &kind,
   std::vector<uint32_t> saved = valuesOf(made, Role::Saved);
   for (const Port &port : made)
     if (port.role() == Role::Output &&
-        takes(*graphs.backward, Role::Output, port.index()))
+        hasInput(*graphs.backward, Role::Output, port.index()))
       saved.push_back(port.value());
   const std::vector<uint32_t> outputs = valuesOf(made, Role::Output);
   outputsOnly = select(forwards, "outputs", native, all, outputs, {});
@@ -186,7 +186,7 @@ Tensors Layer::forward(const Executable::Context &context,
   auto keep = [&](Role role, Tensors &to, const Tensors &from) {
     to.resize(from.size());
     for (uint32_t i = 0; i < from.size(); ++i)
-      if (takes(*graphs.backward, role, i))
+      if (hasInput(*graphs.backward, role, i))
         to[i] = from[i];
   };
   if (stashed) {
@@ -208,7 +208,7 @@ Tensors Layer::forward(const Executable::Context &context,
     if (port.role() == Role::Output) {
       if (wantsOutputs)
         outputs[port.index()] = value;
-      if (stashed && takes(*graphs.backward, Role::Output, port.index()))
+      if (stashed && hasInput(*graphs.backward, Role::Output, port.index()))
         stashed->outputs[port.index()] = value;
     } else if (stashed) {
       stashed->saved[port.index()] = value;

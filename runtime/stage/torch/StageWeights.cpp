@@ -112,7 +112,7 @@ std::vector<Tensor> StageWeights::bind(const std::byte *parameters) const {
 }
 
 std::vector<Tensor> StageWeights::bindComputed(const std::byte *weights) const {
-  return types.haveCopy()
+  return types.weightsHaveComputeCopy()
              ? bindAs(weights + parameterBytes(), types.activations)
              : bind(weights);
 }
@@ -129,7 +129,7 @@ std::vector<Tensor> StageWeights::bindAs(const std::byte *flat,
 }
 
 void StageWeights::refreshCopy(std::byte *weights) const {
-  if (!types.haveCopy())
+  if (!types.weightsHaveComputeCopy())
     return;
   auto flat = [&](const std::byte *begin, at::ScalarType type) {
     return tensorOver(begin, {count}, type, placement);
@@ -159,24 +159,24 @@ static Tensor draw(const program::Parameter &parameter, uint64_t seed) {
   Tensor values = at::zeros(parameter.shape, at::kDouble);
   at::Generator generator = at::detail::createCPUGenerator(seed);
   switch (parameter.start) {
-  case program::Start::Zeros:
+  case program::Initialization::Zeros:
     break;
-  case program::Start::Ones:
+  case program::Initialization::Ones:
     values.fill_(1);
     break;
-  case program::Start::Constant:
+  case program::Initialization::Constant:
     values.fill_(parameter.mean);
     break;
-  case program::Start::Normal:
+  case program::Initialization::Normal:
     values.normal_(parameter.mean, parameter.deviation, generator);
     break;
-  case program::Start::Uniform:
+  case program::Initialization::Uniform:
     values.uniform_(parameter.low, parameter.high, generator);
     break;
-  case program::Start::TruncatedNormal:
+  case program::Initialization::TruncatedNormal:
     drawTruncated(values, parameter, generator);
     break;
-  case program::Start::Given:
+  case program::Initialization::Given:
     throw std::invalid_argument("expected a start that can be drawn");
   }
   if (parameter.zeroRow >= 0)
@@ -195,7 +195,7 @@ Tensor StageWeights::startOf(const Slot &slot,
                  {static_cast<std::byte *>(read.data_ptr()), read.nbytes()});
     return read;
   }
-  if (parameter.start == program::Start::Given)
+  if (parameter.start == program::Initialization::Given)
     throw std::invalid_argument(
         "expected initial values of '" + slot.name +
         "', which the model does not draw: give --load FILE");

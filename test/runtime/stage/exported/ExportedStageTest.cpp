@@ -322,7 +322,7 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   program::LayerParameterT &parameter =
       *program.model->package->kinds[0]->parameters[0];
   std::vector<double> state(6 * kRows);
-  const auto drawn = [&](program::Start start) {
+  const auto drawn = [&](program::Initialization start) {
     parameter.start = start;
     std::vector<double> values(3 * kRows);
     makeExportedStage(program, 0, nullptr)
@@ -346,15 +346,15 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   parameter.deviation = 0.5;
   parameter.low = -1.5;
   parameter.high = 2.5;
-  EXPECT_EQ(drawn(program::Start::Constant),
+  EXPECT_EQ(drawn(program::Initialization::Constant),
             std::vector<double>(3 * kRows, -1));
 
-  Moments found = momentsOf(drawn(program::Start::Normal));
+  Moments found = momentsOf(drawn(program::Initialization::Normal));
   EXPECT_NEAR(found.mean, -1, 0.01);
   EXPECT_NEAR(found.deviation, 0.5, 0.01);
   EXPECT_LT(found.least, -2);
 
-  found = momentsOf(drawn(program::Start::Uniform));
+  found = momentsOf(drawn(program::Initialization::Uniform));
   EXPECT_NEAR(found.mean, 0.5, 0.02);
   EXPECT_NEAR(found.deviation, 4 / std::sqrt(12), 0.02);
   EXPECT_NEAR(found.least, -1.5, 1e-3);
@@ -364,13 +364,13 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   // deviation below the mean. The mean rises by phi(1) / Phi(1) = 0.2876
   // deviations. The variance of a standard normal becomes 1 - 0.2876 - 0.2876²
   // = 0.6297.
-  found = momentsOf(drawn(program::Start::TruncatedNormal));
+  found = momentsOf(drawn(program::Initialization::TruncatedNormal));
   EXPECT_NEAR(found.mean, -1 + 0.5 * 0.2876, 0.01);
   EXPECT_NEAR(found.deviation, 0.5 * std::sqrt(0.6297), 0.01);
   EXPECT_NEAR(found.least, -1.5, 1e-3);
 
   parameter.zero_row = 7;
-  const std::vector<double> values = drawn(program::Start::Uniform);
+  const std::vector<double> values = drawn(program::Initialization::Uniform);
   EXPECT_EQ(std::vector<double>(values.begin() + 21, values.begin() + 24),
             std::vector<double>(3));
   EXPECT_NE(values[20], 0);
@@ -403,7 +403,7 @@ TEST_F(ExportedStageTest, beginsWithGivenValues) {
 TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
   program::ProgramT program = sampleProgram({3});
   program.model->package->kinds[1]->parameters[0]->start =
-      program::Start::Given;
+      program::Initialization::Given;
   std::vector<double> weight(21), state(42);
   try {
     makeExportedStage(program, 0, nullptr)
