@@ -21,7 +21,8 @@ std::string nameOfReplica(uint32_t replica, uint32_t stages) {
                                 text(replica % stages);
 }
 
-GradientSum GradientSum::later(int64_t microBatches, int64_t updates) const {
+GradientSum GradientSum::oneStepLater(int64_t microBatches,
+                                      int64_t updates) const {
   GradientSum sum = *this;
   if (first <= last) {
     sum.first += microBatches;

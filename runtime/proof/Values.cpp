@@ -36,9 +36,9 @@ public:
         report(report), program(program), worker(*program.workers[w]), w(w),
         stages(program.stages.size()) {}
 
-  void run(const std::vector<Run> &runs) {
+  void run(const std::vector<SectionRun> &runs) {
     values.assign(worker.buffers.size(), kUnknown);
-    for (const Run &part : runs) {
+    for (const SectionRun &part : runs) {
       Section range = sectionsOf(worker)[part.section];
       for (i = range.begin; i < range.end && !report.full(); ++i)
         step(worker.instructions[i]);
@@ -253,7 +253,7 @@ private:
 } // namespace
 
 void verifyValues(const ProgramT &program, const Facts &facts, Report &report) {
-  for (const std::vector<Run> &runs : runsOf(program))
+  for (const std::vector<SectionRun> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
       ValuesVerifier(program, facts, w, report).run(runs);
 }

@@ -27,7 +27,7 @@ struct WeightsValue {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
   int64_t version = -1;     ///< the number of updates that it has had
 
-  WeightsValue later(int64_t updates) const {
+  WeightsValue oneStepLater(int64_t updates) const {
     return {replica, version + updates};
   }
   bool operator==(const WeightsValue &) const = default;
@@ -57,7 +57,7 @@ public:
     }
   }
 
-  void run(const std::vector<Run> &runs) {
+  void run(const std::vector<SectionRun> &runs) {
     values.assign(worker.buffers.size(), WeightsValue());
     sums.clear();
     taken.assign(held.size(), 0);
@@ -68,7 +68,7 @@ public:
         values[buffer].version = 0;
       }
     }
-    for (const Run &part : runs) {
+    for (const SectionRun &part : runs) {
       step = static_cast<int64_t>(part.step);
       section = part.section;
       Section range = sectionsOf(worker)[section];
@@ -267,9 +267,9 @@ private:
       const WeightsValue &value = found[b];
       const GradientSum &sum = foundSums[b];
       if (values[b] ==
-              (value.replica == kNone ? value : value.later(perStep)) &&
+              (value.replica == kNone ? value : value.oneStepLater(perStep)) &&
           sums.byBuffer()[b] ==
-              (sum.replica == kNone ? sum : sum.later(count, perStep)))
+              (sum.replica == kNone ? sum : sum.oneStepLater(count, perStep)))
         continue;
       failAtEnd(name + "the body to leave in buffer " + text(b) + " (" +
                 nameOf(worker.buffers[b].kind()) +
@@ -326,7 +326,7 @@ void verifyWeights(const ProgramT &program, const Facts &facts,
                    Report &report) {
   GradientSums::BucketOffsets bucketOffsets =
       GradientSums::unknownOffsets(facts);
-  for (const std::vector<Run> &runs : runsOf(program))
+  for (const std::vector<SectionRun> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
       WeightsVerifier(program, facts, bucketOffsets, w, report).run(runs);
 }
