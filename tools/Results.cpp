@@ -135,9 +135,9 @@ void chimera::printRunSummary(const RunSettings &settings,
 }
 
 Results::Results(const RunSettings &settings, const program::ProgramT &program,
-                 const Workload &load, Computed computed)
+                 const Workload &load, RunConditions conditions)
     : settings(settings), program(program), load(load),
-      computed(std::move(computed)),
+      conditions(std::move(conditions)),
       progress({settings.steps, load.text ? tokensPerStep(program) : 0,
                 settings.quiet, settings.log}) {}
 
@@ -203,13 +203,14 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
         [&] { save("gradients", settings.saveGradients, result.gradients); });
   if (!settings.profile.empty())
     attempt([&] {
-      saveDocument(settings.profile, formatProfile(program, result.profiles,
-                                                   rootOf(program), computed));
+      saveDocument(
+          settings.profile,
+          formatProfile(program, result.profiles, rootOf(program), conditions));
     });
   if (!settings.trace.empty())
     attempt([&] {
       saveDocument(settings.trace, formatTrace(program, result.traces,
-                                               result.clockError, computed));
+                                               result.clockError, conditions));
     });
 }
 

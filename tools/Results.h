@@ -34,11 +34,11 @@ void printRunSummary(const RunSettings &settings,
 /// Prints, logs and saves the results of a run.
 class Results {
 public:
-  /// The references must outlive this object. `computed` describes the hardware
-  /// for the profile and the trace. Throws std::exception if the log cannot be
-  /// opened.
+  /// The references must outlive this object. `conditions` describes the
+  /// hardware for the profile and the trace. Throws std::exception if the log
+  /// cannot be opened.
   Results(const RunSettings &settings, const program::ProgramT &program,
-          const Workload &load, runtime::Computed computed);
+          const Workload &load, runtime::RunConditions conditions);
 
   /// Logs a step. Throws std::runtime_error if its loss is not finite and no
   /// weights will be saved.
@@ -74,7 +74,7 @@ private:
   const RunSettings &settings;
   const program::ProgramT &program;
   const Workload &load;
-  const runtime::Computed computed;
+  const runtime::RunConditions conditions;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
   std::optional<double> heldOut; ///< the last loss on held-out text

@@ -142,16 +142,16 @@ uint32_t coresForRanks(const std::optional<JobOptions> &job) {
 
 /// The hardware that computes on this host, for a profile. It has no number of
 /// cores if ranks sleep or compute on a GPU.
-Computed computedBy(const RunSettings &settings, const Workload &load,
-                    const std::optional<JobOptions> &job,
-                    const HostResources &share) {
-  Computed computed{.stages = load.kind,
-                    .device = settings.device,
-                    .threads = share.threads.computing};
+RunConditions conditionsOf(const RunSettings &settings, const Workload &load,
+                           const std::optional<JobOptions> &job,
+                           const HostResources &share) {
+  RunConditions conditions{.stages = load.kind,
+                           .device = settings.device,
+                           .threads = share.threads.computing};
   if (settings.device != kCuda && load.kind != kSynthetic)
-    computed.coresPerRank =
+    conditions.coresPerRank =
         static_cast<double>(coresForRanks(job)) / share.ranks;
-  return computed;
+  return conditions;
 }
 
 /// If the host computes slowly in the model's activation type, prints how
@@ -230,8 +230,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     };
   use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.names);
-    results = std::make_unique<Results>(settings, program, load,
-                                        computedBy(settings, load, job, share));
+    results = std::make_unique<Results>(
+        settings, program, load, conditionsOf(settings, load, job, share));
     if (!settings.quiet && !load.conversionMessage.empty())
       std::printf("--load: %s\n", load.conversionMessage.c_str());
     if (!settings.sequential)

@@ -271,7 +271,7 @@ void Interpreter::startAllReduce(const Instruction &instruction,
   Event after = lastUses.lastUse(memoryOf[result]);
   for (uint32_t buffer : program::operandsOf(worker, instruction)) {
     contributions.push_back(bytesOf(buffer));
-    after = later(after, lastUses.lastWrite(memoryOf[buffer]));
+    after = laterEvent(after, lastUses.lastWrite(memoryOf[buffer]));
   }
   requests[index] = channels.startAllReduce(
       groups[instruction.target()], reduceTypes[instruction.target()],

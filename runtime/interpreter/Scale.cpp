@@ -38,8 +38,8 @@ double chimera::runtime::gradientScale(const program::ProgramT &program,
   return weight > 0 ? 1 / weight : 0;
 }
 
-void chimera::runtime::addShares(ElementType type, ConstBytes shares,
-                                 uint32_t parts, Bytes loss) {
+void chimera::runtime::addLossesOfParts(ElementType type, ConstBytes shares,
+                                        uint32_t parts, Bytes loss) {
   std::vector<const std::byte *> each;
   for (uint32_t part = 0; part < parts; ++part)
     each.push_back(shares.data() + part * loss.size());

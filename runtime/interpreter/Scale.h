@@ -28,7 +28,8 @@ double gradientScale(const program::ProgramT &program, DataSource &data,
 
 /// Adds the losses of the parts of a micro-batch and writes the sum to `loss`.
 /// The losses are contiguous in `shares`. `parts` is their number.
-void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
+void addLossesOfParts(ElementType type, ConstBytes shares, uint32_t parts,
+                      Bytes loss);
 
 /// The loss of a step. It covers the N micro-batches of each of the W
 /// data-parallel copies. `sum` has the bits of the sum of their losses, in the

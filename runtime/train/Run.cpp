@@ -142,7 +142,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   ListenerScope listens(device, {.timeout = run.timeout,
                                  .onInstruction =
                                      [&](uint64_t step, uint32_t instruction) {
-                                       status.deviceAt(step, instruction);
+                                       status.setDevicePosition(step,
+                                                                instruction);
                                      },
                                  .onIdle = [&] { status.deviceIsIdle(); },
                                  .onFailure = fail});
