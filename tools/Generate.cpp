@@ -66,9 +66,9 @@ void chimera::generateText(const RunSettings &settings,
   if (isOfBytes)
     for (int64_t byte : text)
       write(byte, isOfBytes);
-  const Sampling sampling{.temperature = settings.temperature,
-                          .seed = settings.generateSeed,
-                          .vocabularyLimit = prompt->bound()};
+  const SamplingOptions sampling{.temperature = settings.temperature,
+                                 .seed = settings.generateSeed,
+                                 .vocabularyLimit = prompt->bound()};
   generate(*model, text, settings.generate, sampling,
            [&](int64_t token) { write(token, isOfBytes); });
   if (isOfBytes)

@@ -185,10 +185,11 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     std::printf("digest of the weights %s\n", digest);
   }
   if (load.native) {
-    summary["native_calls"] = load.native->calls();
+    summary["native_calls"] = load.native->callCount();
     if (!settings.quiet)
-      std::printf("native code ran %s in this process\n",
-                  program::countWithNoun(load.native->calls(), "time").c_str());
+      std::printf(
+          "native code ran %s in this process\n",
+          program::countWithNoun(load.native->callCount(), "time").c_str());
   }
   // Print these results now, in case the process ends while it saves.
   std::fflush(stdout);

@@ -26,7 +26,7 @@ double chimera::runtime::totalWeight(const program::ProgramT &program,
   double total = 0;
   for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
     for (uint64_t m = first; m < uint64_t{first} + count; ++m)
-      total += data.weight(
+      total += data.lossWeight(
           {.step = step + m / each, .index = copy * each + m % each});
   return total;
 }

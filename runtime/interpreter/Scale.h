@@ -12,10 +12,10 @@
 
 namespace chimera::runtime {
 
-/// The sum of the weights (DataSource::weight) of micro-batches [first, first +
-/// count) of a step, over all W data-parallel copies. The mean loss is the sum
-/// of the losses divided by this weight. If each loss is a mean, every weight
-/// is 1 and the result is count·W.
+/// The sum of the weights (DataSource::lossWeight) of micro-batches [first,
+/// first + count) of a step, over all W data-parallel copies. The mean loss is
+/// the sum of the losses divided by this weight. If each loss is a mean, every
+/// weight is 1 and the result is count·W.
 double totalWeight(const program::ProgramT &program, DataSource &data,
                    uint64_t step, uint32_t first, uint32_t count);
 

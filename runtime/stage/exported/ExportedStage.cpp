@@ -104,11 +104,12 @@ public:
                                            : program::bytesOf(end.outputs));
 
     std::unique_ptr<ForwardStash> stash;
-    if (keepsStash(mode)) {
+    if (makesStash(mode)) {
       stash = std::make_unique<ForwardStash>();
       stash->weights = weights.data();
     }
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> bound =
+        parameters.computedTensorsOver(weights.data());
     std::vector<Tensor> values = unpack(input, begin.inputs, placement);
     const std::vector<Tensor> targets =
         isLast() ? unpack(labels, end.labels, placement)
@@ -144,7 +145,8 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     const std::vector<const Layer *> &layers = bySamples.begin()->second;
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> bound =
+        parameters.computedTensorsOver(weights.data());
     std::vector<Tensor> values =
         unpack(input, layers.front()->definition().inputs, placement);
     for (uint32_t k = 0; k + 1 < count; ++k)
@@ -171,7 +173,8 @@ public:
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> bound =
+        parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     std::vector<Tensor> gradients =
         gradientsOf(microBatch, *layers.back(), outputGradient);
@@ -194,7 +197,8 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> bound =
+        parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     auto rest = std::make_unique<WeightStash>();
     rest->weights = stash.weights;
@@ -218,7 +222,8 @@ public:
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> bound =
+        parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     for (uint32_t k = count; k-- > 0;)
       inLayer(k, [&] {
@@ -231,7 +236,8 @@ public:
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
-    parameters.step(step, scale, gradientSum, weights, optimizerState, halted);
+    parameters.update(step, scale, gradientSum, weights, optimizerState,
+                      halted);
   }
 
 private:
@@ -315,7 +321,7 @@ private:
     expectBytes("weight gradient", weightGradient.size(),
                 parameters.parameterBytes());
     std::vector<GradientSum> sums;
-    for (Tensor &gradient : parameters.bind(weightGradient.data()))
+    for (Tensor &gradient : parameters.tensorsOver(weightGradient.data()))
       sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
@@ -445,7 +451,7 @@ public:
   uint64_t context() const override { return mostTokens; }
   uint64_t vocabulary() const override { return graphs.vocabulary; }
 
-  std::vector<double> next(std::span<const int64_t> tokens) override {
+  std::vector<double> nextLogits(std::span<const int64_t> tokens) override {
     // Graphs have one fixed shape, so the input is padded with zeros. The
     // logits after the last token and those of the other samples are ignored.
     std::vector<int64_t> rows(mostTokens * model->fewestSamples());

@@ -76,7 +76,7 @@ Layer::Layer(const program::LayerKindT &kind,
     for (const Port &port : graphs.logits->inputs)
       all.push_back(port.value());
     logitsAlone.emplace(*graphs.logits, device);
-    logitsSubgraph = logitsAlone->select(
+    logitsSubgraph = logitsAlone->selectSubgraph(
         all, {graphs.logits->outputs[0].value()}, /*adds=*/false);
   }
 
@@ -111,8 +111,8 @@ Layer::select(const Executable &executable, const char *name,
     return std::ranges::find(list, value) != list.end();
   };
   CallableSubgraph callable;
-  callable.subgraph =
-      executable.select(given, wanted, /*adds=*/!weightGradients.empty());
+  callable.subgraph = executable.selectSubgraph(
+      given, wanted, /*adds=*/!weightGradients.empty());
   callable.inputs = given;
   for (uint32_t value : together(wanted, weightGradients))
     if (!has(given, value) && !has(callable.results, value))
@@ -121,8 +121,8 @@ Layer::select(const Executable &executable, const char *name,
     if (has(wanted, value))
       callable.usedLater.push_back(value);
   if (native)
-    callable.native = native->open(graphs, name, callable.inputs.size(),
-                                   callable.results.size());
+    callable.native = native->loadFunction(graphs, name, callable.inputs.size(),
+                                           callable.results.size());
   return callable;
 }
 
@@ -132,7 +132,7 @@ void Layer::run(const Executable &executable, const CallableSubgraph &callable,
   if (!callable.native)
     return executable.run(callable.subgraph, values, context);
   for (uint32_t value : callable.subgraph.addedFirst)
-    executable.addSums(value, values, context);
+    executable.addToGradientSums(value, values, context);
   Tensors inputs, usedLater;
   for (uint32_t value : callable.usedLater)
     usedLater.push_back(values[value]);
@@ -146,7 +146,7 @@ void Layer::run(const Executable &executable, const CallableSubgraph &callable,
   for (size_t i = 0; i < results.size(); ++i) {
     values[callable.results[i]] = std::move(results[i]);
     if (callable.subgraph.adds)
-      executable.addSums(callable.results[i], values, context);
+      executable.addToGradientSums(callable.results[i], values, context);
   }
 }
 

@@ -231,18 +231,18 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   CountedLabels::asked = 0;
   // If losses are means, all micro-batches have the same weight.
   auto means = withLossWeights(program, std::make_unique<CountedLabels>());
-  EXPECT_EQ(means->weight({.step = 1, .index = 2}), 1);
+  EXPECT_EQ(means->lossWeight({.step = 1, .index = 2}), 1);
   EXPECT_EQ(CountedLabels::asked, 0);
 
   program.model->package = program::weighedPackage();
   auto sums = withLossWeights(program, std::make_unique<CountedLabels>());
-  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
-  EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
-  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
+  EXPECT_EQ(sums->lossWeight({.step = 0, .index = 2}), 201);
+  EXPECT_EQ(sums->lossWeight({.step = 1, .index = 3}), 302);
+  EXPECT_EQ(sums->lossWeight({.step = 0, .index = 2}), 201);
   // Weights of steps that are long past are not kept, so they are computed
   // again.
-  EXPECT_EQ(sums->weight({.step = 100, .index = 0}), 3);
-  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 204);
+  EXPECT_EQ(sums->lossWeight({.step = 100, .index = 0}), 3);
+  EXPECT_EQ(sums->lossWeight({.step = 0, .index = 2}), 204);
 }
 
 // Each loss term has one weight for the two micro-batches of two steps
@@ -272,7 +272,7 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   EXPECT_EQ(ofPart[4], 4 / 32.);
   EXPECT_EQ(ofPart[7], 4 / all);
   // The scales contain the weights, so `weight` is 1 for all micro-batches.
-  EXPECT_EQ(data->weight({.step = 0, .index = 1}), 1);
+  EXPECT_EQ(data->lossWeight({.step = 0, .index = 1}), 1);
 }
 
 /// Labels that are 0, and so have no weight. Only the second micro-batch of
@@ -294,8 +294,8 @@ TEST_F(ExportedStageTest, aStepWeighsNothingIfAllTermsAreEmpty) {
     graphs->weight->outputs[0].mutate_value(1);
   auto data = withLossWeights(program, std::make_unique<NoLabels>());
   for (uint64_t index : {0, 1}) {
-    EXPECT_EQ(data->weight({.step = 0, .index = index}), 0);
-    EXPECT_EQ(data->weight({.step = 1, .index = index}), 1);
+    EXPECT_EQ(data->lossWeight({.step = 0, .index = index}), 0);
+    EXPECT_EQ(data->lossWeight({.step = 1, .index = index}), 1);
   }
 }
 
@@ -439,8 +439,8 @@ TEST_F(ExportedStageTest, predictsTheNextToken) {
   // The rows of the embedding are 1 2 3, 4 5 6, …. Scales and factors are 2 3
   // 4.
   const std::vector<int64_t> one = {1}, two = {1, 0};
-  EXPECT_EQ(model->next(one), (std::vector<double>{16, 45, 96}));
-  EXPECT_EQ(model->next(two), (std::vector<double>{4, 18, 48}));
+  EXPECT_EQ(model->nextLogits(one), (std::vector<double>{16, 45, 96}));
+  EXPECT_EQ(model->nextLogits(two), (std::vector<double>{4, 18, 48}));
 
   for (auto &graphs : program.model->package->kinds[2]->graphs)
     graphs->logits.reset();
