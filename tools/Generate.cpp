@@ -54,7 +54,7 @@ void chimera::generateText(const RunSettings &settings,
   TokenOptions options = tokenOptions(settings, program);
   options.mostBytes = kMaxPrompt;
   const std::unique_ptr<Tokens> prompt = openTokens({settings.prompt}, options);
-  const bool isOfBytes = prompt->bound() == 256;
+  const bool isOfBytes = prompt->tokenBound() == 256;
   if (prompt->count() == 0 || prompt->count() > kMaxPrompt)
     throw std::runtime_error("expected a prompt of 1 to " +
                              std::to_string(kMaxPrompt) + " tokens, got " +
@@ -68,7 +68,7 @@ void chimera::generateText(const RunSettings &settings,
       write(byte, isOfBytes);
   const SamplingOptions sampling{.temperature = settings.temperature,
                                  .seed = settings.generateSeed,
-                                 .vocabularyLimit = prompt->bound()};
+                                 .vocabularyLimit = prompt->tokenBound()};
   generate(*model, text, settings.generate, sampling,
            [&](int64_t token) { write(token, isOfBytes); });
   if (isOfBytes)
