@@ -108,7 +108,7 @@ public:
       stash = std::make_unique<ForwardStash>();
       stash->weights = weights.data();
     }
-    const std::vector<Tensor> bound =
+    const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
     std::vector<Tensor> values = unpack(input, begin.inputs, placement);
     const std::vector<Tensor> targets =
@@ -122,7 +122,7 @@ public:
             contextOf(k, mode == ForwardMode::Evaluation
                              ? std::nullopt
                              : std::optional(microBatch)),
-            boundOf(k, bound), std::move(values),
+            parametersOf(k, tensors), std::move(values),
             ends ? targets : std::vector<Tensor>(),
             /*wantsOutputs=*/!(ends && mode == ForwardMode::Stash),
             stash ? &stashed : nullptr);
@@ -145,19 +145,19 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     const std::vector<const Layer *> &layers = bySamples.begin()->second;
-    const std::vector<Tensor> bound =
+    const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
     std::vector<Tensor> values =
         unpack(input, layers.front()->definition().inputs, placement);
     for (uint32_t k = 0; k + 1 < count; ++k)
       values = inLayer(k, [&] {
-        return layers[k]->forward(contextOf(k, std::nullopt), boundOf(k, bound),
-                                  std::move(values), {}, /*wantsOutputs=*/true,
-                                  nullptr);
+        return layers[k]->forward(contextOf(k, std::nullopt),
+                                  parametersOf(k, tensors), std::move(values),
+                                  {}, /*wantsOutputs=*/true, nullptr);
       });
     return inLayer(count - 1, [&] {
       return layers.back()->logits(contextOf(count - 1, std::nullopt),
-                                   boundOf(count - 1, bound), values);
+                                   parametersOf(count - 1, tensors), values);
     });
   }
 
@@ -173,16 +173,16 @@ public:
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
-    const std::vector<Tensor> bound =
+    const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     std::vector<Tensor> gradients =
         gradientsOf(microBatch, *layers.back(), outputGradient);
     for (uint32_t k = count; k-- > 0;) {
       gradients = inLayer(k, [&] {
-        return layers[k]->backward(contextOf(k, microBatch), boundOf(k, bound),
-                                   std::move(stash.layers[k]),
-                                   std::move(gradients), sumsOf(k, sums));
+        return layers[k]->backward(
+            contextOf(k, microBatch), parametersOf(k, tensors),
+            std::move(stash.layers[k]), std::move(gradients), sumsOf(k, sums));
       });
     }
     finish(sums);
@@ -197,7 +197,7 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    const std::vector<Tensor> bound =
+    const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     auto rest = std::make_unique<WeightStash>();
@@ -208,7 +208,7 @@ public:
     for (uint32_t k = count; k-- > 0;)
       gradients = inLayer(k, [&] {
         return layers[k]->inputGradient(
-            contextOf(k, microBatch), boundOf(k, bound),
+            contextOf(k, microBatch), parametersOf(k, tensors),
             std::move(stash.layers[k]), std::move(gradients), rest->layers[k]);
       });
     writeInputGradient(*layers.front(), gradients, inputGradient);
@@ -222,12 +222,13 @@ public:
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
-    const std::vector<Tensor> bound =
+    const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     for (uint32_t k = count; k-- > 0;)
       inLayer(k, [&] {
-        layers[k]->weightGradient(contextOf(k, microBatch), boundOf(k, bound),
+        layers[k]->weightGradient(contextOf(k, microBatch),
+                                  parametersOf(k, tensors),
                                   std::move(stash.layers[k]), sumsOf(k, sums));
       });
     finish(sums);
@@ -302,12 +303,12 @@ private:
             .sums = {}};
   }
 
-  /// The parameters of layer `k`. `bound` has all parameters of the stage.
-  std::vector<Tensor> boundOf(uint32_t k,
-                              const std::vector<Tensor> &bound) const {
+  /// The parameters of layer `k`. `tensors` has all parameters of the stage.
+  std::vector<Tensor> parametersOf(uint32_t k,
+                                   const std::vector<Tensor> &tensors) const {
     std::vector<Tensor> result;
     for (uint32_t slot : slotsOf[k])
-      result.push_back(bound[slot]);
+      result.push_back(tensors[slot]);
     return result;
   }
   std::vector<GradientSum *> sumsOf(uint32_t k,
