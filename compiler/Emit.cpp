@@ -264,7 +264,7 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
     if (!worker.getPeakBytes())
       withoutPeak.push_back(index);
   if (!withoutPeak.empty())
-    program::setPeaks(*out, {withoutPeak.data(), withoutPeak.size()});
+    program::computeMemoryPeaks(*out, {withoutPeak.data(), withoutPeak.size()});
   return out;
 }
 

@@ -144,7 +144,8 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
                    "node_cores, got ")
         << program::printable(file) << ", whose ranks had "
         << llvm::formatv("{0:f2}", *profile.coresPerRank) << " cores each for "
-        << program::counted(static_cast<uint64_t>(profile.threads), "thread")
+        << program::countWithNoun(static_cast<uint64_t>(profile.threads),
+                                  "thread")
         << ": its times already include waits for cores, which would count "
            "twice; profile a program of fewer workers, whose ranks share no "
            "cores";

@@ -79,10 +79,11 @@ std::string titleOf(PipelineOp pipeline, const std::string &unnamed) {
   std::string title =
       name == schedule ? "" : printable(std::string_view(name)) + ": ";
   title += printable(std::string_view(schedule)) + optionsClause(pipeline);
-  title += ", " + program::counted(pipeline.getStages(), "stage");
+  title += ", " + program::countWithNoun(pipeline.getStages(), "stage");
   if (pipeline.workerCount() != pipeline.getStages())
-    title += " on " + program::counted(pipeline.workerCount(), "worker");
-  title += ", " + program::counted(pipeline.getMicroBatches(), "micro-batch");
+    title += " on " + program::countWithNoun(pipeline.workerCount(), "worker");
+  title +=
+      ", " + program::countWithNoun(pipeline.getMicroBatches(), "micro-batch");
   auto add = [&](const Twine &clause) { title += (", " + clause).str(); };
   if (pipeline.getDataParallel() > 1)
     add("data_parallel(" + Twine(pipeline.getDataParallel()) + ")");

@@ -36,7 +36,8 @@ static std::string describeRanks(const RunSettings &settings,
     where += (!transport                        ? ", "
               : *transport == JobTransport::Mpi ? ", over MPI, "
                                                 : ", over TCP, ") +
-             program::counted(share.threads.computing, "thread") + " each";
+             program::countWithNoun(share.threads.computing, "thread") +
+             " each";
   if (settings.stages == kSynthetic)
     where += ", whose layers sleep (--stages synthetic)";
   if (settings.allReduce == kTransport)
@@ -48,7 +49,7 @@ static std::string describeRanks(const RunSettings &settings,
 static void save(const RunSettings &settings, const Calibration &found,
                  const std::string &where) {
   if (!settings.quiet)
-    std::printf("%s, %s\n", program::counted(found.ranks, "rank").c_str(),
+    std::printf("%s, %s\n", program::countWithNoun(found.ranks, "rank").c_str(),
                 where.c_str());
   std::printf("%s", machineTable(found).c_str());
   const std::string text = machineText(found, where);

@@ -147,8 +147,8 @@ void chimera::checkSettings(const RunSettings &settings) {
                                 std::to_string(cores * kMaxThreadsOnCore) +
                                 ", " + std::to_string(kMaxThreadsOnCore) +
                                 " for each of " +
-                                program::counted(cores, "core") + ", got " +
-                                std::to_string(settings.threads));
+                                program::countWithNoun(cores, "core") +
+                                ", got " + std::to_string(settings.threads));
 }
 
 std::optional<JobTransport>

@@ -54,7 +54,7 @@ void chimera::generateText(const RunSettings &settings,
   TokenOptions options = tokenOptions(settings, program);
   options.mostBytes = kMaxPrompt;
   const std::unique_ptr<Tokens> prompt = openTokens({settings.prompt}, options);
-  const bool isOfBytes = prompt->bound() == 256;
+  const bool isOfBytes = prompt->tokenBound() == 256;
   if (prompt->count() == 0 || prompt->count() > kMaxPrompt)
     throw std::runtime_error("expected a prompt of 1 to " +
                              std::to_string(kMaxPrompt) + " tokens, got " +
@@ -66,9 +66,9 @@ void chimera::generateText(const RunSettings &settings,
   if (isOfBytes)
     for (int64_t byte : text)
       write(byte, isOfBytes);
-  const Sampling sampling{.temperature = settings.temperature,
-                          .seed = settings.generateSeed,
-                          .vocabularyLimit = prompt->bound()};
+  const SamplingOptions sampling{.temperature = settings.temperature,
+                                 .seed = settings.generateSeed,
+                                 .vocabularyLimit = prompt->tokenBound()};
   generate(*model, text, settings.generate, sampling,
            [&](int64_t token) { write(token, isOfBytes); });
   if (isOfBytes)

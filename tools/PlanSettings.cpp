@@ -321,11 +321,12 @@ std::string errorOfPins(const plan::Question &question) {
   std::vector<int64_t> powers;
   for (int64_t power = 1; power <= layers; power *= 2)
     powers.push_back(power);
-  const std::string theDevices = "the " + program::counted(devices, "device");
+  const std::string theDevices =
+      "the " + program::countWithNoun(devices, "device");
   const std::string theBatch =
-      "the " + program::counted(batch, "sample") + " of --batch";
+      "the " + program::countWithNoun(batch, "sample") + " of --batch";
   const std::string atMostLayers =
-      "at most the model's " + program::counted(layers, "layer");
+      "at most the model's " + program::countWithNoun(layers, "layer");
   for (const std::string &error :
        {errorOf("workers", pins.workers,
                 "that divide " + theDevices + " and are " + atMostLayers,

@@ -63,8 +63,8 @@ std::string noteOfSharedCores(const RunSettings &settings,
   if (share.ranks <= cores || load.kind == kSynthetic ||
       settings.device != kHost)
     return {};
-  const std::string text = program::counted(share.ranks, "rank") + " share " +
-                           program::counted(cores, "core");
+  const std::string text = program::countWithNoun(share.ranks, "rank") +
+                           " share " + program::countWithNoun(cores, "core");
   if (!hasTimes(program))
     return text + ", so a step takes longer than with a core for each rank";
   return text +
@@ -118,13 +118,13 @@ void chimera::printRunSummary(const RunSettings &settings,
   if (settings.quiet)
     return;
   std::printf("%s: %s x %s, %s, %s stages", titleOf(program).c_str(),
-              program::counted(program.workers.size(), "worker").c_str(),
-              program::counted(program.data_parallel, "copy").c_str(),
+              program::countWithNoun(program.workers.size(), "worker").c_str(),
+              program::countWithNoun(program.data_parallel, "copy").c_str(),
               where.c_str(), load.kind.c_str());
   if (usesTensors(load.kind))
-    std::printf(
-        ", %s per rank",
-        program::counted(share.threads.computing, "computing thread").c_str());
+    std::printf(", %s per rank", program::countWithNoun(share.threads.computing,
+                                                        "computing thread")
+                                     .c_str());
   std::printf("\n");
   if (!load.noGraphsReason.empty())
     std::printf("no CUDA graphs: %s\n", load.noGraphsReason.c_str());
@@ -136,9 +136,9 @@ void chimera::printRunSummary(const RunSettings &settings,
 }
 
 Results::Results(const RunSettings &settings, const program::ProgramT &program,
-                 const Workload &load, Computed computed)
+                 const Workload &load, RunConditions conditions)
     : settings(settings), program(program), load(load),
-      computed(std::move(computed)),
+      conditions(std::move(conditions)),
       progress({settings.steps, load.text ? tokensPerStep(program) : 0,
                 settings.quiet, settings.log}) {}
 
@@ -186,10 +186,11 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     std::printf("digest of the weights %s\n", digest);
   }
   if (load.native) {
-    summary["native_calls"] = load.native->calls();
+    summary["native_calls"] = load.native->callCount();
     if (!settings.quiet)
-      std::printf("native code ran %s in this process\n",
-                  program::counted(load.native->calls(), "time").c_str());
+      std::printf(
+          "native code ran %s in this process\n",
+          program::countWithNoun(load.native->callCount(), "time").c_str());
   }
   // Print these results now, in case the process ends while it saves.
   std::fflush(stdout);
@@ -204,13 +205,14 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
         [&] { save("gradients", settings.saveGradients, result.gradients); });
   if (!settings.profile.empty())
     attempt([&] {
-      saveDocument(settings.profile, formatProfile(program, result.profiles,
-                                                   rootOf(program), computed));
+      saveDocument(
+          settings.profile,
+          formatProfile(program, result.profiles, rootOf(program), conditions));
     });
   if (!settings.trace.empty())
     attempt([&] {
       saveDocument(settings.trace, formatTrace(program, result.traces,
-                                               result.clockError, computed));
+                                               result.clockError, conditions));
     });
 }
 

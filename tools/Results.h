@@ -35,11 +35,11 @@ void printRunSummary(const RunSettings &settings,
 /// Prints, logs and saves the results of a run.
 class Results {
 public:
-  /// The references must outlive this object. `computed` describes the hardware
-  /// for the profile and the trace. Throws std::exception if the log cannot be
-  /// opened.
+  /// The references must outlive this object. `conditions` describes the
+  /// hardware for the profile and the trace. Throws std::exception if the log
+  /// cannot be opened.
   Results(const RunSettings &settings, const program::ProgramT &program,
-          const Workload &load, runtime::Computed computed);
+          const Workload &load, runtime::RunConditions conditions);
 
   /// Logs a step. Throws std::runtime_error if the loss of the step is not
   /// finite and --save is not given.
@@ -77,7 +77,7 @@ private:
   const RunSettings &settings;
   const program::ProgramT &program;
   const Workload &load;
-  const runtime::Computed computed;
+  const runtime::RunConditions conditions;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
   std::optional<double> heldOut; ///< the last loss on held-out text

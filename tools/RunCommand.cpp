@@ -120,8 +120,8 @@ std::string describeRanks(const RunSettings &settings,
                           const std::optional<JobOptions> &job,
                           const HostResources &share) {
   const uint32_t ranks = program::rankCount(program);
-  const std::string threads = program::counted(ranks, "thread"),
-                    processes = program::counted(ranks, "process");
+  const std::string threads = program::countWithNoun(ranks, "thread"),
+                    processes = program::countWithNoun(ranks, "process");
   if (settings.device == kCuda)
     return (job ? processes : threads) + " on GPUs";
   if (job && job->transport == JobTransport::Tcp)
@@ -130,7 +130,7 @@ std::string describeRanks(const RunSettings &settings,
     return processes + " over MPI" +
            (share.threads.progress ? " with a progress thread each" : "");
   return settings.device == kSimulated
-             ? program::counted(ranks, "simulated device")
+             ? program::countWithNoun(ranks, "simulated device")
              : threads + " of this process";
 }
 
@@ -144,16 +144,16 @@ uint32_t coresForRanks(const std::optional<JobOptions> &job) {
 
 /// The hardware that computes on this host, for a profile. The number of cores
 /// is left out if ranks sleep or compute on a GPU.
-Computed computedBy(const RunSettings &settings, const Workload &load,
-                    const std::optional<JobOptions> &job,
-                    const HostResources &share) {
-  Computed computed{.stages = load.kind,
-                    .device = settings.device,
-                    .threads = share.threads.computing};
+RunConditions conditionsOf(const RunSettings &settings, const Workload &load,
+                           const std::optional<JobOptions> &job,
+                           const HostResources &share) {
+  RunConditions conditions{.stages = load.kind,
+                           .device = settings.device,
+                           .threads = share.threads.computing};
   if (settings.device != kCuda && load.kind != kSynthetic)
-    computed.coresPerRank =
+    conditions.coresPerRank =
         static_cast<double>(coresForRanks(job)) / share.ranks;
-  return computed;
+  return conditions;
 }
 
 /// If this host computes slowly in the model's activation type, prints how
@@ -233,8 +233,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     };
   use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.names);
-    results = std::make_unique<Results>(settings, program, load,
-                                        computedBy(settings, load, job, share));
+    results = std::make_unique<Results>(
+        settings, program, load, conditionsOf(settings, load, job, share));
     if (!settings.quiet && !load.conversionMessage.empty())
       std::printf("--load: %s\n", load.conversionMessage.c_str());
     if (!settings.sequential)

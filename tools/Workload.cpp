@@ -133,7 +133,7 @@ static void refuseWithoutValues(const program::ProgramT &program) {
   for (const auto &layer : program.model->package->layers)
     for (const auto &parameter :
          program.model->package->kinds[layer->kind]->parameters)
-      if (parameter->start == program::Start::Given)
+      if (parameter->start == program::Initialization::Given)
         throw std::invalid_argument(
             "expected initial values of '" +
             program::printable(layer->path + parameter->name) +

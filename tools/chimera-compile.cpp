@@ -188,7 +188,7 @@ static void printResult(const chimera::program::ProgramT &program) {
   for (const auto &worker : program.workers)
     peak = std::max(peak, worker->peak_bytes);
   llvm::errs() << "wrote " << output << ": "
-               << chimera::program::counted(
+               << chimera::program::countWithNoun(
                       chimera::program::rankCount(program), "rank")
                << ", at most "
                << chimera::schedule::shortBytes(static_cast<int64_t>(peak))

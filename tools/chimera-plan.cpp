@@ -86,7 +86,7 @@ static bool write(const std::string &path,
   if (path.empty())
     return true;
   std::string text = textOf(), error;
-  program::Parts parts = {std::as_bytes(std::span(text))};
+  program::ByteRanges parts = {std::as_bytes(std::span(text))};
   if (path == "-"
           ? program::writeStandardOutput(parts, error, [] { return true; })
           : program::writeAtomically(path, parts, error))
@@ -169,7 +169,7 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
 /// An error message if --pick or --explain names a plan that is not in the
 /// table. Else empty.
 static std::string faultOfNumbers(const PlanSettings &settings, size_t plans) {
-  std::string there = program::counted(plans, "plan");
+  std::string there = program::countWithNoun(plans, "plan");
   if (settings.pick > plans)
     return "expected --pick to name one of the table's " + there + ", got " +
            std::to_string(settings.pick);

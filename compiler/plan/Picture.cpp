@@ -110,8 +110,8 @@ private:
   }
 
   std::string title() const {
-    return program::counted(question.batch, "sample") + " a step on " +
-           program::counted(question.machine.devices, "device") + " of " +
+    return program::countWithNoun(question.batch, "sample") + " a step on " +
+           program::countWithNoun(question.machine.devices, "device") + " of " +
            schedule::shortBytes(question.machine.memory);
   }
 

@@ -50,7 +50,7 @@ void chimera::runtime::calibrateAsRank(
       joined->control().abort("rank " + std::to_string(joined->rank()) +
                               " failed: " + reason);
     else
-      backOff(hasHeard ? UINT32_MAX : 0);
+      waitForFirstReport(hasHeard ? UINT32_MAX : 0);
     jobOptions.onFailure ? jobOptions.onFailure(reason)
                          : writeReport(reason + "\n");
     endProcess(1);
@@ -72,14 +72,14 @@ void chimera::runtime::calibrateAsRank(
     use.setThreads(share.threads.computing);
     if (use.accelerator) {
       // If this fails, it usually fails on all ranks in the same way. So only
-      // one rank reports (backOff in `fail`).
+      // one rank reports (waitForFirstReport in `fail`).
       canTell = false;
       const auto localRank =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
-      device =
-          use.accelerator->makeDevice(deviceOf(static_cast<uint32_t>(localRank),
-                                               use.accelerator->devices()),
-                                      joined->rank());
+      device = use.accelerator->makeDevice(
+          deviceNumberOf(static_cast<uint32_t>(localRank),
+                         use.accelerator->devices()),
+          joined->rank());
       channels = use.accelerator->makeChannels(*device, control, use.timeout);
       canTell = true;
     } else {

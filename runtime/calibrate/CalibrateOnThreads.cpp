@@ -76,7 +76,7 @@ void chimera::runtime::calibrateOnThreads(uint32_t ranks,
         return measure(rank, nullptr, *ofHost[rank]);
       Control &control = *controls[rank];
       const std::unique_ptr<Device> device = use.accelerator->makeDevice(
-          deviceOf(rank, use.accelerator->devices()), rank);
+          deviceNumberOf(rank, use.accelerator->devices()), rank);
       const std::unique_ptr<Channels> channels =
           use.accelerator->makeChannels(*device, control, use.timeout);
       AbortScope aborted(control, *channels);

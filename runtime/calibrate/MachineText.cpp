@@ -100,14 +100,14 @@ std::string offText(const LinkTimes &links) {
 /// Comment lines about the links of several hosts.
 std::string linksText(const Hosts &hosts) {
   if (hosts.haveNodeLinks())
-    return "// " + program::counted(hosts.count, "host") + " with " +
-           program::counted(hosts.ranksOnEach, "rank") +
+    return "// " + program::countWithNoun(hosts.count, "host") + " with " +
+           program::countWithNoun(hosts.ranksOnEach, "rank") +
            " each: link is between hosts, node_link within\n"
            "// them; all_reduce is over all ranks, node_all_reduce over the "
            "ranks of each\n"
            "// host, on all hosts at the same time.\n";
   if (hosts.count > 1 && hosts.ranksOnEach == 0)
-    return "// " + program::counted(hosts.count, "host") +
+    return "// " + program::countWithNoun(hosts.count, "host") +
            " with different numbers of ranks, or with ranks that are not\n"
            "// consecutive: link and all_reduce mix messages within and "
            "between hosts.\n";
@@ -131,7 +131,7 @@ std::string sharingText(const Hosts &hosts) {
            "// are of ranks that share cores.\n";
   return "// The " + std::to_string(hosts.ranksOnEach) +
          " ranks of a host share its cores, which are enough for " +
-         program::counted(hosts.concurrentRanks, "rank") +
+         program::countWithNoun(hosts.concurrentRanks, "rank") +
          " (node_cores):\n"
          "// the speeds below are the measured means times " +
          number("%.3g", hosts.speedup()) +
@@ -157,7 +157,7 @@ std::string chimera::runtime::machineText(const Calibration &found,
   std::string text =
       "// Measured by chimera-run --calibrate in " +
       number("%.0f", found.seconds) + " s:\n// " +
-      program::counted(found.ranks, "rank") + ", " + where +
+      program::countWithNoun(found.ranks, "rank") + ", " + where +
       ".\n"
       "//\n"
       "// Messages of 8 B to " +

@@ -16,8 +16,8 @@ using program::Opcode;
 using program::ValueKind;
 
 static WgradMode wgradModeOf(const Instruction &instruction) {
-  return program::beginsSum(instruction) ? WgradMode::Overwrite
-                                         : WgradMode::Add;
+  return program::beginsGradientSum(instruction) ? WgradMode::Overwrite
+                                                 : WgradMode::Add;
 }
 
 /// How a backward uses the memory of its gradient sum.
@@ -170,8 +170,8 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
       Bytes output = !last       ? slice(bytesOf(out[0]), cut, cuts)
                      : parts > 1 ? shareOf(part)
                                  : loss;
-      bool again = recomputed[instruction.stage() * pieces.count() +
-                              pieces.numberOf(m, part)];
+      bool again = recomputed[instruction.stage() * pieces.pieceCount() +
+                              pieces.pieceNumberOf(m, part)];
       auto *stash = again || pass ? nullptr : &stashOf(out[nextStash++]);
       const ForwardMode mode = pass    ? ForwardMode::Evaluation
                                : stash ? ForwardMode::Both
@@ -200,7 +200,7 @@ void Interpreter::recompute(const Instruction &instruction, uint64_t step) {
   program::Range range = pieces.forwardOf(m);
   uint64_t cuts = uint64_t(range.count) * instruction.parts();
   uint64_t cut =
-      uint64_t(pieces.inStep(m) - range.first) * instruction.parts() +
+      uint64_t(pieces.microBatchInStep(m) - range.first) * instruction.parts() +
       instruction.part();
   ConstBytes input = slice(bytesOf(in[0]), cut, cuts);
   ConstBytes labels =
@@ -254,7 +254,7 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   ConstBytes gradient = bytesOf(in[2]);
   Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
   Bytes halted = flagOf({instruction.pipeline(), instruction.stage()});
-  uint64_t number = program::updateOf(program, instruction, step);
+  uint64_t number = program::indexOfUpdate(program, instruction, step);
   compute->launch({reads(gradient), updates(weights), updates(optimizerState),
                    updates(halted)},
                   [=, stage = stageOf(instruction)](const AddressMap &at) {
@@ -271,7 +271,7 @@ void Interpreter::startAllReduce(const Instruction &instruction,
   Event after = lastUses.lastUse(memoryOf[result]);
   for (uint32_t buffer : program::operandsOf(worker, instruction)) {
     contributions.push_back(bytesOf(buffer));
-    after = later(after, lastUses.lastWrite(memoryOf[buffer]));
+    after = laterEvent(after, lastUses.lastWrite(memoryOf[buffer]));
   }
   requests[index] = channels.startAllReduce(
       groups[instruction.target()], reduceTypes[instruction.target()],

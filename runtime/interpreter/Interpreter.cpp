@@ -110,7 +110,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   Event initialized = compute->record();
   for (const program::State &state : worker.states)
     for (uint32_t buffer : {state.weights(), state.optimizer_state()})
-      lastUses.note(buffer, true, initialized);
+      lastUses.recordUse(buffer, true, initialized);
 
   for (const auto &communicator : program.communicators)
     reduceTypes.push_back(
@@ -135,12 +135,12 @@ Interpreter::~Interpreter() {
 }
 
 void Interpreter::findRecomputes() {
-  recomputed.resize(program.stages.size() * pieces.count());
+  recomputed.resize(program.stages.size() * pieces.pieceCount());
   for (const Instruction &instruction : worker.instructions)
     if (instruction.opcode() == Opcode::Recompute)
-      recomputed[instruction.stage() * pieces.count() +
-                 pieces.numberOf(instruction.micro_batch(),
-                                 instruction.part())] = true;
+      recomputed[instruction.stage() * pieces.pieceCount() +
+                 pieces.pieceNumberOf(instruction.micro_batch(),
+                                      instruction.part())] = true;
 }
 
 /// Tells the queue how many loads can be in flight, and how many bytes they
@@ -237,7 +237,7 @@ void Interpreter::run(uint64_t steps, const OnStep &onStep) {
 void Interpreter::begin(uint64_t count, OnStep callback) {
   onStep = std::move(callback);
   steps = count;
-  status.at(0, 0);
+  status.setPosition(0, 0);
   status.enter(Status::Running);
   if (steps == 0)
     return;
@@ -354,7 +354,7 @@ void Interpreter::finish() {
 void Interpreter::advance() {
   reportSteps(kMaxStepsAhead);
   const Instruction &instruction = worker.instructions[index];
-  status.at(step, index);
+  status.setPosition(step, index);
   device.setInstruction(step, index);
   uint64_t blocksBefore = device.blockingWaitCount();
   if (computes(instruction.opcode()))
@@ -399,7 +399,7 @@ void Interpreter::noteUses(const Instruction &instruction) {
   Event event = compute->record();
   forEachUse(worker, instruction, [&](uint32_t buffer, Use use) {
     bool reads = use == Use::Read || use == Use::EndOfRead;
-    lastUses.note(memoryOf[buffer], !reads, event);
+    lastUses.recordUse(memoryOf[buffer], !reads, event);
   });
 }
 

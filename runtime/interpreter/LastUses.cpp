@@ -37,7 +37,7 @@ LastUses::LastUses(const program::WorkerT &worker) {
                          : Range{0, 0});
 }
 
-void LastUses::note(uint32_t buffer, bool writes, const Event &event) {
+void LastUses::recordUse(uint32_t buffer, bool writes, const Event &event) {
   Range range = ranges[buffer];
   for (uint32_t cell = range.begin; cell < range.end; ++cell) {
     cells[cell].used = event;
@@ -52,7 +52,7 @@ Event LastUses::latest(uint32_t buffer, Member which) const {
   const Event *last = &never;
   Range range = ranges[buffer];
   for (uint32_t cell = range.begin; cell < range.end; ++cell)
-    last = &later(*last, cells[cell].*which);
+    last = &laterEvent(*last, cells[cell].*which);
   return *last;
 }
 

@@ -32,7 +32,7 @@ public:
   /// Records that the queue uses the memory of `buffer` before `event`.
   /// Requires that `event` is later in the queue than the events of earlier
   /// calls.
-  void note(uint32_t buffer, bool writes, const Event &event);
+  void recordUse(uint32_t buffer, bool writes, const Event &event);
 
   /// The point of the queue after the last use of any memory of `buffer`, and
   /// the point after the last write to any memory of `buffer`.
@@ -53,7 +53,7 @@ private:
 };
 
 /// The later of two points of one queue.
-inline const Event &later(const Event &a, const Event &b) {
+inline const Event &laterEvent(const Event &a, const Event &b) {
   return a.position > b.position ? a : b;
 }
 

@@ -200,15 +200,15 @@ Profile Profile::unpack(const std::vector<int64_t> &packed) {
 std::string chimera::runtime::formatProfile(const program::ProgramT &program,
                                             const std::vector<Profile> &ranks,
                                             uint32_t root,
-                                            const Computed &computed) {
+                                            const RunConditions &conditions) {
   using Key = Profile::Key;
   ordered_json document;
   addProgram(document, program);
-  document["computed_by"] = computed.stages;
-  document["device"] = computed.device;
-  document["threads"] = computed.threads;
-  if (computed.coresPerRank > 0)
-    document["cores_per_rank"] = computed.coresPerRank;
+  document["computed_by"] = conditions.stages;
+  document["device"] = conditions.device;
+  document["threads"] = conditions.threads;
+  if (conditions.coresPerRank > 0)
+    document["cores_per_rank"] = conditions.coresPerRank;
   document["unit"] = "ns";
   const Profile &atRoot = ranks.at(root);
   ordered_json &steps = document["steps"];

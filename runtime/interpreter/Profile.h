@@ -97,7 +97,7 @@ private:
 };
 
 /// Facts about a run that influence its times and are not in the program.
-struct Computed {
+struct RunConditions {
   std::string stages;   ///< the kind of stages: the value of --stages
   std::string device;   ///< the value of --device
   uint32_t threads = 1; ///< threads of one rank
@@ -114,7 +114,7 @@ struct Computed {
 /// predict times for other stages or micro-batch sizes.
 std::string formatProfile(const program::ProgramT &program,
                           const std::vector<Profile> &ranks, uint32_t root,
-                          const Computed &computed);
+                          const RunConditions &conditions);
 
 } // namespace chimera::runtime
 

@@ -26,7 +26,7 @@ double chimera::runtime::totalWeight(const program::ProgramT &program,
   double total = 0;
   for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
     for (uint64_t m = first; m < uint64_t{first} + count; ++m)
-      total += data.weight(
+      total += data.lossWeight(
           {.step = step + m / each, .index = copy * each + m % each});
   return total;
 }
@@ -38,8 +38,8 @@ double chimera::runtime::gradientScale(const program::ProgramT &program,
   return weight > 0 ? 1 / weight : 0;
 }
 
-void chimera::runtime::addShares(ElementType type, ConstBytes shares,
-                                 uint32_t parts, Bytes loss) {
+void chimera::runtime::addLossesOfParts(ElementType type, ConstBytes shares,
+                                        uint32_t parts, Bytes loss) {
   std::vector<const std::byte *> each;
   for (uint32_t part = 0; part < parts; ++part)
     each.push_back(shares.data() + part * loss.size());

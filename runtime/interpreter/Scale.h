@@ -12,10 +12,10 @@
 
 namespace chimera::runtime {
 
-/// The sum of the weights (DataSource::weight) of micro-batches [first, first +
-/// count) of a step, over all W data-parallel copies. The mean loss is the sum
-/// of the losses divided by this weight. If each loss is a mean, every weight
-/// is 1 and the result is count·W.
+/// The sum of the weights (DataSource::lossWeight) of micro-batches [first,
+/// first + count) of a step, over all W data-parallel copies. The mean loss is
+/// the sum of the losses divided by this weight. If each loss is a mean, every
+/// weight is 1 and the result is count·W.
 double totalWeight(const program::ProgramT &program, DataSource &data,
                    uint64_t step, uint32_t first, uint32_t count);
 
@@ -28,7 +28,8 @@ double gradientScale(const program::ProgramT &program, DataSource &data,
 
 /// Adds the losses of the parts of a micro-batch and writes the sum to `loss`.
 /// The losses are contiguous in `shares`. `parts` is their number.
-void addShares(ElementType type, ConstBytes shares, uint32_t parts, Bytes loss);
+void addLossesOfParts(ElementType type, ConstBytes shares, uint32_t parts,
+                      Bytes loss);
 
 /// The loss of a step. It covers the N micro-batches of each of the W
 /// data-parallel copies. `sum` has the bits of the sum of their losses, in the

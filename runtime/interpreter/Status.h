@@ -58,12 +58,12 @@ struct alignas(64) Status {
     since.store(steadyNanoseconds(), std::memory_order_relaxed);
     state.store(next, std::memory_order_release);
   }
-  void at(uint64_t newStep, uint32_t newInstruction) {
+  void setPosition(uint64_t newStep, uint32_t newInstruction) {
     step.store(newStep, std::memory_order_relaxed);
     instruction.store(newInstruction, std::memory_order_relaxed);
     since.store(steadyNanoseconds(), std::memory_order_relaxed);
   }
-  void deviceAt(uint64_t itsStep, uint32_t itsInstruction) {
+  void setDevicePosition(uint64_t itsStep, uint32_t itsInstruction) {
     deviceStep.store(itsStep, std::memory_order_relaxed);
     deviceInstruction.store(itsInstruction, std::memory_order_relaxed);
     deviceSince.store(steadyNanoseconds(), std::memory_order_relaxed);

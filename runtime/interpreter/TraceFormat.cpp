@@ -64,7 +64,7 @@ public:
   }
 
   std::string format(std::optional<int64_t> clockError,
-                     const Computed &computed) {
+                     const RunConditions &conditions) {
     const auto workers = static_cast<uint32_t>(program.workers.size());
     for (uint32_t copy = 0; copy < program.data_parallel; ++copy) {
       addNames(copy);
@@ -80,9 +80,9 @@ public:
     ordered_json other = {{"unit", {{program.name, "measured, in us"}}},
                           {"first_step", firstStep + 1},
                           {"steps", steps},
-                          {"threads", computed.threads}};
-    if (computed.coresPerRank > 0)
-      other["cores_per_rank"] = computed.coresPerRank;
+                          {"threads", conditions.threads}};
+    if (conditions.coresPerRank > 0)
+      other["cores_per_rank"] = conditions.coresPerRank;
     if (clockError)
       other["largest_half_round_trip_ns"] = *clockError;
     return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
@@ -130,11 +130,12 @@ private:
     std::string title =
         program::printable(program.name) + ": " +
         program::printable(program.schedule) + ", " +
-        program::counted(program.stages.size(), "stage") +
+        program::countWithNoun(program.stages.size(), "stage") +
         (program.stages.size() == program.workers.size()
              ? ""
-             : " on " + program::counted(program.workers.size(), "worker")) +
-        ", " + program::counted(program.micro_batches, "micro-batch");
+             : " on " +
+                   program::countWithNoun(program.workers.size(), "worker")) +
+        ", " + program::countWithNoun(program.micro_batches, "micro-batch");
     if (program.data_parallel > 1)
       title += ", copy " + std::to_string(copy) + " of " +
                std::to_string(program.data_parallel);
@@ -385,6 +386,6 @@ private:
 std::string chimera::runtime::formatTrace(const program::ProgramT &program,
                                           const std::vector<Trace> &ranks,
                                           std::optional<int64_t> clockError,
-                                          const Computed &computed) {
-  return Formatter(program, ranks).format(clockError, computed);
+                                          const RunConditions &conditions) {
+  return Formatter(program, ranks).format(clockError, conditions);
 }

@@ -43,8 +43,8 @@ namespace chimera::runtime {
 ///   value.
 ///
 /// `otherData` has `first_step` (from 1), `steps` (their number), and, from
-/// `computed`, `threads` and `cores_per_rank`. `clockError` is set if ranks had
-/// several clocks. It is the maximum error of their times in nanoseconds,
+/// `conditions`, `threads` and `cores_per_rank`. `clockError` is set if ranks
+/// had several clocks. It is the maximum error of their times in nanoseconds,
 /// written as `largest_half_round_trip_ns`. Requires that the times of all
 /// `ranks` have been converted to one clock. If the ranks ended at different
 /// steps, sections that are too old compared with the newest section of any
@@ -52,7 +52,7 @@ namespace chimera::runtime {
 std::string formatTrace(const program::ProgramT &program,
                         const std::vector<Trace> &ranks,
                         std::optional<int64_t> clockError,
-                        const Computed &computed);
+                        const RunConditions &conditions);
 
 } // namespace chimera::runtime
 

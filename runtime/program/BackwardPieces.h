@@ -37,24 +37,31 @@ public:
 
   /// N is the number of micro-batches of a step. All functions accept
   /// micro-batches below 2N. Micro-batch N + m is micro-batch m of the next
-  /// step, which is divided in the same way as m. `inStep` converts N + m to m.
-  uint32_t inStep(uint32_t m) const { return m < size() ? m : m - size(); }
+  /// step, which is divided in the same way as m. `microBatchInStep` returns m
+  /// for both.
+  uint32_t microBatchInStep(uint32_t m) const {
+    return m < size() ? m : m - size();
+  }
   uint32_t pipelineOf(uint32_t m) const {
-    return byMicroBatch[inStep(m)].pipeline;
+    return byMicroBatch[microBatchInStep(m)].pipeline;
   }
   /// The index of the micro-batch in its pipeline, from 0.
   uint32_t indexInPipeline(uint32_t m) const {
-    return byMicroBatch[inStep(m)].index;
+    return byMicroBatch[microBatchInStep(m)].index;
   }
   /// The micro-batches that the forward of `m` covers, as numbers below N.
-  Range forwardOf(uint32_t m) const { return byMicroBatch[inStep(m)].forward; }
-  /// The number of pieces of a micro-batch.
-  uint32_t partsOf(uint32_t m) const { return byMicroBatch[inStep(m)].parts; }
-  /// The number of a piece. Pieces are numbered by micro-batch, then part.
-  uint64_t numberOf(uint32_t m, uint32_t part = 0) const {
-    return byMicroBatch[inStep(m)].firstPiece + part;
+  Range forwardOf(uint32_t m) const {
+    return byMicroBatch[microBatchInStep(m)].forward;
   }
-  uint64_t count() const { return total; }
+  /// The number of pieces of a micro-batch.
+  uint32_t partsOf(uint32_t m) const {
+    return byMicroBatch[microBatchInStep(m)].parts;
+  }
+  /// The number of a piece. Pieces are numbered by micro-batch, then part.
+  uint64_t pieceNumberOf(uint32_t m, uint32_t part = 0) const {
+    return byMicroBatch[microBatchInStep(m)].firstPiece + part;
+  }
+  uint64_t pieceCount() const { return total; }
   /// The micro-batch of a piece.
   uint32_t microBatchOf(uint64_t piece) const;
 

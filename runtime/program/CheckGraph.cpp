@@ -16,14 +16,15 @@ namespace chimera::program {
 
 static constexpr size_t kMaxName = 1 << 10;
 
-void checkText(FirstError &error, const char *what, const std::string &text) {
+void checkPrintable(FirstError &error, const char *what,
+                    const std::string &text) {
   if (text.size() > kMaxName || !isPrintable(text))
     error.fail(std::string("expected a ") + what + " of at most " +
                std::to_string(kMaxName) + " printable characters, got '" +
                printable(text.substr(0, 64)) + "'");
 }
 
-void checkType(FirstError &error, TensorType type) {
+void checkTensorType(FirstError &error, TensorType type) {
   if (type > TensorType::MAX)
     error.fail("expected a known type of tensors, got " +
                std::to_string(static_cast<unsigned>(type)));
@@ -72,9 +73,9 @@ static void checkArgument(FirstError &error, const ArgumentT &argument) {
   case ArgumentKind::Number:
     return expect(argument.numbers.size() == 1);
   case ArgumentKind::Type:
-    return checkType(error, argument.type);
+    return checkTensorType(error, argument.type);
   case ArgumentKind::Text:
-    return checkText(error, "text argument", argument.text);
+    return checkPrintable(error, "text argument", argument.text);
   default:
     return expect(false);
   }
@@ -109,8 +110,8 @@ void checkGraph(FirstError &error, const GraphT &graph,
     define(port.value());
   for (size_t i = 0; i < graph.calls.size() && !error; ++i) {
     const CallT &call = *graph.calls[i];
-    checkText(error, "operator", call.operator_);
-    checkText(error, "overload", call.overload);
+    checkPrintable(error, "operator", call.operator_);
+    checkPrintable(error, "overload", call.overload);
     for (const auto &argument : call.arguments) {
       checkArgument(error, *argument);
       for (int32_t value : argument->values)

@@ -31,8 +31,9 @@ struct FirstError {
   }
 };
 
-void checkText(FirstError &error, const char *what, const std::string &text);
-void checkType(FirstError &error, TensorType type);
+void checkPrintable(FirstError &error, const char *what,
+                    const std::string &text);
+void checkTensorType(FirstError &error, TensorType type);
 
 /// Checks a graph. Reports an error
 /// - if an input has a role that is not in `takes`, or an output has a role

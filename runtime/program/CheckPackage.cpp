@@ -43,7 +43,7 @@ public:
              " layers, and no more kinds than layers, got " +
              std::to_string(package.layers.size()) + " and " +
              std::to_string(package.kinds.size());
-    checkText(error, "producer", package.producer);
+    checkPrintable(error, "producer", package.producer);
     for (size_t k = 0; k < package.kinds.size() && !error; ++k) {
       error.where = "kind " + std::to_string(k) + ": ";
       checkKind(*package.kinds[k]);
@@ -77,14 +77,14 @@ private:
     if (shapes.size() > kMaxValues)
       return fail("expected at most 2^20 tensors");
     for (const auto &shape : shapes) {
-      checkType(error, shape->type);
+      checkTensorType(error, shape->type);
       checkShape(shape->shape);
     }
   }
 
   void checkStart(const LayerParameterT &parameter) {
     const std::string of = " of parameter '" + printable(parameter.name) + "'";
-    if (parameter.start > Start::MAX)
+    if (parameter.start > Initialization::MAX)
       return fail("expected a known start" + of);
     constexpr double kMost = std::numeric_limits<float>::max();
     if (!(parameter.deviation >= 0) || !(parameter.deviation <= kMost))
@@ -92,15 +92,15 @@ private:
     for (double value : {parameter.mean, parameter.low, parameter.high})
       if (!(std::abs(value) <= kMost))
         fail("expected a finite mean and finite bounds" + of);
-    const bool hasBounds = parameter.start == Start::Uniform ||
-                           parameter.start == Start::TruncatedNormal;
+    const bool hasBounds = parameter.start == Initialization::Uniform ||
+                           parameter.start == Initialization::TruncatedNormal;
     if (hasBounds && !(parameter.low < parameter.high))
       fail("expected a lower bound below the upper one" + of);
     // Refuse a range that is completely more than 4 deviations away from the
     // mean. Farther away (about 8 deviations), the error function is 1 at both
     // bounds, so no number could be drawn (drawTruncated).
     const double reach = 4 * parameter.deviation;
-    if (parameter.start == Start::TruncatedNormal &&
+    if (parameter.start == Initialization::TruncatedNormal &&
         !(parameter.low < parameter.mean + reach &&
           parameter.high > parameter.mean - reach))
       fail("expected bounds within 4 deviations of the mean" + of);
@@ -115,7 +115,7 @@ private:
       return fail("expected at least one parameter");
     std::set<std::string> names;
     for (const auto &parameter : kind.parameters) {
-      checkText(error, "parameter's name", parameter->name);
+      checkPrintable(error, "parameter's name", parameter->name);
       checkShape(parameter->shape);
       checkStart(*parameter);
       if (parameter->decay > Decay::MAX)
@@ -126,7 +126,7 @@ private:
              printable(parameter->name) + "'");
     }
     for (const auto &constant : kind.constants) {
-      checkType(error, constant->type);
+      checkTensorType(error, constant->type);
       checkShape(constant->shape);
       if (error)
         return;
@@ -268,7 +268,7 @@ private:
     if (layer.kind >= package.kinds.size())
       return fail("expected one of " + std::to_string(package.kinds.size()) +
                   " kinds, got " + std::to_string(layer.kind));
-    checkText(error, "path", layer.path);
+    checkPrintable(error, "path", layer.path);
     const bool isLast = number + 1 == package.layers.size();
     const LayerKindT &kind = *package.kinds[layer.kind];
     const LayerKindT &reference = *package.kinds[package.layers[0]->kind];
@@ -335,7 +335,7 @@ private:
             const Shapes LayerGraphsT::*tensors, uint32_t layer) {
           std::set<std::string> known;
           for (const std::string &name : names) {
-            checkText(error, what, name);
+            checkPrintable(error, what, name);
             if (!known.insert(name).second)
               fail(std::string("expected one ") + what + " '" +
                    printable(name) + "', got two");
@@ -370,8 +370,8 @@ private:
           graphs->labels.back()->type != graphs->outputs[0]->type ||
           graphs->labels.back()->shape !=
               std::vector<int64_t>{graphs->samples, terms} ||
-          takes(*graphs->weight, Role::Label,
-                static_cast<uint32_t>(package.labels.size() - 1)))
+          hasInput(*graphs->weight, Role::Label,
+                   static_cast<uint32_t>(package.labels.size() - 1)))
         fail(std::string("expected the last label of a loss of ") +
              std::to_string(terms) + " terms to be " + kLossScales +
              ", numbers of the loss's type for each sample and term");

@@ -307,7 +307,7 @@ bool serializeFile(const ProgramT &program, const std::string &path,
     return false;
   }
   Content content(program);
-  Parts parts = {content.headerBytes(), content.payload()};
+  ByteRanges parts = {content.headerBytes(), content.payload()};
   return path == "-" ? writeStandardOutput(parts, error, mayPublish)
                      : writeAtomically(path, parts, error, mayPublish);
 }

@@ -25,13 +25,13 @@ constexpr char kHeadWeight[] = "head.weight";
 
 Parameter normal(std::string name, std::vector<int64_t> shape,
                  double deviation = kDeviation) {
-  return {std::move(name), std::move(shape), Start::Normal, deviation};
+  return {std::move(name), std::move(shape), Initialization::Normal, deviation};
 }
 Parameter zeros(std::string name, std::vector<int64_t> shape) {
-  return {std::move(name), std::move(shape), Start::Zeros};
+  return {std::move(name), std::move(shape), Initialization::Zeros};
 }
 Parameter ones(std::string name, std::vector<int64_t> shape) {
-  return {std::move(name), std::move(shape), Start::Ones};
+  return {std::move(name), std::move(shape), Initialization::Ones};
 }
 
 // The next functions compute the bytes of the stash of each layer: the tensors

@@ -374,7 +374,7 @@ int64_t parameterBytes(Types types, int64_t elements) {
 }
 
 int64_t copyBytes(Types types, int64_t elements) {
-  return types.haveCopy()
+  return types.weightsHaveComputeCopy()
              ? saturatedProduct({elements, bytesOf(types.activations)})
              : 0;
 }

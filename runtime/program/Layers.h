@@ -45,7 +45,7 @@ inline constexpr char kExported[] = "exported";
 struct Parameter {
   std::string name; ///< unique inside its layer, for example "attention.weight"
   std::vector<int64_t> shape; ///< row-major
-  Start start;
+  Initialization start;
   /// The following fields are those of LayerParameter in package.fbs.
   double deviation = 0;
   double mean = 0;
@@ -81,7 +81,7 @@ struct Types {
   /// Whether the weights contain, after the parameters, a copy of the
   /// parameters in the type of the activations. The stage computes with this
   /// copy.
-  bool haveCopy() const { return weights != activations; }
+  bool weightsHaveComputeCopy() const { return weights != activations; }
 };
 
 /// Checks a model. Returns an error text ("expected ..., got ..."), or an empty

@@ -184,7 +184,7 @@ bool place(Descriptor &file, const std::string &target, IfExists ifExists) {
 
 } // namespace
 
-bool writeAll(int descriptor, Parts parts) {
+bool writeAll(int descriptor, ByteRanges parts) {
   for (std::span<const std::byte> bytes : parts)
     while (!bytes.empty()) {
       ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
@@ -197,7 +197,8 @@ bool writeAll(int descriptor, Parts parts) {
   return true;
 }
 
-bool writeAtomically(const std::string &path, Parts parts, std::string &error,
+bool writeAtomically(const std::string &path, ByteRanges parts,
+                     std::string &error,
                      const std::function<bool()> &mayPublish,
                      IfExists ifExists) {
   return writeAtomically(
@@ -251,7 +252,7 @@ bool writeAtomically(const std::string &path,
                                        : fail("rename the finished file");
 }
 
-bool writeStandardOutput(Parts parts, std::string &error,
+bool writeStandardOutput(ByteRanges parts, std::string &error,
                          const std::function<bool()> &mayPublish) {
   if (!mayPublish())
     return false;

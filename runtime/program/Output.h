@@ -16,14 +16,14 @@
 
 namespace chimera::program {
 
-using Parts = std::initializer_list<std::span<const std::byte>>;
+using ByteRanges = std::initializer_list<std::span<const std::byte>>;
 
 /// The operating system's message for an error number.
 std::string reasonOf(int code);
 
 /// Writes the parts one after another to an open file. Returns false, with
 /// errno set, if not all bytes could be written.
-bool writeAll(int descriptor, Parts parts);
+bool writeAll(int descriptor, ByteRanges parts);
 
 /// The action if a file of the same name exists.
 enum class IfExists { Replace, Fail };
@@ -48,7 +48,7 @@ enum class IfExists { Replace, Fail };
 /// `mayPublish` returns false, it must have set `error`; writeAtomically then
 /// removes the new file and returns false.
 bool writeAtomically(
-    const std::string &path, Parts parts, std::string &error,
+    const std::string &path, ByteRanges parts, std::string &error,
     const std::function<bool()> &mayPublish = [] { return true; },
     IfExists ifExists = IfExists::Replace);
 
@@ -62,7 +62,7 @@ bool writeAtomically(
 
 /// Writes the parts to standard output if `mayPublish` returns true. Returns
 /// false, with the reason in `error`, if `mayPublish` or the writing fails.
-bool writeStandardOutput(Parts parts, std::string &error,
+bool writeStandardOutput(ByteRanges parts, std::string &error,
                          const std::function<bool()> &mayPublish);
 
 /// Checks whether `path` can be written. Returns an error text, or an empty

@@ -35,11 +35,11 @@ const char *nameOf(TensorType type) {
   return number < std::size(names) ? names[number] : "unknown type";
 }
 
-const char *nameOf(Start start) {
+const char *nameOf(Initialization start) {
   const char *const names[] = {"normal",          "zeros",    "ones",
                                "given",           "constant", "uniform",
                                "truncated normal"};
-  static_assert(std::size(names) == size_t(Start::MAX) + 1);
+  static_assert(std::size(names) == size_t(Initialization::MAX) + 1);
   const auto number = static_cast<size_t>(start);
   return number < std::size(names) ? names[number] : "unknown start";
 }
@@ -176,7 +176,7 @@ int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
   return largest;
 }
 
-bool takes(const GraphT &graph, Role role, uint32_t index) {
+bool hasInput(const GraphT &graph, Role role, uint32_t index) {
   return std::ranges::any_of(graph.inputs, [&](const Port &port) {
     return port.role() == role && port.index() == index;
   });
@@ -193,7 +193,7 @@ int64_t stashBytes(const LayerGraphsT &graphs) {
   auto add = [&](Role role,
                  const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
     for (uint32_t i = 0; i < tensors.size(); ++i)
-      if (takes(*graphs.backward, role, i))
+      if (hasInput(*graphs.backward, role, i))
         result = saturatedSum({result, bytesOf(*tensors[i])});
   };
   add(Role::Input, graphs.inputs);

@@ -61,7 +61,7 @@ std::string samplesOf(const PackageT &package);
 /// The name of an enumerator in messages and dumps.
 const char *nameOf(Role role);
 const char *nameOf(TensorType type);
-const char *nameOf(Start start);
+const char *nameOf(Initialization start);
 const char *nameOf(Decay decay);
 
 /// An upper bound on the bytes of the package in a program file. It is close to
@@ -81,7 +81,7 @@ int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
                      int64_t bytesOfParameter);
 
 /// Whether the graph has an input with this role and index.
-bool takes(const GraphT &graph, Role role, uint32_t index);
+bool hasInput(const GraphT &graph, Role role, uint32_t index);
 
 /// The number of terms of the model's loss, if each term is a sum over labels
 /// that must be divided by a weight (LayerGraphs::weight in package.fbs). 0 if

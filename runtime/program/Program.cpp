@@ -129,7 +129,7 @@ std::span<const uint32_t> resultsOf(const WorkerT &worker,
           instruction.results()};
 }
 
-bool beginsSum(const Instruction &instruction) {
+bool beginsGradientSum(const Instruction &instruction) {
   return (instruction.opcode() == Opcode::Backward &&
           instruction.operands() == 3) ||
          (instruction.opcode() == Opcode::WeightGradient &&
@@ -146,7 +146,7 @@ const char *nameOf(ValueKind kind) {
   return index < std::size(kKindNames) ? kKindNames[index] : "unknown";
 }
 
-bool isStreamed(MessageModel model) {
+bool hasStreams(MessageModel model) {
   return model >= MessageModel::StreamPerDirection;
 }
 
@@ -171,7 +171,7 @@ std::string describe(const ProgramT &program, uint32_t worker, uint32_t index) {
   return describeOne(stream, stream.instructions[index], true);
 }
 
-std::string counted(uint64_t count, const std::string &singular) {
+std::string countWithNoun(uint64_t count, const std::string &singular) {
   std::string text = std::to_string(count) + " ";
   if (count == 1)
     return text + singular;

@@ -35,7 +35,7 @@ std::span<const uint32_t> resultsOf(const WorkerT &worker,
 
 /// Whether the instruction is a backward or a weight gradient that begins a new
 /// gradient sum. If it adds to a sum instead, the sum is one more operand.
-bool beginsSum(const Instruction &instruction);
+bool beginsGradientSum(const Instruction &instruction);
 
 /// The name of an enumerator in messages and dumps, for example "post_send" and
 /// "weight gradient". "unknown" for a value out of range.
@@ -45,7 +45,7 @@ const char *nameOf(MessageModel model);
 const char *nameOf(DataType type);
 /// Whether the messages and all-reduces of a stream take effect one after
 /// another, as in NCCL. See MessageModel in program.fbs.
-bool isStreamed(MessageModel model);
+bool hasStreams(MessageModel model);
 
 /// One line that describes instruction `index` of worker `worker`, for example
 /// "post_send activation pipeline 0 stage 1 micro-batch 2 to worker 2". Accepts
@@ -58,7 +58,7 @@ std::string locationOf(const ProgramT &program, const Instruction &instruction);
 
 /// A count with a noun, for example "1 worker", "2 workers", "3 copies".
 /// `singular` is the singular of the noun.
-std::string counted(uint64_t count, const std::string &singular);
+std::string countWithNoun(uint64_t count, const std::string &singular);
 
 /// The version of the weights that an action of `stage` on micro-batch
 /// `microBatch` of step `step` must read. Version v is the result of v updates.
@@ -90,8 +90,8 @@ inline uint64_t updatesPerStep(const ProgramT &program) {
 /// The index of an update among all updates of its weights in the run, from 0.
 /// `update` is an optimizer step, and `step` is the step in which it runs.
 /// Requires a verified instruction.
-inline uint64_t updateOf(const ProgramT &program, const Instruction &update,
-                         uint64_t step) {
+inline uint64_t indexOfUpdate(const ProgramT &program,
+                              const Instruction &update, uint64_t step) {
   return step * (program.micro_batches / update.micro_batches()) +
          update.micro_batch() / update.micro_batches();
 }
@@ -149,7 +149,7 @@ inline constexpr uint32_t kLeastBufferAlignment = 8, kMaxBufferAlignment = 4096;
 // file that exceeds them is damaged or malicious.
 inline constexpr uint64_t kMaxBytes = (uint64_t(1) << 48) - 1;
 inline constexpr uint64_t kMaxRanks = uint64_t(1) << 20;
-inline constexpr size_t kMaxText = 4096;
+inline constexpr size_t kMaxStringBytes = 4096;
 
 /// The number of ranks that run the program: workers times data-parallel
 /// copies.

@@ -255,7 +255,7 @@ inline const char *EnumNameRole(Role e) {
   return EnumNamesRole()[index];
 }
 
-enum class Start : uint8_t {
+enum class Initialization : uint8_t {
   Normal = 0,
   Zeros = 1,
   Ones = 2,
@@ -267,20 +267,20 @@ enum class Start : uint8_t {
   MAX = TruncatedNormal
 };
 
-inline const Start (&EnumValuesStart())[7] {
-  static const Start values[] = {
-    Start::Normal,
-    Start::Zeros,
-    Start::Ones,
-    Start::Given,
-    Start::Constant,
-    Start::Uniform,
-    Start::TruncatedNormal
+inline const Initialization (&EnumValuesInitialization())[7] {
+  static const Initialization values[] = {
+    Initialization::Normal,
+    Initialization::Zeros,
+    Initialization::Ones,
+    Initialization::Given,
+    Initialization::Constant,
+    Initialization::Uniform,
+    Initialization::TruncatedNormal
   };
   return values;
 }
 
-inline const char * const *EnumNamesStart() {
+inline const char * const *EnumNamesInitialization() {
   static const char * const names[8] = {
     "Normal",
     "Zeros",
@@ -294,10 +294,10 @@ inline const char * const *EnumNamesStart() {
   return names;
 }
 
-inline const char *EnumNameStart(Start e) {
-  if (flatbuffers::IsOutRange(e, Start::Normal, Start::TruncatedNormal)) return "";
+inline const char *EnumNameInitialization(Initialization e) {
+  if (flatbuffers::IsOutRange(e, Initialization::Normal, Initialization::TruncatedNormal)) return "";
   const size_t index = static_cast<size_t>(e);
-  return EnumNamesStart()[index];
+  return EnumNamesInitialization()[index];
 }
 
 enum class Decay : uint8_t {
@@ -1292,7 +1292,7 @@ struct LayerParameterT : public flatbuffers::NativeTable {
   typedef LayerParameter TableType;
   std::string name{};
   std::vector<int64_t> shape{};
-  chimera::program::Start start = chimera::program::Start::Normal;
+  chimera::program::Initialization start = chimera::program::Initialization::Normal;
   double deviation = 0.0;
   double mean = 0.0;
   double low = 0.0;
@@ -1328,10 +1328,10 @@ struct LayerParameter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<int64_t> *mutable_shape() {
     return GetPointer<flatbuffers::Vector<int64_t> *>(VT_SHAPE);
   }
-  chimera::program::Start start() const {
-    return static_cast<chimera::program::Start>(GetField<uint8_t>(VT_START, 0));
+  chimera::program::Initialization start() const {
+    return static_cast<chimera::program::Initialization>(GetField<uint8_t>(VT_START, 0));
   }
-  bool mutate_start(chimera::program::Start _start = static_cast<chimera::program::Start>(0)) {
+  bool mutate_start(chimera::program::Initialization _start = static_cast<chimera::program::Initialization>(0)) {
     return SetField<uint8_t>(VT_START, static_cast<uint8_t>(_start), 0);
   }
   double deviation() const {
@@ -1400,7 +1400,7 @@ struct LayerParameterBuilder {
   void add_shape(flatbuffers::Offset<flatbuffers::Vector<int64_t>> shape) {
     fbb_.AddOffset(LayerParameter::VT_SHAPE, shape);
   }
-  void add_start(chimera::program::Start start) {
+  void add_start(chimera::program::Initialization start) {
     fbb_.AddElement<uint8_t>(LayerParameter::VT_START, static_cast<uint8_t>(start), 0);
   }
   void add_deviation(double deviation) {
@@ -1438,7 +1438,7 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameter(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<flatbuffers::String> name = 0,
     flatbuffers::Offset<flatbuffers::Vector<int64_t>> shape = 0,
-    chimera::program::Start start = chimera::program::Start::Normal,
+    chimera::program::Initialization start = chimera::program::Initialization::Normal,
     double deviation = 0.0,
     double mean = 0.0,
     double low = 0.0,
@@ -1467,7 +1467,7 @@ inline flatbuffers::Offset<LayerParameter> CreateLayerParameterDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     const char *name = nullptr,
     const std::vector<int64_t> *shape = nullptr,
-    chimera::program::Start start = chimera::program::Start::Normal,
+    chimera::program::Initialization start = chimera::program::Initialization::Normal,
     double deviation = 0.0,
     double mean = 0.0,
     double low = 0.0,

@@ -84,7 +84,7 @@ private:
   }
 
   bool prepare() {
-    uint64_t cells = stages * pieces.count();
+    uint64_t cells = stages * pieces.pieceCount();
     uint64_t instructions = 0;
     for (const auto &each : program.workers)
       instructions += each->instructions.size();
@@ -94,7 +94,8 @@ private:
     // number of them.
     if (cells > instructions) {
       report.add(Rule::Structure, "expected backwards for " + text(stages) +
-                                      " stages and " + text(pieces.count()) +
+                                      " stages and " +
+                                      text(pieces.pieceCount()) +
                                       " micro-batches or parts of them, got " +
                                       text(instructions) + " instructions");
       return false;
@@ -107,7 +108,7 @@ private:
   }
 
   size_t cellOf(uint32_t stage, uint32_t m, uint32_t part) const {
-    return stage * pieces.count() + pieces.numberOf(m, part);
+    return stage * pieces.pieceCount() + pieces.pieceNumberOf(m, part);
   }
 
   void note(Step step, uint8_t bit, uint32_t w, uint32_t i,

@@ -26,7 +26,7 @@ namespace {
 class BufferVerifier {
 public:
   BufferVerifier(const ProgramT &program, uint32_t w,
-                 const std::vector<Run> &runs, Report &report)
+                 const std::vector<SectionRun> &runs, Report &report)
       : unrolled(program, w, runs), w(w), worker(unrolled.worker),
         report(report), states(worker.buffers.size()) {
     for (const State &state : worker.states)
@@ -36,9 +36,9 @@ public:
       }
   }
 
-  Footprint run() {
-    const std::vector<bool> permuted = verifyPermuted(unrolled, report);
-    for (const Run &run : unrolled.runs) {
+  MemoryUse run() {
+    const std::vector<bool> renamed = findRenamedBuffers(unrolled, report);
+    for (const SectionRun &run : unrolled.runs) {
       if (report.full())
         return {};
       walk(run);
@@ -54,8 +54,8 @@ public:
     }
     if (!report.empty())
       return {};
-    verifyOverlaps(unrolled, intervals, permuted, report);
-    return report.empty() ? footprintOf(unrolled, intervals) : Footprint();
+    verifyOverlaps(unrolled, intervals, renamed, report);
+    return report.empty() ? memoryUseOf(unrolled, intervals) : MemoryUse();
   }
 
 private:
@@ -70,7 +70,7 @@ private:
     bool isState = false;
   };
 
-  void walk(const Run &run) {
+  void walk(const SectionRun &run) {
     Section range = sectionsOf(worker)[run.section];
     for (uint32_t i = range.begin; i < range.end && !report.full();
          ++i, ++position)
@@ -281,12 +281,12 @@ private:
 
 } // namespace
 
-std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report) {
-  std::vector<Footprint> footprints(program.workers.size(), {0, 0, 0});
-  for (const std::vector<Run> &runs : runsOf(program)) {
+std::vector<MemoryUse> verifyBuffers(const ProgramT &program, Report &report) {
+  std::vector<MemoryUse> memoryUse(program.workers.size(), {0, 0, 0});
+  for (const std::vector<SectionRun> &runs : runsOf(program)) {
     for (uint32_t w = 0; w < program.workers.size() && !report.full(); ++w) {
-      Footprint found = BufferVerifier(program, w, runs, report).run();
-      Footprint &most = footprints[w];
+      MemoryUse found = BufferVerifier(program, w, runs, report).run();
+      MemoryUse &most = memoryUse[w];
       most.bytesAtStatedPeak =
           std::max(most.bytesAtStatedPeak, found.bytesAtStatedPeak);
       if (found.peak > most.peak) {
@@ -301,7 +301,7 @@ std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report) {
     if (!report.empty())
       break;
   }
-  return footprints;
+  return memoryUse;
 }
 
 } // namespace chimera::program::verify

@@ -15,16 +15,17 @@ namespace chimera::program::verify {
 /// The sequence of a worker's instructions in one execution (runsOf). A section
 /// that runs twice occurs twice. A position is an index in this sequence.
 struct Unrolled {
-  Unrolled(const ProgramT &program, uint32_t w, const std::vector<Run> &runs)
+  Unrolled(const ProgramT &program, uint32_t w,
+           const std::vector<SectionRun> &runs)
       : w(w), worker(*program.workers[w]), runs(runs) {
-    for (const Run &run : runs) {
+    for (const SectionRun &run : runs) {
       Section range = sectionsOf(worker)[run.section];
       positions += range.end - range.begin;
     }
   }
 
   uint32_t instructionAt(uint32_t position) const {
-    for (const Run &run : runs) {
+    for (const SectionRun &run : runs) {
       Section range = sectionsOf(worker)[run.section];
       uint32_t length = range.end - range.begin;
       if (position < length)
@@ -36,7 +37,7 @@ struct Unrolled {
 
   uint32_t w;
   const WorkerT &worker;
-  const std::vector<Run> &runs;
+  const std::vector<SectionRun> &runs;
   uint32_t positions = 0; ///< the number of instructions of all runs
 };
 
@@ -50,18 +51,18 @@ struct Interval {
 
 /// For each buffer, whether a rename moves values into or out of it. Reports a
 /// violation if such a buffer shares bytes with another buffer.
-std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report);
+std::vector<bool> findRenamedBuffers(const Unrolled &unrolled, Report &report);
 
 /// Reports two values that overlap in memory and at the same time in their
 /// intervals. Also reports values that overlap in memory with a state. Ignores
-/// the buffers in `permuted` (verifyPermuted), which must share no bytes with
-/// other buffers.
+/// the buffers in `renamed` (findRenamedBuffers), which must share no bytes
+/// with other buffers.
 void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
-                    const std::vector<bool> &permuted, Report &report);
+                    const std::vector<bool> &renamed, Report &report);
 
 /// The bytes in use: the bytes of the worker's states, and of the values in
 /// `intervals`.
-Footprint footprintOf(const Unrolled &unrolled,
+MemoryUse memoryUseOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals);
 
 } // namespace chimera::program::verify

@@ -22,24 +22,26 @@ void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
   const std::vector<Contribution> &list = communicator.contributions;
   auto last = static_cast<uint32_t>(program.stages.size() - 1);
   if (list.front().stage() > last)
-    return structure(report, name + "expected a stage below " + text(last + 1) +
-                                 ", got " + text(list.front().stage()));
+    return reportStructure(report, name + "expected a stage below " +
+                                       text(last + 1) + ", got " +
+                                       text(list.front().stage()));
   bool ofTied = reducesTiedParameters(communicator);
   if (ofTied && (!program.tied || communicator.kind == ValueKind::Loss))
-    return structure(report, name +
-                                 "expected contributions of one stage, got "
-                                 "stages " +
-                                 text(list.front().stage()) + " and " +
-                                 text(list.back().stage()));
+    return reportStructure(report,
+                           name +
+                               "expected contributions of one stage, got "
+                               "stages " +
+                               text(list.front().stage()) + " and " +
+                               text(list.back().stage()));
   for (size_t i = 0; i < list.size(); ++i) {
     uint32_t expected = communicator.kind == ValueKind::Loss ? last
                         : !ofTied    ? list.front().stage()
                         : i % 2 == 0 ? 0
                                      : last;
     if (list[i].stage() != expected)
-      return structure(report, name + "expected contribution " + text(i) +
-                                   " from stage " + text(expected) + ", got " +
-                                   text(list[i].stage()));
+      return reportStructure(report, name + "expected contribution " + text(i) +
+                                         " from stage " + text(expected) +
+                                         ", got " + text(list[i].stage()));
   }
 }
 
@@ -48,11 +50,11 @@ void verifyCommunicator(const ProgramT &program,
                         const std::string &name, Facts &facts, Report &report) {
   bool ofLosses = communicator.kind == ValueKind::Loss;
   if (!ofLosses && communicator.kind != ValueKind::WeightGradient)
-    structure(report, name + "expected weight gradients or losses, got " +
-                          nameOf(communicator.kind));
+    reportStructure(report, name + "expected weight gradients or losses, got " +
+                                nameOf(communicator.kind));
   std::vector<Member> &members = facts.members.emplace_back();
   if (communicator.contributions.empty())
-    return structure(report, name + "expected contributions, got none");
+    return reportStructure(report, name + "expected contributions, got none");
   verifyStages(program, communicator, name, report);
   std::vector<uint32_t> accepted; // indices in communicator.contributions
   uint64_t keys = ofLosses ? program.micro_batches : program.pipelines.size();
@@ -63,24 +65,25 @@ void verifyCommunicator(const ProgramT &program,
     const Contribution &each = list[k];
     uint32_t worker = each.worker(), key = each.key();
     if (key >= keys) {
-      structure(report, name + "expected a " + what + "below " + text(keys) +
-                            ", got " + text(key));
+      reportStructure(report, name + "expected a " + what + "below " +
+                                  text(keys) + ", got " + text(key));
       continue;
     }
     if (each.stage() >= program.stages.size())
       continue; // reported by verifyStages
     if (before && std::pair(key, each.stage()) <=
                       std::pair(before->key(), before->stage()))
-      structure(report, name + "expected ascending contributions, got " + what +
-                            text(key) + " after " + text(before->key()));
+      reportStructure(report, name + "expected ascending contributions, got " +
+                                  what + text(key) + " after " +
+                                  text(before->key()));
     before = &each;
     uint32_t pipeline = ofLosses ? facts.pieces->pipelineOf(key) : key;
     uint32_t holder = program.pipelines[pipeline]->workers[each.stage()];
     if (worker != holder)
-      structure(report, name + "expected the contribution of " + what +
-                            text(key) + " from worker " + text(holder) +
-                            ", which holds stage " + text(each.stage()) +
-                            ", got " + text(worker));
+      reportStructure(report, name + "expected the contribution of " + what +
+                                  text(key) + " from worker " + text(holder) +
+                                  ", which holds stage " + text(each.stage()) +
+                                  ", got " + text(worker));
     else
       accepted.push_back(k);
   }

@@ -47,7 +47,7 @@ public:
   AbstractExecution(const ProgramT &program, const Facts &facts, Report &report)
       : program(program), facts(facts), report(report),
         buffered(program.message_model == MessageModel::Buffered),
-        streamed(isStreamed(program.message_model)),
+        streamed(hasStreams(program.message_model)),
         next(program.workers.size()), done(program.workers.size()),
         arrived(facts.communicatorOf.size()) {
     for (size_t w = 0; w < done.size(); ++w)

@@ -47,11 +47,11 @@ inline std::array<Section, kSections> sectionsOf(const WorkerT &worker) {
 /// one with two bodies, and one without a body. Two bodies are enough, because
 /// verifyBuffers and verifyWeights check that a third body would begin like the
 /// second.
-struct Run {
+struct SectionRun {
   size_t section;
   uint64_t step;
 };
-inline std::vector<std::vector<Run>> runsOf(const ProgramT &program) {
+inline std::vector<std::vector<SectionRun>> runsOf(const ProgramT &program) {
   if (program.updates == Updates::Flush)
     return {{{kBody, 0}}};
   return {{{kPrologue, 0}, {kBody, 0}, {kBody, 1}, {kEpilogue, 2}},
@@ -136,7 +136,7 @@ private:
   const ProgramT &program;
 };
 
-inline void structure(Report &report, std::string message) {
+inline void reportStructure(Report &report, std::string message) {
   report.add(Rule::Structure, std::move(message));
 }
 
@@ -159,7 +159,7 @@ void verifyDeadlock(const ProgramT &program, const Facts &facts,
                     Report &report);
 
 /// The bytes in use of a worker, as defined in Verify.h.
-struct Footprint {
+struct MemoryUse {
   uint64_t peak;
   uint32_t peakInstruction;   ///< the first instruction with this peak
   uint64_t bytesAtStatedPeak; ///< the maximum bytes in use at the program's
@@ -169,7 +169,7 @@ struct Footprint {
   uint64_t stashes = 0;
   uint32_t stashInstruction = 0;
 };
-std::vector<Footprint> verifyBuffers(const ProgramT &program, Report &report);
+std::vector<MemoryUse> verifyBuffers(const ProgramT &program, Report &report);
 /// Verifies that the operands of each instruction have the right tokens,
 /// labels, activation, gradient, stash or loss.
 void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
@@ -177,7 +177,7 @@ void verifyValues(const ProgramT &program, const Facts &facts, Report &report);
 /// gradients in the sum that each update uses.
 void verifyWeights(const ProgramT &program, const Facts &facts, Report &report);
 void verifyMemory(const ProgramT &program,
-                  const std::vector<Footprint> &footprints, Report &report);
+                  const std::vector<MemoryUse> &memoryUse, Report &report);
 
 /// Applies a rename to a list that has one fact for each buffer: result k gets
 /// the fact of operand k, for all k at the same time.

@@ -21,7 +21,8 @@ std::string nameOfReplica(uint32_t replica, uint32_t stages) {
                                 text(replica % stages);
 }
 
-GradientSum GradientSum::later(int64_t microBatches, int64_t updates) const {
+GradientSum GradientSum::oneStepLater(int64_t microBatches,
+                                      int64_t updates) const {
   GradientSum sum = *this;
   if (first <= last) {
     sum.first += microBatches;
@@ -57,7 +58,7 @@ void GradientSums::follow(const Instruction &instruction, uint32_t index,
     return;
   case Opcode::Backward:
   case Opcode::WeightGradient:
-    if (beginsSum(instruction)) {
+    if (beginsGradientSum(instruction)) {
       sums[out[0]] = GradientSum();
       sums[out[0]].replica = replicaOf(instruction);
     }
@@ -325,7 +326,7 @@ std::string GradientSums::describeContents(const GradientSum &sum,
     return "an unknown sum";
   if (sum.backwards == 0)
     return "an empty sum";
-  return "one of " + counted(sum.backwards, "backward") +
+  return "one of " + countWithNoun(sum.backwards, "backward") +
          " between micro-batch " + std::to_string(sum.first - ofStep * count) +
          " and " + std::to_string(sum.last - ofStep * count) + " of stage " +
          text(sum.replica % stages);

@@ -48,7 +48,7 @@ struct GradientSum {
   bool isWhole() const { return part == Part::All && buckets == 1; }
   /// The same sum one step later. A step has `microBatches` micro-batches and
   /// `updates` updates.
-  GradientSum later(int64_t microBatches, int64_t updates) const;
+  GradientSum oneStepLater(int64_t microBatches, int64_t updates) const;
   bool operator==(const GradientSum &) const = default;
 };
 

@@ -177,8 +177,8 @@ private:
     Range range = pieces.forwardOf(instruction.micro_batch());
     uint32_t parts = pieces.partsOf(instruction.micro_batch());
     if (covers == Covers::Forward) {
-      uint32_t offset =
-          instruction.micro_batch() - pieces.inStep(instruction.micro_batch());
+      uint32_t offset = instruction.micro_batch() -
+                        pieces.microBatchInStep(instruction.micro_batch());
       if (first != range.first + offset ||
           instruction.micro_batches() != range.count ||
           instruction.parts() != 1) {
@@ -345,7 +345,7 @@ private:
       return;
     int form = (instruction.stage() == 0 ? kFirst : 0) |
                (instruction.stage() + 1u == stages ? kLast : 0) |
-               (beginsSum(instruction) ? kBegins : 0);
+               (beginsGradientSum(instruction) ? kBegins : 0);
     const Signature &signature = signatures[size_t(opcode)][form];
     std::string fault = faultOf(*worker, instruction, signature, form & kLast);
     if (!fault.empty())

@@ -46,8 +46,8 @@ private:
   }
 
   void verifyText(const char *what, const std::string &found) {
-    if (found.size() > kMaxText)
-      fail(std::string("expected at most ") + text(kMaxText) +
+    if (found.size() > kMaxStringBytes)
+      fail(std::string("expected at most ") + text(kMaxStringBytes) +
            " bytes as the " + what + ", got " + text(found.size()));
     else if (!isPrintable(found))
       fail(std::string("expected a ") + what +

@@ -11,7 +11,7 @@
 
 namespace chimera::program::verify {
 
-Footprint footprintOf(const Unrolled &unrolled,
+MemoryUse memoryUseOf(const Unrolled &unrolled,
                       const std::vector<Interval> &intervals) {
   const WorkerT &worker = unrolled.worker;
   const uint32_t positions = unrolled.positions;
@@ -37,10 +37,10 @@ Footprint footprintOf(const Unrolled &unrolled,
         stashChange[interval.death + 1] -= bytes;
       }
   }
-  Footprint result{stateBytes, 0, stateBytes};
+  MemoryUse result{stateBytes, 0, stateBytes};
   uint64_t held = stateBytes, stashes = 0;
   uint32_t at = 0;
-  for (const Run &run : unrolled.runs) {
+  for (const SectionRun &run : unrolled.runs) {
     Section range = sectionsOf(worker)[run.section];
     for (uint32_t i = range.begin; i < range.end; ++i, ++at) {
       held += change[at];
@@ -63,10 +63,10 @@ Footprint footprintOf(const Unrolled &unrolled,
 }
 
 void verifyMemory(const ProgramT &program,
-                  const std::vector<Footprint> &footprints, Report &report) {
+                  const std::vector<MemoryUse> &memoryUse, Report &report) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const WorkerT &worker = *program.workers[w];
-    const Footprint &found = footprints[w];
+    const MemoryUse &found = memoryUse[w];
     auto fail = [&](Rule rule, uint32_t index, const std::string &message) {
       if (worker.instructions.empty())
         report.add(rule, "worker " + text(w) + ": " + message);

@@ -45,11 +45,11 @@ void failStateOverlap(const Unrolled &unrolled, const Interval &value,
 
 } // namespace
 
-std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report) {
+std::vector<bool> findRenamedBuffers(const Unrolled &unrolled, Report &report) {
   const WorkerT &worker = unrolled.worker;
-  std::vector<bool> permuted(worker.buffers.size());
+  std::vector<bool> renamed(worker.buffers.size());
   bool any = false;
-  for (const Run &run : unrolled.runs) {
+  for (const SectionRun &run : unrolled.runs) {
     Section range = sectionsOf(worker)[run.section];
     if (range.begin == range.end)
       continue;
@@ -58,47 +58,47 @@ std::vector<bool> verifyPermuted(const Unrolled &unrolled, Report &report) {
       continue;
     any = true;
     for (uint32_t buffer : operandsOf(worker, last))
-      permuted[buffer] = true;
+      renamed[buffer] = true;
   }
   if (!any)
-    return permuted;
+    return renamed;
   std::vector<uint32_t> order;
   for (uint32_t b = 0; b < worker.buffers.size(); ++b)
     if (!isStash(worker.buffers[b].kind()) && worker.buffers[b].bytes() > 0)
       order.push_back(b);
   std::ranges::sort(order, {},
                     [&](uint32_t b) { return worker.buffers[b].offset(); });
-  uint64_t end = 0, endOfPermuted = 0;
-  uint32_t longest = kNone, permutedBefore = kNone;
+  uint64_t end = 0, endOfRenamed = 0;
+  uint32_t longest = kNone, renamedBefore = kNone;
   for (uint32_t b : order) {
     const Buffer &buffer = worker.buffers[b];
     uint32_t other = kNone;
-    if (permuted[b] && buffer.offset() < end)
+    if (renamed[b] && buffer.offset() < end)
       other = longest;
-    else if (buffer.offset() < endOfPermuted)
-      other = permutedBefore;
+    else if (buffer.offset() < endOfRenamed)
+      other = renamedBefore;
     if (other != kNone)
       report.addAt(Rule::Buffers, unrolled.w, kNone,
                    "worker " + text(unrolled.w) +
                        ": expected the bytes of a rename's buffer to be its "
                        "own, got " +
-                       bytesOf(worker, permuted[b] ? b : other) + " and " +
-                       bytesOf(worker, permuted[b] ? other : b));
+                       bytesOf(worker, renamed[b] ? b : other) + " and " +
+                       bytesOf(worker, renamed[b] ? other : b));
     uint64_t last = buffer.offset() + buffer.bytes();
     if (last > end) {
       end = last;
       longest = b;
     }
-    if (permuted[b] && last > endOfPermuted) {
-      endOfPermuted = last;
-      permutedBefore = b;
+    if (renamed[b] && last > endOfRenamed) {
+      endOfRenamed = last;
+      renamedBefore = b;
     }
   }
-  return permuted;
+  return renamed;
 }
 
 void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
-                    const std::vector<bool> &permuted, Report &report) {
+                    const std::vector<bool> &renamed, Report &report) {
   const WorkerT &worker = unrolled.worker;
   const uint32_t positions = unrolled.positions;
   // A sweep over all positions, in order. `live` has the values that are live
@@ -125,7 +125,7 @@ void verifyOverlaps(const Unrolled &unrolled, std::vector<Interval> intervals,
   for (uint32_t n = 0; n < intervals.size(); ++n) {
     const Buffer &buffer = worker.buffers[intervals[n].buffer];
     if (isStash(buffer.kind()) || buffer.bytes() == 0 ||
-        permuted[intervals[n].buffer])
+        renamed[intervals[n].buffer])
       continue;
     nextBorn[n] = bornAt[intervals[n].birth];
     bornAt[intervals[n].birth] = n;

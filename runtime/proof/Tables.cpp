@@ -20,16 +20,17 @@ namespace {
 bool verifyPresence(const ProgramT &program, Report &report) {
   auto isNull = [](const auto &entry) { return !entry; };
   if (!program.optimizer)
-    structure(report, "expected an optimizer, got none");
+    reportStructure(report, "expected an optimizer, got none");
   if (std::ranges::any_of(program.pipelines, isNull) ||
       std::ranges::any_of(program.communicators, isNull) ||
       std::ranges::any_of(program.workers, isNull))
-    structure(report, "expected every pipeline, communicator and worker to be "
-                      "there, got an empty entry");
+    reportStructure(report,
+                    "expected every pipeline, communicator and worker to be "
+                    "there, got an empty entry");
   auto positive = [&](uint64_t count, const char *what) {
     if (count == 0)
-      structure(report,
-                std::string("expected at least one ") + what + ", got none");
+      reportStructure(report, std::string("expected at least one ") + what +
+                                  ", got none");
   };
   positive(program.workers.size(), "worker");
   positive(program.stages.size(), "stage");
@@ -38,30 +39,32 @@ bool verifyPresence(const ProgramT &program, Report &report) {
   positive(program.data_parallel, "data-parallel copy");
   for (DataType type : {program.weight_type, program.activation_type})
     if (type > DataType::MAX)
-      structure(report, "unknown data type " + text(uint64_t(type)));
+      reportStructure(report, "unknown data type " + text(uint64_t(type)));
   if (program.message_model > MessageModel::MAX)
-    structure(report,
-              "unknown message model " + text(uint64_t(program.message_model)));
+    reportStructure(report, "unknown message model " +
+                                text(uint64_t(program.message_model)));
   if (!std::has_single_bit(program.buffer_alignment) ||
       program.buffer_alignment < kLeastBufferAlignment ||
       program.buffer_alignment > kMaxBufferAlignment)
-    structure(report, "expected a buffer alignment of " +
-                          text(kLeastBufferAlignment) + ", " +
-                          text(2 * kLeastBufferAlignment) + ", ... or " +
-                          text(kMaxBufferAlignment) + " bytes, got " +
-                          text(program.buffer_alignment));
+    reportStructure(report, "expected a buffer alignment of " +
+                                text(kLeastBufferAlignment) + ", " +
+                                text(2 * kLeastBufferAlignment) + ", ... or " +
+                                text(kMaxBufferAlignment) + " bytes, got " +
+                                text(program.buffer_alignment));
   if (program.updates > Updates::MAX)
-    structure(report, "unknown updates " + text(uint64_t(program.updates)));
+    reportStructure(report,
+                    "unknown updates " + text(uint64_t(program.updates)));
   else if (program.updates != Updates::Flush && program.pipelines.size() > 1)
     // Without a flush, versionRead defines the version of the weights only for
     // programs with one pipeline.
-    structure(report, "expected one pipeline without a flush, got " +
-                          text(program.pipelines.size()));
+    reportStructure(report, "expected one pipeline without a flush, got " +
+                                text(program.pipelines.size()));
   for (size_t i = 0; i < program.locations.size() && !report.full(); ++i)
     if (program.locations[i].file() >= program.files.size())
-      structure(report, "location " + text(i) + ": expected a file below " +
-                            text(program.files.size()) + ", got " +
-                            text(program.locations[i].file()));
+      reportStructure(report, "location " + text(i) +
+                                  ": expected a file below " +
+                                  text(program.files.size()) + ", got " +
+                                  text(program.locations[i].file()));
   return report.empty();
 }
 
@@ -73,15 +76,15 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
   size_t next = 0;
   for (uint32_t count : pipeline.forwards) {
     if (count == 0 || count > pipeline.micro_batches.size() - next)
-      return structure(
-          report, name + "expected forwards that cover its " +
-                      counted(pipeline.micro_batches.size(), "micro-batch") +
-                      ", got one of " + text(count) + " after the first " +
-                      text(next));
+      return reportStructure(
+          report,
+          name + "expected forwards that cover its " +
+              countWithNoun(pipeline.micro_batches.size(), "micro-batch") +
+              ", got one of " + text(count) + " after the first " + text(next));
     for (uint32_t k = 1; k < count; ++k)
       if (pipeline.micro_batches[next + k] !=
           pipeline.micro_batches[next] + uint64_t(k))
-        return structure(
+        return reportStructure(
             report, name +
                         "expected a forward to cover consecutive "
                         "micro-batches, got " +
@@ -90,29 +93,30 @@ void verifyForwardsAndParts(const ProgramT &program, const PipelineT &pipeline,
     next += count;
   }
   if (!pipeline.forwards.empty() && next != pipeline.micro_batches.size())
-    structure(report,
-              name + "expected forwards that cover its " +
-                  counted(pipeline.micro_batches.size(), "micro-batch") +
-                  ", got " + text(next));
+    reportStructure(report, name + "expected forwards that cover its " +
+                                countWithNoun(pipeline.micro_batches.size(),
+                                              "micro-batch") +
+                                ", got " + text(next));
   // A label has 8 bits for the number of parts.
   uint32_t parts = pipeline.backward_parts;
   if (parts == 0 || parts > UINT8_MAX)
-    return structure(report, name +
-                                 "expected 1 to 255 parts of a backward, "
-                                 "got " +
-                                 text(parts));
+    return reportStructure(report, name +
+                                       "expected 1 to 255 parts of a backward, "
+                                       "got " +
+                                       text(parts));
   if (program.model && program.micro_batch_size % parts != 0)
-    structure(report, name +
-                          "expected parts of a backward that divide the "
-                          "micro-batch size " +
-                          text(program.micro_batch_size) + ", got " +
-                          text(parts));
+    reportStructure(report, name +
+                                "expected parts of a backward that divide the "
+                                "micro-batch size " +
+                                text(program.micro_batch_size) + ", got " +
+                                text(parts));
   for (size_t s = 0; s + 1 < program.stages.size(); ++s)
     if (program.stages[s].boundary_bytes() % parts != 0)
-      structure(report, name + "expected parts of a backward that divide the " +
-                            text(program.stages[s].boundary_bytes()) +
-                            " boundary bytes of stage " + text(s) + ", got " +
-                            text(parts));
+      reportStructure(report,
+                      name + "expected parts of a backward that divide the " +
+                          text(program.stages[s].boundary_bytes()) +
+                          " boundary bytes of stage " + text(s) + ", got " +
+                          text(parts));
 }
 
 void verifyPipelines(const ProgramT &program, Report &report) {
@@ -123,43 +127,47 @@ void verifyPipelines(const ProgramT &program, Report &report) {
   for (const auto &pipeline : program.pipelines)
     listed += pipeline->micro_batches.size();
   if (listed != program.micro_batches)
-    structure(report, "expected each of " +
-                          counted(program.micro_batches, "micro-batch") +
-                          " in one pipeline, got " + text(listed) +
-                          " in all of them");
+    reportStructure(report,
+                    "expected each of " +
+                        countWithNoun(program.micro_batches, "micro-batch") +
+                        " in one pipeline, got " + text(listed) +
+                        " in all of them");
   else
     owner.assign(program.micro_batches, kNone);
   for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
     const PipelineT &pipeline = *program.pipelines[p];
     std::string name = "pipeline " + text(p) + ": ";
     if (pipeline.direction > Direction::MAX)
-      structure(report, name + "unknown direction " +
-                            text(uint64_t(pipeline.direction)));
+      reportStructure(report, name + "unknown direction " +
+                                  text(uint64_t(pipeline.direction)));
     if (pipeline.workers.size() != program.stages.size())
-      structure(report, name + "expected a worker for each of " +
-                            counted(program.stages.size(), "stage") + ", got " +
-                            text(pipeline.workers.size()));
+      reportStructure(report,
+                      name + "expected a worker for each of " +
+                          countWithNoun(program.stages.size(), "stage") +
+                          ", got " + text(pipeline.workers.size()));
     for (uint32_t worker : pipeline.workers)
       if (worker >= program.workers.size())
-        structure(report, name + "expected workers below " +
-                              text(program.workers.size()) + ", got " +
-                              text(worker));
+        reportStructure(report, name + "expected workers below " +
+                                    text(program.workers.size()) + ", got " +
+                                    text(worker));
     for (size_t i = 0; i < pipeline.micro_batches.size(); ++i) {
       uint32_t m = pipeline.micro_batches[i];
       if (m >= program.micro_batches) {
-        structure(report, name + "expected micro-batches below " +
-                              text(program.micro_batches) + ", got " + text(m));
+        reportStructure(report, name + "expected micro-batches below " +
+                                    text(program.micro_batches) + ", got " +
+                                    text(m));
         continue;
       }
       if (i > 0 && m <= pipeline.micro_batches[i - 1])
-        structure(report, name + "expected ascending micro-batches, got " +
-                              text(m) + " after " +
-                              text(pipeline.micro_batches[i - 1]));
+        reportStructure(
+            report, name + "expected ascending micro-batches, got " + text(m) +
+                        " after " + text(pipeline.micro_batches[i - 1]));
       if (owner.empty())
         continue;
       if (owner[m] != kNone && owner[m] != p)
-        structure(report, name + "micro-batch " + text(m) + " is in pipeline " +
-                              text(owner[m]) + " too");
+        reportStructure(report, name + "micro-batch " + text(m) +
+                                    " is in pipeline " + text(owner[m]) +
+                                    " too");
       owner[m] = p;
     }
     verifyForwardsAndParts(program, pipeline, name, report);
@@ -175,21 +183,24 @@ void verifyTied(const ProgramT &program, Report &report) {
   if (!tied)
     return;
   if (program.updates != Updates::Flush)
-    return structure(report, "expected tied parameters with a flush only: "
-                             "without, first and last stage update at "
-                             "different times");
+    return reportStructure(report,
+                           "expected tied parameters with a flush only: "
+                           "without, first and last stage update at "
+                           "different times");
   if (program.stages.size() < 2)
-    return structure(report, "expected two stages for tied parameters, got 1");
+    return reportStructure(report,
+                           "expected two stages for tied parameters, got 1");
   // The tied parameters must be at one end, so that all other parameters are
   // contiguous.
   auto verifyEnd = [&](uint64_t stage, uint64_t offset) {
     uint64_t whole = gradientBytes(program.stages[stage]);
     if (tied->bytes() == 0 || tied->bytes() >= whole ||
         (offset != 0 && offset != whole - tied->bytes()))
-      structure(report, "expected tied parameters at one end of the " +
-                            text(whole) + " bytes of parameters of stage " +
-                            text(stage) + ", got " + text(tied->bytes()) +
-                            " bytes at " + text(offset));
+      reportStructure(report, "expected tied parameters at one end of the " +
+                                  text(whole) +
+                                  " bytes of parameters of stage " +
+                                  text(stage) + ", got " + text(tied->bytes()) +
+                                  " bytes at " + text(offset));
   };
   verifyEnd(0, tied->first_offset());
   verifyEnd(program.stages.size() - 1, tied->last_offset());
@@ -199,31 +210,34 @@ void verifySections(const ProgramT &program, const WorkerT &worker,
                     const std::string &name, Report &report) {
   if (worker.body_begin > worker.body_end ||
       worker.body_end > worker.instructions.size()) {
-    structure(report, name + "expected a body inside its " +
-                          text(worker.instructions.size()) +
-                          " instructions, got [" + text(worker.body_begin) +
-                          ", " + text(worker.body_end) + ")");
+    reportStructure(report, name + "expected a body inside its " +
+                                text(worker.instructions.size()) +
+                                " instructions, got [" +
+                                text(worker.body_begin) + ", " +
+                                text(worker.body_end) + ")");
     return;
   }
   bool flushes = program.updates == Updates::Flush;
   if (flushes &&
       (worker.body_begin != 0 || worker.body_end != worker.instructions.size()))
-    structure(report, name +
-                          "expected all instructions in the body of a program "
-                          "whose steps end with a flush, got " +
-                          text(worker.body_begin) + " before it and " +
-                          text(worker.instructions.size() - worker.body_end) +
-                          " after it");
+    reportStructure(report,
+                    name +
+                        "expected all instructions in the body of a program "
+                        "whose steps end with a flush, got " +
+                        text(worker.body_begin) + " before it and " +
+                        text(worker.instructions.size() - worker.body_end) +
+                        " after it");
   // The body and the epilogue must not be empty. The prologue can be: some
   // workers need no actions to fill the pipeline.
   if (!flushes && (worker.body_begin == worker.body_end ||
                    worker.body_end == worker.instructions.size()))
-    structure(report, name +
-                          "expected a body and an epilogue in a program "
-                          "without a flush, got " +
-                          text(worker.body_end - worker.body_begin) + " and " +
-                          text(worker.instructions.size() - worker.body_end) +
-                          " instructions");
+    reportStructure(report,
+                    name +
+                        "expected a body and an epilogue in a program "
+                        "without a flush, got " +
+                        text(worker.body_end - worker.body_begin) + " and " +
+                        text(worker.instructions.size() - worker.body_end) +
+                        " instructions");
 }
 
 void verifyStates(const ProgramT &program, Report &report) {
@@ -238,34 +252,36 @@ void verifyStates(const ProgramT &program, Report &report) {
                          text(state.stage()) + ": ";
       if (state.pipeline() >= program.pipelines.size() ||
           state.stage() >= stages) {
-        structure(report, name + "no such pipeline or stage");
+        reportStructure(report, name + "no such pipeline or stage");
         continue;
       }
       uint32_t holder =
           program.pipelines[state.pipeline()]->workers[state.stage()];
       if (holder != w)
-        structure(report, name + "this stage is on worker " + text(holder));
+        reportStructure(report,
+                        name + "this stage is on worker " + text(holder));
       std::vector<bool>::reference first =
           kept[state.pipeline() * stages + state.stage()];
       if (first)
-        structure(report, name + "given twice");
+        reportStructure(report, name + "given twice");
       first = true;
       const Stage &stage = program.stages[state.stage()];
       auto check = [&](uint32_t buffer, ValueKind kind, uint64_t bytes) {
         if (buffer >= worker.buffers.size()) {
-          structure(report, name + "expected a buffer below " +
-                                text(worker.buffers.size()) + ", got " +
-                                text(buffer));
+          reportStructure(report, name + "expected a buffer below " +
+                                      text(worker.buffers.size()) + ", got " +
+                                      text(buffer));
           return;
         }
         const Buffer &found = worker.buffers[buffer];
         if (found.kind() != kind || found.bytes() != bytes)
-          structure(report, name + "expected " + text(bytes) + " bytes of " +
-                                nameOf(kind) + ", got " + text(found.bytes()) +
-                                " of " + nameOf(found.kind()));
+          reportStructure(report, name + "expected " + text(bytes) +
+                                      " bytes of " + nameOf(kind) + ", got " +
+                                      text(found.bytes()) + " of " +
+                                      nameOf(found.kind()));
         if (taken[buffer])
-          structure(report, name + "buffer " + text(buffer) +
-                                " is another state's too");
+          reportStructure(report, name + "buffer " + text(buffer) +
+                                      " is another state's too");
         taken[buffer] = true;
       };
       check(state.weights(), ValueKind::Weights, stage.weights_bytes());
@@ -278,9 +294,10 @@ void verifyStates(const ProgramT &program, Report &report) {
   for (size_t p = 0; p < program.pipelines.size() && !report.full(); ++p)
     for (size_t s = 0; s < stages; ++s)
       if (!kept[p * stages + s])
-        structure(report, "worker " + text(program.pipelines[p]->workers[s]) +
-                              ": expected a state of pipeline " + text(p) +
-                              " stage " + text(s) + ", got none");
+        reportStructure(report,
+                        "worker " + text(program.pipelines[p]->workers[s]) +
+                            ": expected a state of pipeline " + text(p) +
+                            " stage " + text(s) + ", got none");
 }
 
 } // namespace
@@ -298,10 +315,10 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
     verifySections(program, worker, name, report);
     if (worker.peak_instruction >=
         std::max<size_t>(worker.instructions.size(), 1))
-      structure(report, name + "expected its peak at one of its " +
-                            text(worker.instructions.size()) +
-                            " instructions, got " +
-                            text(worker.peak_instruction));
+      reportStructure(report, name + "expected its peak at one of its " +
+                                  text(worker.instructions.size()) +
+                                  " instructions, got " +
+                                  text(worker.peak_instruction));
     if (report.full())
       return;
   }
@@ -310,7 +327,7 @@ void verifyTables(const ProgramT &program, Facts &facts, Report &report) {
   facts.pieces.emplace(program);
   if (program.model)
     if (std::string problem = checkStages(program); !problem.empty())
-      return structure(report, problem);
+      return reportStructure(report, problem);
   verifyTied(program, report);
   verifyCommunicators(program, facts, report);
   verifyStates(program, report);

@@ -36,9 +36,9 @@ public:
         report(report), program(program), worker(*program.workers[w]), w(w),
         stages(program.stages.size()) {}
 
-  void run(const std::vector<Run> &runs) {
+  void run(const std::vector<SectionRun> &runs) {
     values.assign(worker.buffers.size(), kUnknown);
-    for (const Run &part : runs) {
+    for (const SectionRun &part : runs) {
       Section range = sectionsOf(worker)[part.section];
       for (i = range.begin; i < range.end && !report.full(); ++i)
         step(worker.instructions[i]);
@@ -56,9 +56,10 @@ public:
 private:
   Value valueOf(ValueKind kind, uint64_t stage, uint32_t m,
                 uint32_t part = 0) const {
-    uint64_t piece = pieces.numberOf(m, part);
+    uint64_t piece = pieces.pieceNumberOf(m, part);
     bool isNext = m >= program.micro_batches;
-    return (((static_cast<uint64_t>(kind) * stages + stage) * pieces.count() +
+    return (((static_cast<uint64_t>(kind) * stages + stage) *
+                 pieces.pieceCount() +
              piece) *
             2) +
            isNext;
@@ -184,8 +185,8 @@ private:
       values[out[next++]] = lossOf(first + k);
     for (uint32_t m = first; m < first + instruction.micro_batches(); ++m)
       for (uint32_t part = 0; part < pieces.partsOf(m); ++part)
-        if (recomputed.empty() ||
-            !recomputed[s * pieces.count() + pieces.numberOf(m, part)])
+        if (recomputed.empty() || !recomputed[s * pieces.pieceCount() +
+                                              pieces.pieceNumberOf(m, part)])
           values[out[next++]] = valueOf(ValueKind::Stash, s, m, part);
   }
 
@@ -220,9 +221,10 @@ private:
     if (value == kUnknown)
       return "an unknown value (of another kind or step)";
     bool isNext = value % 2;
-    uint64_t piece = value / 2 % pieces.count();
-    uint64_t stage = value / 2 / pieces.count() % stages;
-    auto kind = static_cast<ValueKind>(value / 2 / pieces.count() / stages);
+    uint64_t piece = value / 2 % pieces.pieceCount();
+    uint64_t stage = value / 2 / pieces.pieceCount() % stages;
+    auto kind =
+        static_cast<ValueKind>(value / 2 / pieces.pieceCount() / stages);
     uint32_t m = pieces.microBatchOf(piece);
     std::string name = std::string("the ") + program::nameOf(kind);
     bool isPiece = isStash(kind) || kind == ValueKind::Gradient;
@@ -232,7 +234,7 @@ private:
       name += " of";
     name += " micro-batch " + text(m);
     if (isPiece && pieces.partsOf(m) > 1)
-      name += " part " + text(piece - pieces.numberOf(m));
+      name += " part " + text(piece - pieces.pieceNumberOf(m));
     return isNext ? name + " of the next step" : name;
   }
 
@@ -251,7 +253,7 @@ private:
 } // namespace
 
 void verifyValues(const ProgramT &program, const Facts &facts, Report &report) {
-  for (const std::vector<Run> &runs : runsOf(program))
+  for (const std::vector<SectionRun> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
       ValuesVerifier(program, facts, w, report).run(runs);
 }

@@ -43,30 +43,30 @@ std::vector<Violation> verifyProgram(const ProgramT &program) {
     verify::verifyDeadlock(program, facts, report);
   if (!report.empty())
     return std::move(report.list);
-  std::vector<verify::Footprint> footprints =
+  std::vector<verify::MemoryUse> memoryUse =
       verify::verifyBuffers(program, report);
   if (report.empty())
     verify::verifyValues(program, facts, report);
   if (report.empty())
     verify::verifyWeights(program, facts, report);
   if (report.empty())
-    verify::verifyMemory(program, footprints, report);
+    verify::verifyMemory(program, memoryUse, report);
   return std::move(report.list);
 }
 
-void setPeaks(ProgramT &program, std::span<const uint32_t> workers) {
+void computeMemoryPeaks(ProgramT &program, std::span<const uint32_t> workers) {
   verify::Facts facts;
   verify::Report report(program);
   verifyStreams(program, facts, report);
   if (!report.empty())
     return;
-  std::vector<verify::Footprint> footprints =
+  std::vector<verify::MemoryUse> memoryUse =
       verify::verifyBuffers(program, report);
   if (!report.empty())
     return;
   for (uint32_t w : workers) {
-    program.workers[w]->peak_bytes = footprints[w].peak;
-    program.workers[w]->peak_instruction = footprints[w].peakInstruction;
+    program.workers[w]->peak_bytes = memoryUse[w].peak;
+    program.workers[w]->peak_instruction = memoryUse[w].peakInstruction;
   }
 }
 

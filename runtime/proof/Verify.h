@@ -236,7 +236,7 @@ std::vector<Violation> verifyProgram(const ProgramT &program);
 /// peak and its `peak_instruction` to the first instruction with this peak.
 /// Changes nothing if an error in the program prevents the computation. In this
 /// case, verifyProgram reports the error. Requires workers of the program.
-void setPeaks(ProgramT &program, std::span<const uint32_t> workers);
+void computeMemoryPeaks(ProgramT &program, std::span<const uint32_t> workers);
 
 } // namespace chimera::program
 

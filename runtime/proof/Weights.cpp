@@ -27,7 +27,7 @@ struct WeightsValue {
   uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
   int64_t version = -1;     ///< the number of updates that it has had
 
-  WeightsValue later(int64_t updates) const {
+  WeightsValue oneStepLater(int64_t updates) const {
     return {replica, version + updates};
   }
   bool operator==(const WeightsValue &) const = default;
@@ -57,7 +57,7 @@ public:
     }
   }
 
-  void run(const std::vector<Run> &runs) {
+  void run(const std::vector<SectionRun> &runs) {
     values.assign(worker.buffers.size(), WeightsValue());
     sums.clear();
     taken.assign(held.size(), 0);
@@ -68,7 +68,7 @@ public:
         values[buffer].version = 0;
       }
     }
-    for (const Run &part : runs) {
+    for (const SectionRun &part : runs) {
       step = static_cast<int64_t>(part.step);
       section = part.section;
       Section range = sectionsOf(worker)[section];
@@ -229,7 +229,8 @@ private:
       return fail("expected the newest optimizer state of " + name(replica) +
                   ", after " + text(newest) + " updates, got that of " +
                   name(state.replica) + " after " + text(state.version));
-    auto update = static_cast<int64_t>(updateOf(program, instruction, step));
+    auto update =
+        static_cast<int64_t>(indexOfUpdate(program, instruction, step));
     if (update != newest)
       return fail("expected the label of the update after " + text(newest) +
                   " others, got that of the one after " + text(update));
@@ -256,7 +257,8 @@ private:
     std::string name = "worker " + text(w) + ": expected ";
     for (size_t k = 0; k < held.size(); ++k)
       if (taken[k] != expected)
-        failAtEnd(name + counted(static_cast<uint64_t>(expected), "update") +
+        failAtEnd(name +
+                  countWithNoun(static_cast<uint64_t>(expected), "update") +
                   " of " + this->name(held[k]) + " by the end of step " +
                   text(step) + ", got " + text(taken[k]));
     if (section != kBody || program.updates == Updates::Flush)
@@ -265,9 +267,9 @@ private:
       const WeightsValue &value = found[b];
       const GradientSum &sum = foundSums[b];
       if (values[b] ==
-              (value.replica == kNone ? value : value.later(perStep)) &&
+              (value.replica == kNone ? value : value.oneStepLater(perStep)) &&
           sums.byBuffer()[b] ==
-              (sum.replica == kNone ? sum : sum.later(count, perStep)))
+              (sum.replica == kNone ? sum : sum.oneStepLater(count, perStep)))
         continue;
       failAtEnd(name + "the body to leave in buffer " + text(b) + " (" +
                 nameOf(worker.buffers[b].kind()) +
@@ -324,7 +326,7 @@ void verifyWeights(const ProgramT &program, const Facts &facts,
                    Report &report) {
   GradientSums::BucketOffsets bucketOffsets =
       GradientSums::unknownOffsets(facts);
-  for (const std::vector<Run> &runs : runsOf(program))
+  for (const std::vector<SectionRun> &runs : runsOf(program))
     for (uint32_t w = 0; w < program.workers.size() && report.empty(); ++w)
       WeightsVerifier(program, facts, bucketOffsets, w, report).run(runs);
 }

@@ -92,7 +92,7 @@ public:
     uint64_t hash = mix({kForward, stage, microBatch.step, numberOf(microBatch),
                          digestOf(input), digestOf(labels), digestOf(weights)});
     fill(output, hash, kOutput);
-    if (!keepsStash(mode))
+    if (!makesStash(mode))
       return nullptr;
     return std::make_unique<ExactStash>(hash, kForward);
   }

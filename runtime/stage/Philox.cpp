@@ -46,8 +46,8 @@ template <uint64_t N>
   }
 }
 
-/// keepElements for the elements [begin, end). `least` is the smallest draw
-/// whose element is kept.
+/// computeDropoutMask for the elements [begin, end). `least` is the smallest
+/// draw whose element is kept.
 CHIMERA_FOR_EACH_SIMD_WIDTH void
 keepOf(uint64_t least, uint64_t key, uint64_t begin, uint64_t end, bool *kept) {
   Counters<kLanes> counters;
@@ -102,8 +102,9 @@ uint64_t chimera::runtime::smallestKeptDraw(double dropped) {
   return least;
 }
 
-void chimera::runtime::keepElements(double dropped, uint64_t key,
-                                    uint64_t first, int64_t count, bool *kept) {
+void chimera::runtime::computeDropoutMask(double dropped, uint64_t key,
+                                          uint64_t first, int64_t count,
+                                          bool *kept) {
   const uint64_t least = smallestKeptDraw(dropped);
   parallelFor(count, kGrain, [&](int64_t begin, int64_t end) {
     keepOf(least, key, first + static_cast<uint64_t>(begin),

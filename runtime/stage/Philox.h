@@ -28,8 +28,8 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t key);
 /// `dropped`. The draw of element n is word n mod 4 of `philox`, for the
 /// counter with number n / 4 and for `key`. The element is kept if its draw is
 /// at least `smallestKeptDraw(dropped)`.
-void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
-                  bool *kept);
+void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
+                        int64_t count, bool *kept);
 
 /// The smallest 32-bit draw whose element is kept, or 2^32 if every element is
 /// dropped. cuRAND turns a draw x into a float in (0, 1]: x * 2^-32 + 2^-33 in

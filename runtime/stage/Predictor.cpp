@@ -36,7 +36,7 @@ static size_t drawn(const std::vector<double> &logits, double temperature,
 }
 
 void chimera::runtime::generate(Predictor &model, std::vector<int64_t> text,
-                                uint64_t count, const Sampling &sampling,
+                                uint64_t count, const SamplingOptions &sampling,
                                 const std::function<void(int64_t)> &onToken) {
   const uint64_t vocabulary = model.vocabulary();
   for (int64_t token : text)
@@ -46,7 +46,7 @@ void chimera::runtime::generate(Predictor &model, std::vector<int64_t> text,
                                std::to_string(token));
   for (uint64_t n = 0; n < count; ++n) {
     const size_t seen = std::min<uint64_t>(text.size(), model.context());
-    std::vector<double> logits = model.next(std::span(text).last(seen));
+    std::vector<double> logits = model.nextLogits(std::span(text).last(seen));
     logits.resize(std::min<uint64_t>(logits.size(), sampling.vocabularyLimit));
     // Refuse NaN. Accept minus infinity, since a model may exclude a token by
     // this logit.

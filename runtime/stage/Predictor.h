@@ -25,10 +25,10 @@ public:
   virtual uint64_t vocabulary() const = 0;
   /// The logits of the token after `tokens`, for the whole vocabulary. Requires
   /// at least one token and at most `context()`.
-  virtual std::vector<double> next(std::span<const int64_t> tokens) = 0;
+  virtual std::vector<double> nextLogits(std::span<const int64_t> tokens) = 0;
 };
 
-struct Sampling {
+struct SamplingOptions {
   /// The logits are divided by this number before the softmax that gives the
   /// probabilities of the tokens. If the number is 0, the token with the
   /// largest logit is chosen.
@@ -44,7 +44,7 @@ struct Sampling {
 /// outside the vocabulary, if a logit is NaN, or if the largest logit is
 /// infinite.
 void generate(Predictor &model, std::vector<int64_t> text, uint64_t count,
-              const Sampling &sampling,
+              const SamplingOptions &sampling,
               const std::function<void(int64_t)> &onToken);
 
 } // namespace chimera::runtime

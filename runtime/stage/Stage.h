@@ -54,7 +54,7 @@ public:
 enum class ForwardMode { Both, Output, Stash, Evaluation };
 
 /// Whether a forward makes a stash.
-inline bool keepsStash(ForwardMode mode) {
+inline bool makesStash(ForwardMode mode) {
   return mode == ForwardMode::Both || mode == ForwardMode::Stash;
 }
 
@@ -139,7 +139,7 @@ public:
   /// losses divided by the sum of their weights. The weight depends only on the
   /// micro-batch and the seed, so each rank computes all weights without
   /// communication. Several threads may call this at the same time.
-  virtual double weight(MicroBatch) { return 1; }
+  virtual double lossWeight(MicroBatch) { return 1; }
 };
 
 /// A function that makes the computation of one stage. Its arguments are the

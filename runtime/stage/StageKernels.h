@@ -29,7 +29,7 @@ namespace chimera::runtime {
 /// A range of consecutive weights, which starts at the end of the previous
 /// range. The first range starts at 0. Weight decay applies to all weights of a
 /// range, or to none.
-struct DecayRun {
+struct DecayRange {
   int64_t end;
   bool decays;
 };
@@ -38,21 +38,23 @@ class StageKernels {
 public:
   virtual ~StageKernels() = default;
 
-  /// Computes a dropout mask like keepElements in Philox.h.
-  virtual void keepElements(double dropped, uint64_t key, uint64_t first,
-                            int64_t count, bool *kept) = 0;
+  /// Computes a dropout mask like computeDropoutMask in Philox.h.
+  virtual void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
+                                  int64_t count, bool *kept) = 0;
 
-  /// Updates the weights of all runs, and their two averages, in place with the
-  /// formula in AdamWFactors.h. `factors` are for weights that decay; for the
-  /// other weights, `keep` is replaced by 1. If `halted` (see
+  /// Updates the weights of all ranges, and their two averages, in place with
+  /// the formula in AdamWFactors.h. `factors` are for weights that decay; for
+  /// the other weights, `keep` is replaced by 1. If `halted` (see
   /// Stage::optimizerStep) is not null and the flag is set, nothing changes.
   virtual void adamW(const AdamWFactors<float> &factors,
-                     std::span<const DecayRun> runs, const float *gradientSum,
-                     float *weights, float *average, float *averageOfSquares,
+                     std::span<const DecayRange> ranges,
+                     const float *gradientSum, float *weights, float *average,
+                     float *averageOfSquares,
                      const int32_t *halted = nullptr) = 0;
   virtual void adamW(const AdamWFactors<double> &factors,
-                     std::span<const DecayRun> runs, const double *gradientSum,
-                     double *weights, double *average, double *averageOfSquares,
+                     std::span<const DecayRange> ranges,
+                     const double *gradientSum, double *weights,
+                     double *average, double *averageOfSquares,
                      const int32_t *halted = nullptr) = 0;
 };
 

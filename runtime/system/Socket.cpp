@@ -187,12 +187,12 @@ Listener::Listener() {
   local = listenAt(LocalName(port));
 }
 
-Socket chimera::runtime::claimSocketName(const std::string &claim) {
-  return listenAt(LocalName(claim));
+Socket chimera::runtime::tryLockSocketName(const std::string &name) {
+  return listenAt(LocalName(name));
 }
 
-bool chimera::runtime::isSocketNameClaimed(const std::string &claim) {
-  return bool(connectAt(LocalName(claim)));
+bool chimera::runtime::isSocketNameLocked(const std::string &name) {
+  return bool(connectAt(LocalName(name)));
 }
 
 Socket chimera::runtime::connectLocally(uint16_t port) {

@@ -51,14 +51,14 @@ struct Listener {
   uint16_t port = 0;
 };
 
-/// Creates a Unix socket with the name `claim`. Only one process of a host can
+/// Creates a Unix socket that is named `name`. Only one process of a host can
 /// have a socket with this name at a time. The name is free again when the
 /// process ends. Returns an empty Socket if another process has the name, or if
 /// the system has no abstract Unix sockets.
-Socket claimSocketName(const std::string &claim);
+Socket tryLockSocketName(const std::string &name);
 /// Whether a process of this host and of this user has a socket with the name
-/// `claim`.
-bool isSocketNameClaimed(const std::string &claim);
+/// `name`.
+bool isSocketNameLocked(const std::string &name);
 
 /// Connects to the Unix socket of the Listener of this host whose port is
 /// `port`. Returns an empty Socket if there is no such Listener, or if it

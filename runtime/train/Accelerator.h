@@ -68,7 +68,7 @@ std::unique_ptr<Accelerator> loadCuda(const AcceleratorOptions &options);
 
 /// The device number for the rank that has number `localRank` among the ranks
 /// of its host. If there are more ranks than devices, ranks share devices.
-inline uint32_t deviceOf(uint32_t localRank, uint32_t devices) {
+inline uint32_t deviceNumberOf(uint32_t localRank, uint32_t devices) {
   return localRank % devices;
 }
 

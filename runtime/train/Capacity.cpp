@@ -82,7 +82,7 @@ std::string chimera::runtime::capacityError(const program::ProgramT &program,
   for (uint32_t rank : ranks)
     bytes += ofWorker[rank % ofWorker.size()];
   return faultOf("arenas", bytes, memory,
-                 " for " + program::counted(ranks.size(), "rank") +
+                 " for " + program::countWithNoun(ranks.size(), "rank") +
                      ": use more hosts, more stages or smaller micro-batches");
 }
 

@@ -24,7 +24,7 @@ static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
                        const std::function<void()> &work,
                        const OnFailure &fail) {
   if (work)
-    heartbeat.during(
+    heartbeat.runWithHeartbeats(
         [&] {
           if (run.onThread)
             run.onThread();
@@ -34,12 +34,11 @@ static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
   heartbeat.sendLast();
 }
 
-bool chimera::runtime::saveResult(const TrainingRun &run, Control &control,
-                                  const Interpreter &interpreter,
-                                  const std::optional<Divergence> &loss,
-                                  double seconds, uint64_t deviceBytes,
-                                  const Profile &profile, const Trace &trace,
-                                  Status &status, const OnFailure &fail) {
+bool chimera::runtime::gatherAndSaveResult(
+    const TrainingRun &run, Control &control, const Interpreter &interpreter,
+    const std::optional<Divergence> &loss, double seconds, uint64_t deviceBytes,
+    const Profile &profile, const Trace &trace, Status &status,
+    const OnFailure &fail) {
   uint32_t root = rootOf(run.program);
   bool isRoot = control.rank() == root;
   barrier(control, run.timeout, "all ranks to end their last step");

@@ -21,11 +21,12 @@ using OnFailure = std::function<void(const std::string &)>;
 /// steps. `deviceBytes` becomes RankUse::deviceBytes. Returns whether the run
 /// continues with its evaluation. If the root's work hangs, calls `fail` with
 /// the reason, from any thread. All other errors are thrown.
-bool saveResult(const TrainingRun &run, Control &control,
-                const Interpreter &interpreter,
-                const std::optional<Divergence> &loss, double seconds,
-                uint64_t deviceBytes, const Profile &profile,
-                const Trace &trace, Status &status, const OnFailure &fail);
+bool gatherAndSaveResult(const TrainingRun &run, Control &control,
+                         const Interpreter &interpreter,
+                         const std::optional<Divergence> &loss, double seconds,
+                         uint64_t deviceBytes, const Profile &profile,
+                         const Trace &trace, Status &status,
+                         const OnFailure &fail);
 
 /// Ends a rank after all its other work. The root calls run.onEnd while the
 /// other ranks wait.

@@ -117,8 +117,9 @@ void Heartbeat::sendIfDue() {
   }
 }
 
-void Heartbeat::during(const std::function<void()> &work,
-                       const std::function<void(const std::string &)> &onHang) {
+void Heartbeat::runWithHeartbeats(
+    const std::function<void()> &work,
+    const std::function<void(const std::string &)> &onHang) {
   std::optional<Worker> worker;
   try {
     worker.emplace(work);

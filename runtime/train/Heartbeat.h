@@ -44,8 +44,9 @@ public:
   /// no thread can be created, calls `work` on this thread, without heartbeats.
   /// Throws what `work` throws. If the work hangs, calls `onHang` once with the
   /// reason. If `onHang` returns, continues to wait for the work.
-  void during(const std::function<void()> &work,
-              const std::function<void(const std::string &)> &onHang);
+  void
+  runWithHeartbeats(const std::function<void()> &work,
+                    const std::function<void(const std::string &)> &onHang);
 
   /// Tells the other ranks that the root is done and waits until all have
   /// received it. Throws the exceptions of waits. Must be called once, as the

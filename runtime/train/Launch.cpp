@@ -125,16 +125,16 @@ static std::chrono::milliseconds timeLived() {
 static const std::chrono::milliseconds kLoading = timeLived();
 
 std::chrono::milliseconds
-chimera::runtime::backOffTime(std::chrono::milliseconds loading) {
+chimera::runtime::firstReportTimeout(std::chrono::milliseconds loading) {
   constexpr std::chrono::milliseconds kLeast = std::chrono::seconds(2),
                                       kMost = std::chrono::minutes(1);
   return std::clamp(4 * loading, kLeast, kMost);
 }
 
-void chimera::runtime::backOff(uint32_t first) {
+void chimera::runtime::waitForFirstReport(uint32_t first) {
   try {
     if (std::optional<Job> job = findJob(); job && job->rank != first)
-      std::this_thread::sleep_for(backOffTime(kLoading));
+      std::this_thread::sleep_for(firstReportTimeout(kLoading));
   } catch (const std::invalid_argument &) {
     // Ignore this error here: the caller is about to report it.
   }

@@ -47,17 +47,17 @@ std::optional<Job> findJob();
 /// of a job usually fail alike. Call it before a failure is reported, as long
 /// as ranks cannot send messages to each other. Rank `first` returns at once
 /// and reports. When it then exits, the launcher ends the other ranks before
-/// they report. The other ranks return after `backOffTime`, so a rank that
-/// fails alone reports a moment later. Without a job, this function returns at
-/// once.
-void backOff(uint32_t first = 0);
+/// they report. The other ranks return after `firstReportTimeout`, so a rank
+/// that fails alone reports a moment later. Without a job, this function
+/// returns at once.
+void waitForFirstReport(uint32_t first = 0);
 
 /// The time for which a rank waits until another rank has reported the same
 /// failure: 4 times `loading`, but at least 2 s and at most 1 min. `loading` is
 /// the time from the start of this process to its main function. On a busy
 /// machine, `loading` is long, and the other rank may be late by a similar
 /// time.
-std::chrono::milliseconds backOffTime(std::chrono::milliseconds loading);
+std::chrono::milliseconds firstReportTimeout(std::chrono::milliseconds loading);
 
 enum class ProgressMode { Off, Auto, On };
 

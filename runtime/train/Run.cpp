@@ -142,7 +142,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   ListenerScope listens(device, {.timeout = run.timeout,
                                  .onInstruction =
                                      [&](uint64_t step, uint32_t instruction) {
-                                       status.deviceAt(step, instruction);
+                                       status.setDevicePosition(step,
+                                                                instruction);
                                      },
                                  .onIdle = [&] { status.deviceIsIdle(); },
                                  .onFailure = fail});
@@ -182,9 +183,9 @@ void runRank(const TrainingRun &run, const Communication &communication,
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
-  const bool goesOn = saveResult(run, control, interpreter, badLoss, ofSteps,
-                                 device.allocatedBytes().value_or(0), profile,
-                                 trace, status, fail);
+  const bool goesOn = gatherAndSaveResult(
+      run, control, interpreter, badLoss, ofSteps,
+      device.allocatedBytes().value_or(0), profile, trace, status, fail);
   if (run.evaluation.data && goesOn)
     interpreter.evaluate();
   endRank(run, control, status, fail);
@@ -252,7 +253,7 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
       return runOn(*makeHostDevice(), *ofHost[rank]);
     Control &control = *controls[rank];
     const std::unique_ptr<Device> device = run.accelerator->makeDevice(
-        deviceOf(rank, run.accelerator->devices()), rank);
+        deviceNumberOf(rank, run.accelerator->devices()), rank);
     const std::unique_ptr<Channels> channels =
         run.accelerator->makeChannels(*device, control, run.timeout);
     AbortScope aborted(control, *channels);

@@ -109,7 +109,7 @@ struct TrainingRun {
   Evaluation evaluation = {};
   const MemoryMeter *meter = nullptr;
   /// The accelerator whose devices the ranks use; null if they compute on the
-  /// host. Ranks may share a device (see deviceOf).
+  /// host. Ranks may share a device (see deviceNumberOf).
   Accelerator *accelerator = nullptr;
   /// The number of warm-up runs of a step on each rank with an accelerator,
   /// before the first step (see Interpreter::warmUp).

@@ -45,9 +45,9 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
   uint32_t expected = program::rankCount(program);
   if (got != expected)
     throw std::invalid_argument(
-        "program expects " + program::counted(expected, "rank") + " (" +
-        program::counted(program.workers.size(), "worker") + " x " +
-        program::counted(program.data_parallel, "copy") + "), got " +
+        "program expects " + program::countWithNoun(expected, "rank") + " (" +
+        program::countWithNoun(program.workers.size(), "worker") + " x " +
+        program::countWithNoun(program.data_parallel, "copy") + "), got " +
         std::to_string(got) + source + ": run mpirun -n " +
         std::to_string(expected) +
         " chimera-run …, torchrun --no-python --nproc-per-node " +
@@ -89,7 +89,7 @@ void chimera::runtime::reportFailureToJob(const std::string &reason) noexcept {
     // Ignore this error: either no rank can be reached, or the job itself is
     // wrong.
   }
-  backOff();
+  waitForFirstReport();
 }
 
 void chimera::runtime::checkJob(const program::ProgramT &program,
@@ -144,7 +144,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
   auto end = [&](const std::string &reason, uint32_t first) {
     runOrEnd("reporting a failure", [&] {
       const bool isTold =
-          reportStoppedRanks(joined->claimName(), joined->hostProcesses(),
+          reportStoppedRanks(joined->hostLockName(), joined->hostProcesses(),
                              reason, [&](const std::string &text) {
                                abort(text);
                                say(text);
@@ -154,7 +154,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
       if (canTell && first != kNobody)
         abort(reason);
       else
-        backOff(first);
+        waitForFirstReport(first);
       say(reason);
     });
     endProcess(1);
@@ -189,10 +189,10 @@ void chimera::runtime::runAsRank(TrainingRun run,
     if (run.accelerator) {
       auto localRank =
           std::ranges::find(hostRanks, joined->rank()) - hostRanks.begin();
-      device =
-          run.accelerator->makeDevice(deviceOf(static_cast<uint32_t>(localRank),
-                                               run.accelerator->devices()),
-                                      joined->rank());
+      device = run.accelerator->makeDevice(
+          deviceNumberOf(static_cast<uint32_t>(localRank),
+                         run.accelerator->devices()),
+          joined->rank());
       channels = run.accelerator->makeChannels(*device, joined->control(),
                                                run.timeout);
     } else {

@@ -62,7 +62,7 @@ RunEnd chimera::runtime::agreeOnRunEnd(const TrainingRun &run, Control &control,
                                        uint32_t root, const Halts &own,
                                        const std::optional<Divergence> &loss,
                                        RunResult &result) {
-  int signal = run.signals ? run.signals->asked() : 0;
+  int signal = run.signals ? run.signals->stopSignal() : 0;
   for (int other : gatherValues(control, root, signal, run.timeout))
     if (strengthOf(other) > strengthOf(signal))
       signal = other;

@@ -27,7 +27,7 @@ Halts haltsOf(const program::ProgramT &program, const Interpreter &interpreter);
 
 /// Writes the reason for the end of the steps to `result`, whose number of
 /// steps must be set. `signal` is the signal that asked for the end
-/// (Signals::asked), or 0.
+/// (Signals::stopSignal), or 0.
 void setStopReason(const TrainingRun &run, int signal,
                    const std::optional<Divergence> &loss, const Halts &halts,
                    RunResult &result);

@@ -59,7 +59,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
     std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
     Heartbeat heartbeat(*alone[0], run.timeout);
     phase.store(Saving);
-    heartbeat.during(
+    heartbeat.runWithHeartbeats(
         [&] {
           if (run.onThread)
             run.onThread();
@@ -92,7 +92,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                             .profiles = {},
                             .steps = stepsDone.load(),
                             .seconds = ofSteps};
-        setStopReason(run, run.signals ? run.signals->asked() : 0, badLoss,
+        setStopReason(run, run.signals ? run.signals->stopSignal() : 0, badLoss,
                       trained.halted, result);
         if (run.onResult)
           work([&] { run.onResult(result); });

@@ -86,8 +86,9 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     std::atomic<bool> goesOn = true;
     runOnThreads(
         run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
-          if (!saveResult(run, *controls[rank], ranks.rank(rank), badLoss,
-                          seconds, 0, Profile(), Trace(), page.of(rank), fail))
+          if (!gatherAndSaveResult(run, *controls[rank], ranks.rank(rank),
+                                   badLoss, seconds, 0, Profile(), Trace(),
+                                   page.of(rank), fail))
             goesOn.store(false);
         });
     if (run.evaluation.data && goesOn.load())

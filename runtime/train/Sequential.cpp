@@ -211,7 +211,7 @@ SequentialResult chimera::runtime::trainSequentially(
             last ? slice(labels, part, parts) : Bytes(), *weights[s],
             slice(last ? shares : own.output, part, parts));
       }
-    addShares(stages.back()->lossType(), shares, parts, loss);
+    addLossesOfParts(stages.back()->lossType(), shares, parts, loss);
     std::copy(loss.begin(), loss.end(),
               losses.begin() + static_cast<ptrdiff_t>(index * loss.size()));
     for (uint32_t part = 0; part < parts; ++part)

@@ -16,13 +16,13 @@
 using namespace chimera::runtime;
 
 bool chimera::runtime::reportStoppedRanks(
-    const std::string &claim, const std::vector<PeerInfo::Process> &others,
+    const std::string &lockName, const std::vector<PeerInfo::Process> &others,
     const std::string &reason,
     const std::function<void(const std::string &)> &tell) {
   constexpr std::chrono::milliseconds kNoticing(500);
-  if (claim.empty())
+  if (lockName.empty())
     return false;
-  if (isSocketNameClaimed(claim))
+  if (isSocketNameLocked(lockName))
     return true;
   std::vector<PeerInfo::Process> stopped;
   std::string names;
@@ -35,8 +35,8 @@ bool chimera::runtime::reportStoppedRanks(
     }
   if (stopped.empty())
     return false;
-  const Socket mine = claimSocketName(claim);
-  if (!mine && isSocketNameClaimed(claim))
+  const Socket mine = tryLockSocketName(lockName);
+  if (!mine && isSocketNameLocked(lockName))
     return true; // another rank was faster
   tell(names + ": " + reason);
   for (const PeerInfo::Process &each : stopped)

@@ -31,13 +31,13 @@ namespace chimera::runtime {
 /// If some of `others` are stopped, and no rank of this host has reported this
 /// yet, the function calls `tell` with a text that has the stopped ranks and
 /// the reason. Then it lets these ranks continue and waits half a second.
-/// During this time it has the Unix socket with the name `claim`
-/// (JoinedJob::claimName), so the other ranks of the host see that there is a
-/// report.
+/// During this time it has the Unix socket with the name `lockName`
+/// (JoinedJob::hostLockName), so the other ranks of the host see that there is
+/// a report.
 ///
 /// Returns whether this rank or another rank has reported the stopped ranks. If
 /// the result is true, the caller must not report anything.
-bool reportStoppedRanks(const std::string &claim,
+bool reportStoppedRanks(const std::string &lockName,
                         const std::vector<PeerInfo::Process> &others,
                         const std::string &reason,
                         const std::function<void(const std::string &)> &tell);

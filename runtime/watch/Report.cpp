@@ -62,8 +62,8 @@ std::string describePosition(const program::ProgramT &program,
       known.state == Status::Evaluating || known.failedIn == Status::Evaluating;
   std::string text =
       evaluates
-          ? "evaluating after " +
-                program::counted(static_cast<uint64_t>(known.step), "step")
+          ? "evaluating after " + program::countWithNoun(
+                                      static_cast<uint64_t>(known.step), "step")
           : "step " + std::to_string(known.step + 1);
   text += ", instruction " + std::to_string(index) + ": " +
           program::describe(program, worker, index);

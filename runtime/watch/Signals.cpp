@@ -88,7 +88,7 @@ int Signals::next() {
   const int signal = sigtimedwait(&set, nullptr, &limit);
   if (signal > 0)
     return signal;
-  return errno == EAGAIN ? asked() : 0;
+  return errno == EAGAIN ? stopSignal() : 0;
 }
 
 void Signals::act(int signal) {

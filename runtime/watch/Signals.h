@@ -65,7 +65,7 @@ public:
 
   /// The signal that asked the run to stop at the end of a step: the SIGINT or
   /// SIGTERM that began the grace time, or SIGUSR1. 0 if there is none.
-  int asked() const { return askedBy.load(); }
+  int stopSignal() const { return askedBy.load(); }
 
 private:
   friend class SignalListener;

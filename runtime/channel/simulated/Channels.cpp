@@ -192,14 +192,14 @@ private:
 
   /// The stream of a message. None if the model has no streams.
   std::optional<StreamKey> streamTo(uint32_t peer, bool isSend) const {
-    if (!program::isStreamed(shared->model))
+    if (!program::hasStreams(shared->model))
       return std::nullopt;
     return isSend ? streamKey(shared->model, self, peer)
                   : streamKey(shared->model, peer, self);
   }
   std::optional<StreamKey>
   streamOf(const std::vector<uint32_t> &members) const {
-    if (!program::isStreamed(shared->model))
+    if (!program::hasStreams(shared->model))
       return std::nullopt;
     return streamKey(shared->model, members);
   }

@@ -93,7 +93,7 @@ std::vector<PeerInfo::Process> JoinedJob::hostProcesses() const {
                          : std::vector<PeerInfo::Process>();
 }
 
-std::string JoinedJob::claimName() const {
+std::string JoinedJob::hostLockName() const {
   if (!state->peerInfo)
     return {};
   // No other process of the host uses this port, because the process keeps its

@@ -55,11 +55,11 @@ public:
                const LongWaitHandler &onLongWait = {});
 
   /// hostProcesses: the processes of the other ranks of this host, as far as
-  /// they are known. claimName: a name for claimSocketName that only the ranks
-  /// of this job on this host use. Both are empty before `connect` has
+  /// they are known. hostLockName: a name for tryLockSocketName that only the
+  /// ranks of this job on this host use. Both are empty before `connect` has
   /// exchanged the addresses.
   std::vector<PeerInfo::Process> hostProcesses() const;
-  std::string claimName() const;
+  std::string hostLockName() const;
 
   /// The following functions require a successful `connect`.
   std::vector<uint32_t> hostRanks() const;

@@ -177,8 +177,8 @@ extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
 }
 
-/// Does the same as keepElements of Philox.h. A thread computes the four random
-/// numbers that Philox makes from one counter.
+/// Does the same as computeDropoutMask of Philox.h. A thread computes the four
+/// random numbers that Philox makes from one counter.
 extern "C" __global__ void chimeraKeepElements(Count least, Count key,
                                                Count first, Count count,
                                                bool *kept) {

@@ -28,8 +28,8 @@ struct Runs {
 };
 
 class CudaStageKernels final : public StageKernels {
-  void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
-                    bool *kept) override {
+  void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
+                          int64_t count, bool *kept) override {
     cuda::LaunchContext on = cuda::launchContext();
     on.kernels.launch(on.kernels.all().KeepElements, on.stream,
                       (first % 4 + counted(count) + 3) / 4,
@@ -37,17 +37,18 @@ class CudaStageKernels final : public StageKernels {
                       counted(first), counted(count), kept);
   }
 
-  void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
-             const float *gradientSum, float *weights, float *average,
-             float *averageOfSquares, const int32_t *halted) override {
-    update(cuda::launchContext().kernels.all().AdamWFloat, factors, runs,
+  void adamW(const AdamWFactors<float> &factors,
+             std::span<const DecayRange> ranges, const float *gradientSum,
+             float *weights, float *average, float *averageOfSquares,
+             const int32_t *halted) override {
+    update(cuda::launchContext().kernels.all().AdamWFloat, factors, ranges,
            gradientSum, weights, average, averageOfSquares, halted);
   }
   void adamW(const AdamWFactors<double> &factors,
-             std::span<const DecayRun> runs, const double *gradientSum,
+             std::span<const DecayRange> ranges, const double *gradientSum,
              double *weights, double *average, double *averageOfSquares,
              const int32_t *halted) override {
-    update(cuda::launchContext().kernels.all().AdamWDouble, factors, runs,
+    update(cuda::launchContext().kernels.all().AdamWDouble, factors, ranges,
            gradientSum, weights, average, averageOfSquares, halted);
   }
 
@@ -55,20 +56,20 @@ class CudaStageKernels final : public StageKernels {
   /// has no room for more.
   template <typename T, typename... Arrays>
   static void update(cudaKernel_t kernel, const AdamWFactors<T> &factors,
-                     std::span<const DecayRun> runs, Arrays... arrays) {
+                     std::span<const DecayRange> ranges, Arrays... arrays) {
     cuda::LaunchContext on = cuda::launchContext();
     unsigned long long begin = 0;
-    while (!runs.empty()) {
+    while (!ranges.empty()) {
       Runs some{};
       some.begin = begin;
-      for (const DecayRun &run :
-           runs.first(std::min(runs.size(), Runs::kMost))) {
-        some.end[some.count] = begin = counted(run.end);
-        some.decays[some.count++] = run.decays;
+      for (const DecayRange &range :
+           ranges.first(std::min(ranges.size(), Runs::kMost))) {
+        some.end[some.count] = begin = counted(range.end);
+        some.decays[some.count++] = range.decays;
       }
       on.kernels.launch(kernel, on.stream, begin - some.begin, factors, some,
                         arrays...);
-      runs = runs.subspan(static_cast<size_t>(some.count));
+      ranges = ranges.subspan(static_cast<size_t>(some.count));
     }
   }
 };

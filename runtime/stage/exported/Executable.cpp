@@ -112,9 +112,9 @@ void Executable::findSums() {
   }
 }
 
-Subgraph Executable::select(const std::vector<uint32_t> &given,
-                            const std::vector<uint32_t> &wanted,
-                            bool adds) const {
+Subgraph Executable::selectSubgraph(const std::vector<uint32_t> &given,
+                                    const std::vector<uint32_t> &wanted,
+                                    bool adds) const {
   std::vector<bool> isGiven(graph.values), isNeeded(graph.values);
   for (uint32_t value : given)
     isGiven[value] = true;
@@ -168,7 +168,7 @@ Subgraph Executable::select(const std::vector<uint32_t> &given,
       subgraph.calls.push_back(call);
   // This loop visits the calls from the last to the first. So the first use of
   // a value that it sees is the value's last use in the execution.
-  subgraph.dead.resize(subgraph.calls.size());
+  subgraph.freedAfter.resize(subgraph.calls.size());
   std::vector<bool> isSeen(graph.values);
   for (size_t i = subgraph.calls.size(); i-- > 0;) {
     auto see = [&](int32_t number) {
@@ -177,7 +177,7 @@ Subgraph Executable::select(const std::vector<uint32_t> &given,
         return;
       isSeen[value] = true;
       if (!isKept[value])
-        subgraph.dead[i].push_back(value);
+        subgraph.freedAfter[i].push_back(value);
     };
     const uint32_t call = subgraph.calls[i];
     for (int32_t value : graph.calls[call]->results)
@@ -194,8 +194,8 @@ Tensor Executable::tensorOf(const Argument &argument,
   return values[static_cast<uint32_t>(argument.values[0])];
 }
 
-void Executable::addSums(uint32_t value, const Values &values,
-                         const Context &context) const {
+void Executable::addToGradientSums(uint32_t value, const Values &values,
+                                   const Context &context) const {
   for (uint32_t parameter : gradientOf[value]) {
     GradientSum &sum = *context.sums[parameter];
     const Tensor &gradient = values[value];
@@ -299,10 +299,10 @@ void Executable::execute(uint32_t number, bool adds, Values &values,
   const Dropout dropout(operation.arguments[1].constant.toDouble(),
                         context.seed, context.layer, context.dropped,
                         context.kernels);
-  if (!dropout.acts())
+  if (!dropout.isActive())
     return set(0, x);
   const auto site = static_cast<DropoutSite>(operation.site);
-  Tensor kept = dropout.kept(site, x.numel(), 0, x.sizes(), x.device());
+  Tensor kept = dropout.mask(site, x.numel(), 0, x.sizes(), x.device());
   set(0, x.mul(kept).mul_(dropout.scale()));
   set(1, std::move(kept));
 }
@@ -311,7 +311,7 @@ void Executable::run(const Subgraph &subgraph, Values &values,
                      const Context &context) const {
   std::vector<IValue> stack;
   for (uint32_t value : subgraph.addedFirst)
-    addSums(value, values, context);
+    addToGradientSums(value, values, context);
   for (size_t i = 0; i < subgraph.calls.size(); ++i) {
     const uint32_t number = subgraph.calls[i];
     const program::CallT &call = *graph.calls[number];
@@ -320,7 +320,7 @@ void Executable::run(const Subgraph &subgraph, Values &values,
       if (subgraph.adds)
         for (int32_t value : call.results)
           if (value >= 0 && values[static_cast<uint32_t>(value)].defined())
-            addSums(static_cast<uint32_t>(value), values, context);
+            addToGradientSums(static_cast<uint32_t>(value), values, context);
     } catch (const c10::Error &error) {
       throw std::runtime_error("call " + std::to_string(number) + ", " +
                                nameOf(call) + ": " +
@@ -329,7 +329,7 @@ void Executable::run(const Subgraph &subgraph, Values &values,
       throw std::runtime_error("call " + std::to_string(number) + ", " +
                                nameOf(call) + ": " + error.what());
     }
-    for (uint32_t value : subgraph.dead[i])
+    for (uint32_t value : subgraph.freedAfter[i])
       values[value].reset();
   }
 }

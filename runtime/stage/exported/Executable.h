@@ -40,7 +40,7 @@ namespace chimera::runtime {
 struct Subgraph {
   std::vector<uint32_t> calls; ///< numbers of calls, ascending
   /// For each element of `calls`: the values that have no use after that call.
-  std::vector<std::vector<uint32_t>> dead;
+  std::vector<std::vector<uint32_t>> freedAfter;
   /// Whether an execution adds weight gradients to their sums.
   bool adds = false;
   /// Weight gradients that no call of the subgraph computes, since their values
@@ -60,8 +60,8 @@ public:
   /// `adds` is true, the subgraph also computes all weight gradients and adds
   /// them to their sums. Throws std::invalid_argument if the subgraph needs a
   /// value that is not given and that no call computes.
-  Subgraph select(const std::vector<uint32_t> &given,
-                  const std::vector<uint32_t> &wanted, bool adds) const;
+  Subgraph selectSubgraph(const std::vector<uint32_t> &given,
+                          const std::vector<uint32_t> &wanted, bool adds) const;
 
   /// The tensors of one execution, indexed by value number.
   using Values = std::vector<at::Tensor>;
@@ -87,8 +87,8 @@ public:
 
   /// If the value is the gradient of parameters, adds it to their gradient
   /// sums.
-  void addSums(uint32_t value, const Values &values,
-               const Context &context) const;
+  void addToGradientSums(uint32_t value, const Values &values,
+                         const Context &context) const;
 
 private:
   using Argument = OperatorArgument;

@@ -104,11 +104,12 @@ public:
                                            : program::bytesOf(end.outputs));
 
     std::unique_ptr<ForwardStash> stash;
-    if (keepsStash(mode)) {
+    if (makesStash(mode)) {
       stash = std::make_unique<ForwardStash>();
       stash->weights = weights.data();
     }
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> tensors =
+        parameters.computedTensorsOver(weights.data());
     std::vector<Tensor> values = unpack(input, begin.inputs, placement);
     const std::vector<Tensor> targets =
         isLast() ? unpack(labels, end.labels, placement)
@@ -121,7 +122,7 @@ public:
             contextOf(k, mode == ForwardMode::Evaluation
                              ? std::nullopt
                              : std::optional(microBatch)),
-            boundOf(k, bound), std::move(values),
+            parametersOf(k, tensors), std::move(values),
             ends ? targets : std::vector<Tensor>(),
             /*wantsOutputs=*/!(ends && mode == ForwardMode::Stash),
             stash ? &stashed : nullptr);
@@ -144,18 +145,19 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     const std::vector<const Layer *> &layers = bySamples.begin()->second;
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> tensors =
+        parameters.computedTensorsOver(weights.data());
     std::vector<Tensor> values =
         unpack(input, layers.front()->definition().inputs, placement);
     for (uint32_t k = 0; k + 1 < count; ++k)
       values = inLayer(k, [&] {
-        return layers[k]->forward(contextOf(k, std::nullopt), boundOf(k, bound),
-                                  std::move(values), {}, /*wantsOutputs=*/true,
-                                  nullptr);
+        return layers[k]->forward(contextOf(k, std::nullopt),
+                                  parametersOf(k, tensors), std::move(values),
+                                  {}, /*wantsOutputs=*/true, nullptr);
       });
     return inLayer(count - 1, [&] {
       return layers.back()->logits(contextOf(count - 1, std::nullopt),
-                                   boundOf(count - 1, bound), values);
+                                   parametersOf(count - 1, tensors), values);
     });
   }
 
@@ -171,15 +173,16 @@ public:
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> tensors =
+        parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     std::vector<Tensor> gradients =
         gradientsOf(microBatch, *layers.back(), outputGradient);
     for (uint32_t k = count; k-- > 0;) {
       gradients = inLayer(k, [&] {
-        return layers[k]->backward(contextOf(k, microBatch), boundOf(k, bound),
-                                   std::move(stash.layers[k]),
-                                   std::move(gradients), sumsOf(k, sums));
+        return layers[k]->backward(
+            contextOf(k, microBatch), parametersOf(k, tensors),
+            std::move(stash.layers[k]), std::move(gradients), sumsOf(k, sums));
       });
     }
     finish(sums);
@@ -194,7 +197,8 @@ public:
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> tensors =
+        parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     auto rest = std::make_unique<WeightStash>();
     rest->weights = stash.weights;
@@ -204,7 +208,7 @@ public:
     for (uint32_t k = count; k-- > 0;)
       gradients = inLayer(k, [&] {
         return layers[k]->inputGradient(
-            contextOf(k, microBatch), boundOf(k, bound),
+            contextOf(k, microBatch), parametersOf(k, tensors),
             std::move(stash.layers[k]), std::move(gradients), rest->layers[k]);
       });
     writeInputGradient(*layers.front(), gradients, inputGradient);
@@ -218,11 +222,13 @@ public:
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
-    const std::vector<Tensor> bound = parameters.bindComputed(weights.data());
+    const std::vector<Tensor> tensors =
+        parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> layers = layersFor(microBatch);
     for (uint32_t k = count; k-- > 0;)
       inLayer(k, [&] {
-        layers[k]->weightGradient(contextOf(k, microBatch), boundOf(k, bound),
+        layers[k]->weightGradient(contextOf(k, microBatch),
+                                  parametersOf(k, tensors),
                                   std::move(stash.layers[k]), sumsOf(k, sums));
       });
     finish(sums);
@@ -231,7 +237,8 @@ public:
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
-    parameters.step(step, scale, gradientSum, weights, optimizerState, halted);
+    parameters.update(step, scale, gradientSum, weights, optimizerState,
+                      halted);
   }
 
 private:
@@ -296,12 +303,12 @@ private:
             .sums = {}};
   }
 
-  /// The parameters of layer `k`. `bound` has all parameters of the stage.
-  std::vector<Tensor> boundOf(uint32_t k,
-                              const std::vector<Tensor> &bound) const {
+  /// The parameters of layer `k`. `tensors` has all parameters of the stage.
+  std::vector<Tensor> parametersOf(uint32_t k,
+                                   const std::vector<Tensor> &tensors) const {
     std::vector<Tensor> result;
     for (uint32_t slot : slotsOf[k])
-      result.push_back(bound[slot]);
+      result.push_back(tensors[slot]);
     return result;
   }
   std::vector<GradientSum *> sumsOf(uint32_t k,
@@ -315,7 +322,7 @@ private:
     expectBytes("weight gradient", weightGradient.size(),
                 parameters.parameterBytes());
     std::vector<GradientSum> sums;
-    for (Tensor &gradient : parameters.bind(weightGradient.data()))
+    for (Tensor &gradient : parameters.tensorsOver(weightGradient.data()))
       sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
@@ -445,7 +452,7 @@ public:
   uint64_t context() const override { return mostTokens; }
   uint64_t vocabulary() const override { return graphs.vocabulary; }
 
-  std::vector<double> next(std::span<const int64_t> tokens) override {
+  std::vector<double> nextLogits(std::span<const int64_t> tokens) override {
     // Graphs have one fixed shape, so the input is padded with zeros. The
     // logits after the last token and those of the other samples are ignored.
     std::vector<int64_t> rows(mostTokens * model->fewestSamples());

@@ -64,8 +64,8 @@ makeExportedPredictor(const program::ProgramT &program,
                       std::shared_ptr<const InitialValues> values);
 
 /// A data source with the tokens and labels of `data`, and with the loss
-/// weights (DataSource::weight) that the package computes from the labels. If
-/// the loss is a mean, returns `data`. The program must outlive the result.
+/// weights (DataSource::lossWeight) that the package computes from the labels.
+/// If the loss is a mean, returns `data`. The program must outlive the result.
 ///
 /// If the loss has several terms, the last label field receives a scale for
 /// each term: the number of micro-batches divided by the total weight of the

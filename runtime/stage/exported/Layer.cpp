@@ -63,7 +63,7 @@ Layer::Layer(const program::LayerKindT &kind,
   std::vector<uint32_t> saved = valuesOf(made, Role::Saved);
   for (const Port &port : made)
     if (port.role() == Role::Output &&
-        takes(*graphs.backward, Role::Output, port.index()))
+        hasInput(*graphs.backward, Role::Output, port.index()))
       saved.push_back(port.value());
   const std::vector<uint32_t> outputs = valuesOf(made, Role::Output);
   outputsOnly = select(forwards, "outputs", native, all, outputs, {});
@@ -76,7 +76,7 @@ Layer::Layer(const program::LayerKindT &kind,
     for (const Port &port : graphs.logits->inputs)
       all.push_back(port.value());
     logitsAlone.emplace(*graphs.logits, device);
-    logitsSubgraph = logitsAlone->select(
+    logitsSubgraph = logitsAlone->selectSubgraph(
         all, {graphs.logits->outputs[0].value()}, /*adds=*/false);
   }
 
@@ -111,8 +111,8 @@ Layer::select(const Executable &executable, const char *name,
     return std::ranges::find(list, value) != list.end();
   };
   CallableSubgraph callable;
-  callable.subgraph =
-      executable.select(given, wanted, /*adds=*/!weightGradients.empty());
+  callable.subgraph = executable.selectSubgraph(
+      given, wanted, /*adds=*/!weightGradients.empty());
   callable.inputs = given;
   for (uint32_t value : together(wanted, weightGradients))
     if (!has(given, value) && !has(callable.results, value))
@@ -121,8 +121,8 @@ Layer::select(const Executable &executable, const char *name,
     if (has(wanted, value))
       callable.usedLater.push_back(value);
   if (native)
-    callable.native = native->open(graphs, name, callable.inputs.size(),
-                                   callable.results.size());
+    callable.native = native->loadFunction(graphs, name, callable.inputs.size(),
+                                           callable.results.size());
   return callable;
 }
 
@@ -132,7 +132,7 @@ void Layer::run(const Executable &executable, const CallableSubgraph &callable,
   if (!callable.native)
     return executable.run(callable.subgraph, values, context);
   for (uint32_t value : callable.subgraph.addedFirst)
-    executable.addSums(value, values, context);
+    executable.addToGradientSums(value, values, context);
   Tensors inputs, usedLater;
   for (uint32_t value : callable.usedLater)
     usedLater.push_back(values[value]);
@@ -146,7 +146,7 @@ void Layer::run(const Executable &executable, const CallableSubgraph &callable,
   for (size_t i = 0; i < results.size(); ++i) {
     values[callable.results[i]] = std::move(results[i]);
     if (callable.subgraph.adds)
-      executable.addSums(callable.results[i], values, context);
+      executable.addToGradientSums(callable.results[i], values, context);
   }
 }
 
@@ -186,7 +186,7 @@ Tensors Layer::forward(const Executable::Context &context,
   auto keep = [&](Role role, Tensors &to, const Tensors &from) {
     to.resize(from.size());
     for (uint32_t i = 0; i < from.size(); ++i)
-      if (takes(*graphs.backward, role, i))
+      if (hasInput(*graphs.backward, role, i))
         to[i] = from[i];
   };
   if (stashed) {
@@ -208,7 +208,7 @@ Tensors Layer::forward(const Executable::Context &context,
     if (port.role() == Role::Output) {
       if (wantsOutputs)
         outputs[port.index()] = value;
-      if (stashed && takes(*graphs.backward, Role::Output, port.index()))
+      if (stashed && hasInput(*graphs.backward, Role::Output, port.index()))
         stashed->outputs[port.index()] = value;
     } else if (stashed) {
       stashed->saved[port.index()] = value;

@@ -52,7 +52,7 @@ public:
     results.resize(graphs.weight->outputs.size());
     for (const program::Port &port : graphs.weight->outputs)
       results[port.index()] = port.value();
-    subgraph = executable.select(given, results, /*adds=*/false);
+    subgraph = executable.selectSubgraph(given, results, /*adds=*/false);
   }
 
   /// The weight of each term of the loss in the micro-batch with these labels.
@@ -131,7 +131,7 @@ public:
       }
   }
 
-  double weight(MicroBatch microBatch) override {
+  double lossWeight(MicroBatch microBatch) override {
     if (terms > 1)
       return std::ranges::any_of(scalesOf(microBatch.step),
                                  [](double scale) { return scale > 0; })

@@ -232,9 +232,9 @@ void NativeCode::read(const std::string &digest, const std::string &folder) {
 }
 
 std::unique_ptr<NativeFunction>
-NativeCode::open(const program::LayerGraphsT &graphs,
-                 const std::string &subgraph, size_t inputs,
-                 size_t results) const {
+NativeCode::loadFunction(const program::LayerGraphsT &graphs,
+                         const std::string &subgraph, size_t inputs,
+                         size_t results) const {
   const auto archive = archives.find(graphs.native);
   if (archive == archives.end())
     return nullptr;

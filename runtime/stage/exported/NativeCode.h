@@ -90,12 +90,12 @@ public:
   /// The native code of a subgraph (see Layer.cpp for the names). Null if there
   /// is no native code for the subgraph; the caller then interprets it. This
   /// object must outlive the result. Any thread may call this.
-  std::unique_ptr<NativeFunction> open(const program::LayerGraphsT &graphs,
-                                       const std::string &subgraph,
-                                       size_t inputs, size_t results) const;
+  std::unique_ptr<NativeFunction>
+  loadFunction(const program::LayerGraphsT &graphs, const std::string &subgraph,
+               size_t inputs, size_t results) const;
 
   /// The number of calls of all functions so far.
-  uint64_t calls() const { return count; }
+  uint64_t callCount() const { return count; }
 
 private:
   void read(const std::string &digest, const std::string &folder);

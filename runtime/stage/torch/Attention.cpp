@@ -54,8 +54,8 @@ Tensor efficientAttention(const Tensor &q, const Tensor &k, const Tensor &v,
       /*is_causal=*/true));
 }
 
-/// Whether efficientAttention keeps the same elements as keepElements. This
-/// depends on LibTorch's version, so the function tries a small case. All
+/// Whether efficientAttention keeps the same elements as computeDropoutMask.
+/// This depends on LibTorch's version, so the function tries a small case. All
 /// scores are equal, and the values are the identity matrix, so the output has
 /// the probabilities themselves. Waits for the GPU.
 bool drawsAsWeDo(const at::TensorOptions &options) {
@@ -69,8 +69,8 @@ bool drawsAsWeDo(const at::TensorOptions &options) {
   const Tensor equal = at::zeros(kShape, options);
   const Tensor each = at::eye(kTokens, options).expand(kShape).contiguous();
   Tensor kept = at::empty(kShape, at::kBool);
-  keepElements(0.5, kDraw.key, kDraw.first, kept.numel(),
-               kept.data_ptr<bool>());
+  computeDropoutMask(0.5, kDraw.key, kDraw.first, kept.numel(),
+                     kept.data_ptr<bool>());
   return efficientAttention(equal, equal, each, 0.5, kDraw)
       .ne(0)
       .cpu()
@@ -91,7 +91,7 @@ bool dropsByFusedKernel(const Tensor &q, Dropout::Draw draw) {
 
 /// The bfloat16 kernel that LibTorch expects to be fastest on this GPU. It must
 /// not be used with dropout: most of these kernels draw random numbers in
-/// another order than keepElements.
+/// another order than computeDropoutMask.
 Tensor narrowAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
   switch (static_cast<at::SDPBackend>(
       at::_fused_sdp_choice(q, k, v, /*attn_mask=*/std::nullopt,
@@ -115,7 +115,7 @@ Tensor narrowAttention(const Tensor &q, const Tensor &k, const Tensor &v) {
 Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
                       const Dropout &dropout) {
   if (q.is_cpu())
-    return dropout.acts()
+    return dropout.isActive()
                ? Tensor()
                : std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(
                      q, k, v, /*dropout_p=*/0, /*is_causal=*/true));
@@ -124,7 +124,7 @@ Tensor fusedAttention(const Tensor &q, const Tensor &k, const Tensor &v,
   if (!(isNarrow ? q.size(-1) % 8 == 0
                  : q.scalar_type() == at::kFloat && q.size(-1) % 4 == 0))
     return {};
-  if (dropout.acts()) {
+  if (dropout.isActive()) {
     const Dropout::Draw draw = dropout.drawOf(
         kAttention, q.size(0) * q.size(1) * q.size(2) * q.size(2));
     if (!dropsByFusedKernel(q, draw))

@@ -26,22 +26,23 @@ Dropout::Draw Dropout::drawOf(DropoutSite site, int64_t elements) const {
           part * static_cast<uint64_t>(elements)};
 }
 
-at::Tensor Dropout::kept(DropoutSite site, int64_t elements, int64_t begin,
+at::Tensor Dropout::mask(DropoutSite site, int64_t elements, int64_t begin,
                          at::IntArrayRef shape, at::Device device) const {
   const Draw draw = drawOf(site, elements);
   const uint64_t first = draw.first + static_cast<uint64_t>(begin);
   at::Tensor all = at::empty(shape, at::dtype(at::kBool).device(device));
   if (kernels)
-    kernels->keepElements(dropped, draw.key, first, all.numel(),
-                          all.data_ptr<bool>());
+    kernels->computeDropoutMask(dropped, draw.key, first, all.numel(),
+                                all.data_ptr<bool>());
   else
-    keepElements(dropped, draw.key, first, all.numel(), all.data_ptr<bool>());
+    computeDropoutMask(dropped, draw.key, first, all.numel(),
+                       all.data_ptr<bool>());
   return all;
 }
 
 at::Tensor Dropout::operator()(const at::Tensor &x, DropoutSite site) const {
-  if (!acts())
+  if (!isActive())
     return x;
   // Multiply in this order, because autograd then saves only the mask.
-  return x.mul(kept(site, x.numel(), 0, x.sizes(), x.device())).mul_(scale());
+  return x.mul(mask(site, x.numel(), 0, x.sizes(), x.device())).mul_(scale());
 }

@@ -32,10 +32,11 @@ public:
   Dropout(double probability, uint64_t seed, uint32_t layer,
           const std::optional<MicroBatch> &microBatch, StageKernels *kernels);
 
-  bool acts() const { return dropped > 0; }
+  bool isActive() const { return dropped > 0; }
   double probability() const { return dropped; }
 
-  /// The `key` and `first` arguments of keepElements (Philox.h) for a tensor.
+  /// The `key` and `first` arguments of computeDropoutMask (Philox.h) for a
+  /// tensor.
   struct Draw {
     uint64_t key;
     uint64_t first; ///< number of the tensor's first element
@@ -47,7 +48,7 @@ public:
   /// The mask of the elements [begin, begin + n) of a tensor with `elements`
   /// elements, as in drawOf. The mask is on `device` and has shape `shape`,
   /// which has n elements.
-  at::Tensor kept(DropoutSite site, int64_t elements, int64_t begin,
+  at::Tensor mask(DropoutSite site, int64_t elements, int64_t begin,
                   at::IntArrayRef shape, at::Device device) const;
   /// The factor by which kept elements are multiplied.
   double scale() const { return 1 / (1 - dropped); }

@@ -29,9 +29,10 @@ public:
   uint64_t context() const override { return mostTokens; }
   uint64_t vocabulary() const override { return known; }
 
-  std::vector<double> next(std::span<const int64_t> tokens) override {
+  std::vector<double> nextLogits(std::span<const int64_t> tokens) override {
     at::NoGradGuard noGradient;
-    Parameters parameters{.all = model.weights().bindComputed(weights.data())};
+    Parameters parameters{
+        .all = model.weights().computedTensorsOver(weights.data())};
     // The positions after the last token are ignored.
     std::vector<int64_t> row(mostTokens);
     std::ranges::copy(tokens, row.begin());

@@ -83,7 +83,7 @@ MegatronIndex::~MegatronIndex() = default;
 
 const std::string &MegatronIndex::path() const { return file->path; }
 const char *MegatronIndex::type() const { return file->type->name; }
-uint32_t MegatronIndex::width() const { return file->type->width; }
+uint32_t MegatronIndex::bytesPerToken() const { return file->type->width; }
 bool MegatronIndex::isSigned() const { return file->type->isSigned; }
 uint64_t MegatronIndex::tokens() const { return file->tokens; }
 
@@ -94,11 +94,11 @@ uint64_t MegatronIndex::beginOf(uint64_t sequence) const {
     return file->tokens;
   const auto begin = file->number<int64_t>(kIndexHeaderBytes +
                                            4 * file->sequences + 8 * sequence);
-  if (begin < 0 || begin % width() != 0)
+  if (begin < 0 || begin % bytesPerToken() != 0)
     file->fail("expected a sequence that begins at a multiple of " +
-               std::to_string(width()) + " bytes, got " +
+               std::to_string(bytesPerToken()) + " bytes, got " +
                std::to_string(begin));
-  return static_cast<uint64_t>(begin) / width();
+  return static_cast<uint64_t>(begin) / bytesPerToken();
 }
 
 std::string MegatronIndex::pathBeside(const std::string &path) {
@@ -111,7 +111,8 @@ std::string MegatronIndex::pathBeside(const std::string &path) {
                                                                        : "";
 }
 
-std::optional<MegatronIndex> MegatronIndex::beside(const std::string &path) {
+std::optional<MegatronIndex>
+MegatronIndex::openBeside(const std::string &path) {
   const std::string name = pathBeside(path);
   if (name.empty())
     return std::nullopt;

@@ -40,18 +40,18 @@ public:
   /// have the form NAME.bin, or if NAME.idx does not exist or is not a Megatron
   /// index. Throws std::runtime_error if the index has a type that tokens
   /// cannot have, or if it contradicts itself.
-  static std::optional<MegatronIndex> beside(const std::string &path);
-  /// The file that beside(path) reads, or an empty string if there is none.
+  static std::optional<MegatronIndex> openBeside(const std::string &path);
+  /// The file that openBeside(path) reads, or an empty string if there is none.
   static std::string pathBeside(const std::string &path);
   MegatronIndex(MegatronIndex &&) noexcept;
   MegatronIndex &operator=(MegatronIndex &&) noexcept;
   ~MegatronIndex();
 
   const std::string &path() const;
-  const char *type() const; ///< of a token, such as "int32"
-  uint32_t width() const;   ///< bytes of a token: 1, 2 or 4
-  bool isSigned() const;    ///< whether tokens have a signed type
-  uint64_t tokens() const;  ///< number of tokens in all sequences
+  const char *type() const;       ///< of a token, such as "int32"
+  uint32_t bytesPerToken() const; ///< 1, 2 or 4
+  bool isSigned() const;          ///< whether tokens have a signed type
+  uint64_t tokens() const;        ///< number of tokens in all sequences
 
   /// The number of tokens before the end of the document that contains `token`.
   /// Requires token < tokens(). Throws std::runtime_error if the index

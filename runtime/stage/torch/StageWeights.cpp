@@ -47,18 +47,18 @@ at::ScalarType chimera::runtime::scalarTypeOf(program::DataType type) {
   throw std::invalid_argument("expected a known data type");
 }
 
-static std::vector<DecayRun>
-decayRuns(const std::vector<StageWeights::Slot> &slots) {
-  std::vector<DecayRun> runs;
+static std::vector<DecayRange>
+decayRanges(const std::vector<StageWeights::Slot> &slots) {
+  std::vector<DecayRange> ranges;
   for (const StageWeights::Slot &slot : slots) {
     const int64_t end = slot.offset + slot.parameter.elements();
     const bool decays = slot.parameter.decays();
-    if (!runs.empty() && runs.back().decays == decays)
-      runs.back().end = end;
+    if (!ranges.empty() && ranges.back().decays == decays)
+      ranges.back().end = end;
     else
-      runs.push_back({end, decays});
+      ranges.push_back({end, decays});
   }
-  return runs;
+  return ranges;
 }
 
 StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
@@ -96,7 +96,7 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
         {std::move(held), count, std::move(name), initialFrom});
     count += size;
   }
-  runs = decayRuns(parameterSlots);
+  ranges = decayRanges(parameterSlots);
 }
 
 at::ScalarType StageWeights::type() const {
@@ -107,18 +107,20 @@ at::ScalarType StageWeights::computedType() const {
   return scalarTypeOf(types.activations);
 }
 
-std::vector<Tensor> StageWeights::bind(const std::byte *parameters) const {
-  return bindAs(parameters, types.weights);
+std::vector<Tensor>
+StageWeights::tensorsOver(const std::byte *parameters) const {
+  return tensorsOverAs(parameters, types.weights);
 }
 
-std::vector<Tensor> StageWeights::bindComputed(const std::byte *weights) const {
-  return types.haveCopy()
-             ? bindAs(weights + parameterBytes(), types.activations)
-             : bind(weights);
+std::vector<Tensor>
+StageWeights::computedTensorsOver(const std::byte *weights) const {
+  return types.weightsHaveComputeCopy()
+             ? tensorsOverAs(weights + parameterBytes(), types.activations)
+             : tensorsOver(weights);
 }
 
-std::vector<Tensor> StageWeights::bindAs(const std::byte *flat,
-                                         program::DataType type) const {
+std::vector<Tensor> StageWeights::tensorsOverAs(const std::byte *flat,
+                                                program::DataType type) const {
   std::vector<Tensor> tensors;
   tensors.reserve(parameterSlots.size());
   for (const Slot &slot : parameterSlots)
@@ -129,7 +131,7 @@ std::vector<Tensor> StageWeights::bindAs(const std::byte *flat,
 }
 
 void StageWeights::refreshCopy(std::byte *weights) const {
-  if (!types.haveCopy())
+  if (!types.weightsHaveComputeCopy())
     return;
   auto flat = [&](const std::byte *begin, at::ScalarType type) {
     return tensorOver(begin, {count}, type, placement);
@@ -159,24 +161,24 @@ static Tensor draw(const program::Parameter &parameter, uint64_t seed) {
   Tensor values = at::zeros(parameter.shape, at::kDouble);
   at::Generator generator = at::detail::createCPUGenerator(seed);
   switch (parameter.start) {
-  case program::Start::Zeros:
+  case program::Initialization::Zeros:
     break;
-  case program::Start::Ones:
+  case program::Initialization::Ones:
     values.fill_(1);
     break;
-  case program::Start::Constant:
+  case program::Initialization::Constant:
     values.fill_(parameter.mean);
     break;
-  case program::Start::Normal:
+  case program::Initialization::Normal:
     values.normal_(parameter.mean, parameter.deviation, generator);
     break;
-  case program::Start::Uniform:
+  case program::Initialization::Uniform:
     values.uniform_(parameter.low, parameter.high, generator);
     break;
-  case program::Start::TruncatedNormal:
+  case program::Initialization::TruncatedNormal:
     drawTruncated(values, parameter, generator);
     break;
-  case program::Start::Given:
+  case program::Initialization::Given:
     throw std::invalid_argument("expected a start that can be drawn");
   }
   if (parameter.zeroRow >= 0)
@@ -195,7 +197,7 @@ Tensor StageWeights::startOf(const Slot &slot,
                  {static_cast<std::byte *>(read.data_ptr()), read.nbytes()});
     return read;
   }
-  if (parameter.start == program::Start::Given)
+  if (parameter.start == program::Initialization::Given)
     throw std::invalid_argument(
         "expected initial values of '" + slot.name +
         "', which the model does not draw: give --load FILE");
@@ -216,15 +218,15 @@ void StageWeights::initialize(Bytes weights, Bytes optimizerState,
 void StageWeights::initializeWeights(Bytes weights,
                                      const InitialValues *values) const {
   expectBytes("weights", weights.size(), bytes());
-  std::vector<Tensor> tensors = bind(weights.data());
+  std::vector<Tensor> tensors = tensorsOver(weights.data());
   for (size_t i = 0; i < tensors.size(); ++i)
     tensors[i].copy_(startOf(parameterSlots[i], values));
   refreshCopy(weights.data());
 }
 
-void StageWeights::step(uint64_t step, double scale, ConstBytes gradientSum,
-                        Bytes weights, Bytes optimizerState,
-                        Bytes halted) const {
+void StageWeights::update(uint64_t step, double scale, ConstBytes gradientSum,
+                          Bytes weights, Bytes optimizerState,
+                          Bytes halted) const {
   expectBytes("gradient", gradientSum.size(), parameterBytes());
   expectBytes("weights", weights.size(), bytes());
   expectBytes("optimizer state", optimizerState.size(), stateBytes());
@@ -278,12 +280,12 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
   // temporary memory.
   constexpr int64_t kBlock = int64_t{1} << 20;
   int64_t begin = 0;
-  for (const DecayRun &run : runs)
-    for (; begin < run.end; begin += std::min(kBlock, run.end - begin)) {
-      const int64_t size = std::min(kBlock, run.end - begin);
+  for (const DecayRange &range : ranges)
+    for (; begin < range.end; begin += std::min(kBlock, range.end - begin)) {
+      const int64_t size = std::min(kBlock, range.end - begin);
       Tensor weight = all.narrow(0, begin, size);
       Tensor change = gradients.narrow(0, begin, size).mul(scale);
-      if (run.decays && optimizer.weight_decay != 0)
+      if (range.decays && optimizer.weight_decay != 0)
         change.add_(weight, optimizer.weight_decay);
       if (isHalted.defined())
         change.masked_fill_(isHalted, 0);
@@ -301,15 +303,15 @@ void StageWeights::stepOfAdamW(uint64_t step, double scale,
   T *ofSquares = average + count;
   if (placement.kernels)
     return placement.kernels->adamW(
-        adamWFactors<T>(optimizer, step, scale, /*decay=*/true), runs, gradient,
-        weight, average, ofSquares,
+        adamWFactors<T>(optimizer, step, scale, /*decay=*/true), ranges,
+        gradient, weight, average, ofSquares,
         halted.empty() ? nullptr
                        : reinterpret_cast<const int32_t *>(halted.data()));
   int64_t begin = 0;
-  for (const DecayRun &run : runs) {
-    adamWStep<T>(optimizer, step, scale, run.decays, run.end - begin,
+  for (const DecayRange &range : ranges) {
+    adamWStep<T>(optimizer, step, scale, range.decays, range.end - begin,
                  gradient + begin, weight + begin, average + begin,
                  ofSquares + begin);
-    begin = run.end;
+    begin = range.end;
   }
 }

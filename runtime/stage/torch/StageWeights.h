@@ -65,10 +65,10 @@ public:
   const std::vector<Slot> &slots() const { return parameterSlots; }
 
   /// Tensors over the bytes of parameters (or of gradients), one for each slot.
-  std::vector<at::Tensor> bind(const std::byte *parameters) const;
+  std::vector<at::Tensor> tensorsOver(const std::byte *parameters) const;
   /// Tensors over the weights that the stage computes with: the copy if there
   /// is one, else the parameters.
-  std::vector<at::Tensor> bindComputed(const std::byte *weights) const;
+  std::vector<at::Tensor> computedTensorsOver(const std::byte *weights) const;
 
   /// Sets the weights to their values before the first step, and the averages
   /// to zero. If `values` is null, parameters are drawn at random. A tied
@@ -91,12 +91,12 @@ public:
   /// `gradientSum`. Weight decay applies if program::Parameter::decays says so.
   /// SGD gives the same bits as torch.optim.SGD. For `halted`, see
   /// Stage::optimizerStep.
-  void step(uint64_t step, double scale, ConstBytes gradientSum, Bytes weights,
-            Bytes optimizerState, Bytes halted = {}) const;
+  void update(uint64_t step, double scale, ConstBytes gradientSum,
+              Bytes weights, Bytes optimizerState, Bytes halted = {}) const;
 
 private:
-  std::vector<at::Tensor> bindAs(const std::byte *flat,
-                                 program::DataType type) const;
+  std::vector<at::Tensor> tensorsOverAs(const std::byte *flat,
+                                        program::DataType type) const;
   at::Tensor startOf(const Slot &slot, const InitialValues *values) const;
   /// Makes the copy equal to the parameters.
   void refreshCopy(std::byte *weights) const;
@@ -116,7 +116,7 @@ private:
   DevicePlacement placement;
   int64_t count = 0;
   std::vector<Slot> parameterSlots;
-  std::vector<DecayRun> runs;
+  std::vector<DecayRange> ranges;
 };
 
 /// If `bytes` is not `expected`, throws std::invalid_argument with `what` in

@@ -223,14 +223,14 @@ void TextData::read(uint64_t first, std::span<int64_t> into) const {
   for (size_t i = 0; i < into.size(); ++i)
     if (static_cast<uint64_t>(into[i]) >= limit)
       throw std::runtime_error(
-          faultOf(*tokens, vocabulary, first + i, into[i]));
+          invalidTokenMessage(*tokens, vocabulary, first + i, into[i]));
 }
 
 Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
   const auto count = static_cast<uint64_t>(training);
   const uint64_t starts = count - static_cast<uint64_t>(context);
-  return samples->at(mix({seed, kTextWindow, step, number}) % starts,
-                     {0, count}, step, number);
+  return samples->sampleAt(mix({seed, kTextWindow, step, number}) % starts,
+                           {0, count}, step, number);
 }
 
 Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
@@ -244,7 +244,7 @@ Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
                                           static_cast<double>(window) /
                                           static_cast<double>(windows - 1));
   const auto first = static_cast<uint64_t>(training);
-  return samples->at(first + start, {first, count}, UINT64_MAX, window);
+  return samples->sampleAt(first + start, {first, count}, UINT64_MAX, window);
 }
 
 template <typename SampleOf>

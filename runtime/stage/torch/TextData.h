@@ -64,7 +64,7 @@ public:
   uint64_t digest() const;
 
   /// Whether the data is a text, whose tokens are bytes.
-  bool isOfBytes() const { return tokens->bound() == 256; }
+  bool isOfBytes() const { return tokens->tokenBound() == 256; }
   int64_t trainingTokens() const { return training; }
   int64_t heldOutTokens() const {
     return static_cast<int64_t>(tokens->count()) - training;

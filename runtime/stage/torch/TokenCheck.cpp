@@ -82,12 +82,15 @@ private:
 
 uint64_t chimera::runtime::validTokenLimit(const Tokens &tokens,
                                            uint64_t vocabulary) {
-  return vocabulary > 0 ? std::min(vocabulary, tokens.bound()) : tokens.bound();
+  return vocabulary > 0 ? std::min(vocabulary, tokens.tokenBound())
+                        : tokens.tokenBound();
 }
 
-std::string chimera::runtime::faultOf(const Tokens &tokens, uint64_t vocabulary,
-                                      uint64_t token, int64_t value) {
-  const auto bound = static_cast<int64_t>(tokens.bound());
+std::string chimera::runtime::invalidTokenMessage(const Tokens &tokens,
+                                                  uint64_t vocabulary,
+                                                  uint64_t token,
+                                                  int64_t value) {
+  const auto bound = static_cast<int64_t>(tokens.tokenBound());
   // Only a token of a signed type can be `bound` or more. Such a value
   // represents a negative number.
   const bool isNegative = value >= bound;
@@ -111,5 +114,5 @@ std::string chimera::runtime::checkTokens(const Tokens &tokens,
     return {};
   int64_t value = 0;
   tokens.read(*token, {&value, 1});
-  return faultOf(tokens, vocabulary, *token, value);
+  return invalidTokenMessage(tokens, vocabulary, *token, value);
 }

@@ -19,18 +19,18 @@
 namespace chimera::runtime {
 
 /// Tokens are valid if they are below this limit: the minimum of the vocabulary
-/// and Tokens::bound. `vocabulary` is 0 if the model does not state it.
+/// and Tokens::tokenBound. `vocabulary` is 0 if the model does not state it.
 uint64_t validTokenLimit(const Tokens &tokens, uint64_t vocabulary);
 
 /// An error message for a token that is not below validTokenLimit: "expected
 /// tokens of …, got 512 as token 3 of 'FILE'".
-std::string faultOf(const Tokens &tokens, uint64_t vocabulary, uint64_t token,
-                    int64_t value);
+std::string invalidTokenMessage(const Tokens &tokens, uint64_t vocabulary,
+                                uint64_t token, int64_t value);
 
 /// Searches part `part` of `parts` equal parts for a token that is not below
-/// validTokenLimit, with `threads` threads. Returns faultOf the first such
-/// token, or an empty string. Reads nothing if the tokens' type makes such a
-/// token impossible. Throws like Tokens::read.
+/// validTokenLimit, with `threads` threads. Returns invalidTokenMessage of the
+/// first such token, or an empty string. Reads nothing if the tokens' type
+/// makes such a token impossible. Throws like Tokens::read.
 std::string checkTokens(const Tokens &tokens, uint64_t vocabulary,
                         uint32_t threads, uint32_t part = 0,
                         uint32_t parts = 1);

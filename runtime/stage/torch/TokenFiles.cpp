@@ -226,7 +226,7 @@ public:
     return "token " + std::to_string(token - part->first) + " of '" +
            part->path + "'";
   }
-  uint64_t bound() const override { return largestBound; }
+  uint64_t tokenBound() const override { return largestBound; }
 
   uint64_t documentEnd(uint64_t token) const override {
     const auto part = partOf(token);
@@ -281,7 +281,7 @@ private:
       failToReadTokens(path, "expected a file, got a pipe");
     Part part{.path = path, .file = OpenFile(path), .first = total};
     const auto size = static_cast<uint64_t>(status.st_size);
-    part.index = MegatronIndex::beside(path);
+    part.index = MegatronIndex::openBeside(path);
     const std::optional<MegatronIndex> &index = part.index;
     const LlmcHeader header = llmcHeaderOf(part.file);
     const uint32_t said = index ? 0 : widthOf(header, path);
@@ -289,7 +289,7 @@ private:
       failToReadTokens(path, "expected numbers of " +
                                  std::to_string(8 * sizeof(T)) +
                                  " bits, its header says others");
-    if (index && index->width() != sizeof(T))
+    if (index && index->bytesPerToken() != sizeof(T))
       failToReadTokens(
           path,
           "expected numbers of " + std::to_string(8 * sizeof(T)) +
@@ -443,8 +443,9 @@ void chimera::runtime::rejectKnownFormat(const std::string &path,
 uint32_t chimera::runtime::declaredTokenWidth(const std::string &path) {
   if (!S_ISREG(statusOfData(path).st_mode))
     return 0;
-  if (const std::optional<MegatronIndex> index = MegatronIndex::beside(path))
-    return index->width();
+  if (const std::optional<MegatronIndex> index =
+          MegatronIndex::openBeside(path))
+    return index->bytesPerToken();
   return widthOf(llmcHeaderOf(OpenFile(path, "text file")), path);
 }
 

@@ -36,8 +36,8 @@ TokenSamples::TokenSamples(Read read, DocumentEnd documentEnd, int64_t context,
         " tokens for pairs of sentences, got " + std::to_string(context));
 }
 
-Sample TokenSamples::at(uint64_t first, TokenRange part, uint64_t step,
-                        uint64_t number) const {
+Sample TokenSamples::sampleAt(uint64_t first, TokenRange part, uint64_t step,
+                              uint64_t number) const {
   Sample sample =
       form.pairing ? pair(first, part, mix({seed, kSentencePair, step, number}))
                    : window(first);

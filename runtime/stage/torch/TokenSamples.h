@@ -84,8 +84,8 @@ public:
   /// tokens of the sample are from `part`. Requires that at least `context`
   /// tokens of `part` follow the first token. Random choices depend only on the
   /// seed, the step and the sample's number.
-  Sample at(uint64_t first, TokenRange part, uint64_t step,
-            uint64_t number) const;
+  Sample sampleAt(uint64_t first, TokenRange part, uint64_t step,
+                  uint64_t number) const;
 
 private:
   Sample window(uint64_t first) const;

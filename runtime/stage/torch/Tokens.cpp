@@ -82,7 +82,7 @@ public:
   std::string describePosition(uint64_t token) const override {
     return "byte " + std::to_string(token) + " of '" + path + "'";
   }
-  uint64_t bound() const override { return 256; }
+  uint64_t tokenBound() const override { return 256; }
   std::optional<uint64_t> findAtLeast(uint64_t limit, uint64_t first,
                                       uint64_t count) const override {
     if (limit > UINT8_MAX)
@@ -136,8 +136,8 @@ chimera::runtime::openTokens(const std::vector<std::string> &files,
   // If the user asks for bytes, a header is ignored, because bytes may look
   // like a header. An index is not ignored.
   const uint32_t width = mayBeText ? declaredTokenWidth(first)
-                         : MegatronIndex::beside(first) ? 1
-                                                        : 0;
+                         : MegatronIndex::openBeside(first) ? 1
+                                                            : 0;
   if (width > 0)
     return openTokenFiles(files, width, options);
   if (mayBeText && S_ISREG(statusOfData(first).st_mode))

@@ -48,8 +48,8 @@ public:
   /// The place of a token, for messages: "token 3 of 'FILE'".
   virtual std::string describePosition(uint64_t token) const = 0;
   /// The largest number that a token can be, plus one. If a file's type is
-  /// signed, values of bound() or more represent negative numbers.
-  virtual uint64_t bound() const = 0;
+  /// signed, values of tokenBound() or more represent negative numbers.
+  virtual uint64_t tokenBound() const = 0;
   /// The number of tokens before the end of the document that contains `token`,
   /// according to the files; count() if the files do not state document ends.
   /// Throws like `read`.

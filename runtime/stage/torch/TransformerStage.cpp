@@ -85,7 +85,7 @@ public:
     expectBytes("weights", weights.size(), layers.weights().bytes());
     expectBytes("output", output.size(),
                 mode == ForwardMode::Stash ? 0 : outputBytes);
-    if (!keepsStash(mode)) {
+    if (!makesStash(mode)) {
       forwardOnly(microBatch, input, labels, weights, output,
                   /*drops=*/mode == ForwardMode::Output);
       return nullptr;
@@ -94,7 +94,8 @@ public:
     at::AutoGradMode differentiable(true);
     auto stash = std::make_unique<ForwardStash>();
     stash->weights = weights.data();
-    stash->parameters.all = layers.weights().bindComputed(weights.data());
+    stash->parameters.all =
+        layers.weights().computedTensorsOver(weights.data());
 
     // Clone the operands, because the caller may reuse its buffers before the
     // backward.
@@ -151,7 +152,7 @@ public:
                 layers.weights().parameterBytes());
     WeightStash &stash = expectStash<WeightStash>(saved, weights);
     const std::vector<Tensor> parameters =
-        layers.weights().bindComputed(stash.weights);
+        layers.weights().computedTensorsOver(stash.weights);
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     for (ParameterUse &use : stash.uses) {
       addWeightGradient(use, parameters, sums);
@@ -162,14 +163,14 @@ public:
   void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
-    layers.weights().step(step, scale, gradientSum, weights, optimizerState,
-                          halted);
+    layers.weights().update(step, scale, gradientSum, weights, optimizerState,
+                            halted);
   }
 
 private:
   std::vector<GradientSum> sumsOf(Bytes weightGradient, WgradMode mode) const {
     std::vector<GradientSum> sums;
-    for (Tensor &gradient : layers.weights().bind(weightGradient.data()))
+    for (Tensor &gradient : layers.weights().tensorsOver(weightGradient.data()))
       sums.push_back({std::move(gradient), mode == WgradMode::Add});
     return sums;
   }
@@ -217,7 +218,8 @@ private:
                                      : activation(input, microBatch);
     Tensor targets =
         layers.hasHead() ? tokens(labels, microBatch).clone() : Tensor();
-    Parameters parameters{.all = layers.weights().bindComputed(weights.data())};
+    Parameters parameters{
+        .all = layers.weights().computedTensorsOver(weights.data())};
     write(layers.run(x.clone(), targets, parameters,
                      drops ? std::optional(microBatch) : std::nullopt),
           microBatch, output);

@@ -40,7 +40,7 @@ public:
     forBlocks([&](int64_t first, int64_t count) {
       auto of = [&](size_t i) { return all[i].narrow(0, first, count); };
       Tensor after = probabilities(of(0), of(1), future);
-      if (dropout.acts()) {
+      if (dropout.isActive()) {
         Tensor kept = mask(first, count);
         after = after.mul_(kept).mul_(dropout.scale());
         if (keep)
@@ -67,7 +67,7 @@ public:
       const Tensor from = given.narrow(0, first, count);
       const Tensor before = probabilities(of(0), of(1), future);
       Tensor after = before, ofAfter = from.bmm(of(2).transpose(1, 2));
-      if (dropout.acts()) {
+      if (dropout.isActive()) {
         const Tensor kept = masks.empty() ? mask(first, count) : masks[block++];
         after = before.mul(kept).mul_(dropout.scale());
         ofAfter.mul_(kept).mul_(dropout.scale());
@@ -120,7 +120,7 @@ private:
   }
   Tensor mask(int64_t first, int64_t count) const {
     const int64_t each = tokens * tokens;
-    return dropout.kept(kAttention, samples * heads * each, first * each,
+    return dropout.mask(kAttention, samples * heads * each, first * each,
                         {count, tokens, tokens}, options.device());
   }
 

@@ -277,8 +277,8 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
     differs(those.second,
             "expected dtype " + listed(types) + ", got " + got +
                 (those.first > 1
-                     ? ", and so in " +
-                           program::counted(those.first - 1, "other tensor")
+                     ? ", and so in " + program::countWithNoun(those.first - 1,
+                                                               "other tensor")
                      : ""));
   if (!differences.empty())
     fail("it does not fit the program's model:" + differences);
@@ -291,8 +291,9 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
 std::string CheckpointWeights::conversion() const {
   std::string text;
   for (const auto &[from, count] : converted)
-    text += (text.empty() ? "" : ", ") + program::counted(count, "tensor") +
-            " of " + std::string(from);
+    text += (text.empty() ? "" : ", ") +
+            program::countWithNoun(count, "tensor") + " of " +
+            std::string(from);
   return text.empty()
              ? ""
              : text + ", converted to " +

@@ -247,7 +247,7 @@ TEST_F(Kernels, KeepElements) {
   run("chimeraKeepElements", smallestKeptDraw(0.25) + 0ULL, 77ULL,
       kFirst + 0ULL, count + 0ULL, kept);
   std::unique_ptr<bool[]> expected(new bool[count]), got(new bool[count]);
-  keepElements(0.25, 77, kFirst, count, expected.get());
+  computeDropoutMask(0.25, 77, kFirst, count, expected.get());
   OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));
   EXPECT_TRUE(std::equal(got.get(), got.get() + count, expected.get()));
 }

@@ -134,7 +134,7 @@ std::string Judge::verdict(const ProgramT &mutant, const Base &base,
   // refused for a deadlock: a stream runs operations in the order of their
   // posts, and the mutation may have changed this order.
   if (mustAccept &&
-      !(rule == Rule::Deadlock && program::isStreamed(mutant.message_model))) {
+      !(rule == Rule::Deadlock && program::hasStreams(mutant.message_model))) {
     ++counts.wrong;
     return "keeps its meaning, but is refused: " + violations[0].message;
   }

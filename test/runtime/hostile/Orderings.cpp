@@ -230,10 +230,10 @@ private:
   void cutToPiece(const Instruction &recompute, std::vector<Use> &own) const {
     program::Range range = pieces.forwardOf(recompute.micro_batch());
     uint64_t cuts = uint64_t(range.count) * recompute.parts();
-    uint64_t cut =
-        uint64_t(pieces.inStep(recompute.micro_batch()) - range.first) *
-            recompute.parts() +
-        recompute.part();
+    uint64_t cut = uint64_t(pieces.microBatchInStep(recompute.micro_batch()) -
+                            range.first) *
+                       recompute.parts() +
+                   recompute.part();
     for (size_t i = 0; i < recompute.operands(); ++i)
       if (i != 1) { // the weights
         uint64_t size = (own[i].end - own[i].begin) / cuts;
@@ -313,7 +313,7 @@ private:
 
   std::optional<std::vector<uint32_t>> streamOf(const Instruction &instruction,
                                                 uint32_t rank) const {
-    if (!program::isStreamed(program.message_model))
+    if (!program::hasStreams(program.message_model))
       return std::nullopt;
     if (program.message_model == MessageModel::StreamPerDevice)
       return std::vector<uint32_t>{};

@@ -17,7 +17,7 @@ namespace chimera::runtime::hostile {
 /// a violation.
 inline void setPeaks(program::ProgramT &program) {
   program::verify::Report report(program);
-  std::vector<program::verify::Footprint> found =
+  std::vector<program::verify::MemoryUse> found =
       program::verify::verifyBuffers(program, report);
   if (!report.empty())
     return;

@@ -189,7 +189,7 @@ ProgramT sampleInBuckets(const SampleOptions &options) {
   for (uint32_t w = 0; w < program.workers.size(); ++w)
     BucketCutter(program, w).run();
   verify::Report report(program);
-  std::vector<verify::Footprint> found = verify::verifyBuffers(program, report);
+  std::vector<verify::MemoryUse> found = verify::verifyBuffers(program, report);
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     worker(program, w).peak_bytes = found[w].peak;
     worker(program, w).peak_instruction = found[w].peakInstruction;

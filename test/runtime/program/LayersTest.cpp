@@ -142,7 +142,7 @@ TEST(LayersTest, startsResidualProjectionsSmaller) {
   ModelT model = small();
   int projections = 0;
   for (const Parameter &parameter : layerParameters(model, 1)) {
-    if (parameter.start != Start::Normal)
+    if (parameter.start != Initialization::Normal)
       continue;
     bool residual = parameter.name.find("projection") != std::string::npos;
     projections += residual;
@@ -156,7 +156,7 @@ TEST(LayersTest, whatIsNoMatrixDoesNotDecay) {
   auto decays = [](std::vector<int64_t> shape, Decay decay = Decay::ByShape) {
     return Parameter{.name = "p",
                      .shape = std::move(shape),
-                     .start = Start::Ones,
+                     .start = Initialization::Ones,
                      .decay = decay}
         .decays();
   };

@@ -75,15 +75,17 @@ const Fault kFaults[] = {
     {"deviation", "finite deviation of at least 0",
      [](PackageT &p) { p.kinds[0]->parameters[0]->deviation = -1; }},
     {"start", "kind 0: expected a known start of parameter 'weight'",
-     [](PackageT &p) { p.kinds[0]->parameters[0]->start = Start(7); }},
+     [](PackageT &p) { p.kinds[0]->parameters[0]->start = Initialization(7); }},
     {"mean", "a finite mean and finite bounds of parameter 'weight'",
      [](PackageT &p) { p.kinds[0]->parameters[0]->mean = std::nan(""); }},
     {"bounds", "a lower bound below the upper one of parameter 'weight'",
-     [](PackageT &p) { p.kinds[0]->parameters[0]->start = Start::Uniform; }},
+     [](PackageT &p) {
+       p.kinds[0]->parameters[0]->start = Initialization::Uniform;
+     }},
     {"tail", "bounds within 4 deviations of the mean of parameter 'weight'",
      [](PackageT &p) {
        auto &parameter = *p.kinds[0]->parameters[0];
-       parameter.start = Start::TruncatedNormal;
+       parameter.start = Initialization::TruncatedNormal;
        parameter.low = 3;
        parameter.high = 4;
      }},

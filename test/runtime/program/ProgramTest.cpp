@@ -15,12 +15,12 @@ namespace chimera::program {
 namespace {
 
 TEST(Program, CountsInWords) {
-  EXPECT_EQ(counted(1, "worker"), "1 worker");
-  EXPECT_EQ(counted(0, "worker"), "0 workers");
-  EXPECT_EQ(counted(1, "micro-batch"), "1 micro-batch");
-  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
-  EXPECT_EQ(counted(1, "copy"), "1 copy");
-  EXPECT_EQ(counted(12, "copy"), "12 copies");
+  EXPECT_EQ(countWithNoun(1, "worker"), "1 worker");
+  EXPECT_EQ(countWithNoun(0, "worker"), "0 workers");
+  EXPECT_EQ(countWithNoun(1, "micro-batch"), "1 micro-batch");
+  EXPECT_EQ(countWithNoun(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(countWithNoun(1, "copy"), "1 copy");
+  EXPECT_EQ(countWithNoun(12, "copy"), "12 copies");
 }
 
 /// The descriptions of the instructions of a worker's stream.

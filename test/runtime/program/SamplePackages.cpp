@@ -77,13 +77,13 @@ std::unique_ptr<LayerGraphsT> graphs(uint32_t samples) {
 }
 
 std::unique_ptr<LayerKindT> kind(const char *name, std::vector<int64_t> extents,
-                                 Start start) {
+                                 Initialization start) {
   auto made = std::make_unique<LayerKindT>();
   auto parameter = std::make_unique<LayerParameterT>();
   parameter->name = name;
   parameter->shape = std::move(extents);
   parameter->start = start;
-  parameter->deviation = start == Start::Normal ? 0.5 : 0;
+  parameter->deviation = start == Initialization::Normal ? 0.5 : 0;
   made->parameters.push_back(std::move(parameter));
   return made;
 }
@@ -180,9 +180,9 @@ std::unique_ptr<PackageT> samplePackage() {
   package->type = DataType::Float64;
   package->inputs = {"tokens"};
   package->labels = {"targets"};
-  package->kinds.push_back(kind("weight", {5, 3}, Start::Normal));
-  package->kinds.push_back(kind("scale", {3}, Start::Ones));
-  package->kinds.push_back(kind("factors", {3}, Start::Normal));
+  package->kinds.push_back(kind("weight", {5, 3}, Initialization::Normal));
+  package->kinds.push_back(kind("scale", {3}, Initialization::Ones));
+  package->kinds.push_back(kind("factors", {3}, Initialization::Normal));
   for (uint32_t samples : {4, 2}) {
     package->kinds[0]->graphs.push_back(embedding(samples));
     package->kinds[1]->graphs.push_back(scaling(samples));

@@ -183,7 +183,7 @@ ProgramT sampleTied(const SampleOptions &options, uint64_t bytes,
   for (uint32_t w = 0; w < program.workers.size(); ++w)
     TiedParameterAdder(program, w).run();
   verify::Report report(program);
-  std::vector<verify::Footprint> found = verify::verifyBuffers(program, report);
+  std::vector<verify::MemoryUse> found = verify::verifyBuffers(program, report);
   for (uint32_t w = 0; w < found.size(); ++w) {
     program.workers[w]->peak_bytes = found[w].peak;
     program.workers[w]->peak_instruction = found[w].peakInstruction;

@@ -73,26 +73,26 @@ template <typename T> void expectAdamWOfTheHost() {
     OnGpu<T> a(device, *queue, average), s(device, *queue, squares);
     for (size_t runCount : {1, 3, 1000}) {
       const uint64_t step = runCount;
-      std::vector<DecayRun> runs;
+      std::vector<DecayRange> ranges;
       for (size_t k = 1; k <= runCount; ++k) {
         const size_t before =
-            runs.empty() ? 0 : static_cast<size_t>(runs.back().end);
+            ranges.empty() ? 0 : static_cast<size_t>(ranges.back().end);
         const size_t end = count * k / runCount;
         if (end > before)
-          runs.push_back({static_cast<int64_t>(end), k % 3 != 1});
+          ranges.push_back({static_cast<int64_t>(end), k % 3 != 1});
       }
       size_t begin = 0;
-      for (const DecayRun &run : runs) {
-        adamWStep<T>(optimizer, step, 0.125, run.decays,
-                     run.end - static_cast<int64_t>(begin), &gradient[begin],
+      for (const DecayRange &range : ranges) {
+        adamWStep<T>(optimizer, step, 0.125, range.decays,
+                     range.end - static_cast<int64_t>(begin), &gradient[begin],
                      &weights[begin], &average[begin], &squares[begin]);
-        begin = static_cast<size_t>(run.end);
+        begin = static_cast<size_t>(range.end);
       }
       queue->launch({reads(g.bytes()), updates(w.bytes()), updates(a.bytes()),
                      updates(s.bytes())},
                     [&](const AddressMap &) {
                       cudaStageKernels().adamW(
-                          adamWFactors<T>(optimizer, step, 0.125, true), runs,
+                          adamWFactors<T>(optimizer, step, 0.125, true), ranges,
                           g.data(), w.data(), a.data(), s.data());
                     });
     }
@@ -115,7 +115,7 @@ TEST(CudaKernels, AHaltedAdamWChangesNothing) {
   const std::vector<float> ones(1000, 1);
   OnGpu<float> g(device, *queue, ones), w(device, *queue, ones);
   OnGpu<float> a(device, *queue, ones), s(device, *queue, ones);
-  const DecayRun all[] = {{1000, false}};
+  const DecayRange all[] = {{1000, false}};
   for (int32_t isHalted : {1, 0}) {
     OnGpu<int32_t> halted(device, *queue, {isHalted});
     queue->launch({reads(g.bytes()), updates(w.bytes()), updates(a.bytes()),
@@ -138,20 +138,20 @@ TEST(CudaKernels, DropoutKeepsWhatItKeepsOnTheHost) {
       for (uint64_t first : {uint64_t(0), (uint64_t(5) << 33) + 3}) {
         OnGpu<uint8_t> kept(device, *queue, std::vector<uint8_t>(count, 7));
         queue->launch({writes(kept.bytes())}, [&](const AddressMap &) {
-          cudaStageKernels().keepElements(
+          cudaStageKernels().computeDropoutMask(
               dropped, 0x123456789abcdef0, first, static_cast<int64_t>(count),
               reinterpret_cast<bool *>(kept.data()));
         });
         const std::unique_ptr<bool[]> expected(new bool[count]);
-        keepElements(dropped, 0x123456789abcdef0, first,
-                     static_cast<int64_t>(count), expected.get());
+        computeDropoutMask(dropped, 0x123456789abcdef0, first,
+                           static_cast<int64_t>(count), expected.get());
         const std::vector<uint8_t> got = kept.get();
         EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.get()));
       }
 }
 
 TEST(CudaKernels, AreForTheWorkOfAQueue) {
-  EXPECT_THROW(cudaStageKernels().keepElements(0.5, 1, 0, 1, nullptr),
+  EXPECT_THROW(cudaStageKernels().computeDropoutMask(0.5, 1, 0, 1, nullptr),
                std::logic_error);
 }
 } // namespace

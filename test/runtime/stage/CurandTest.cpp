@@ -34,7 +34,7 @@ TEST(Curand, DropsWhatWeDrop) {
       // start in the middle of the four numbers of a counter.
       for (uint64_t row : {36, 50, 201}) {
         std::unique_ptr<bool[]> kept(new bool[kCount]);
-        keepElements(dropped, kKey, first, kCount, kept.get());
+        computeDropoutMask(dropped, kKey, first, kCount, kept.get());
         curandStatePhilox4_32_10_t begun;
         curand_init(kKey, 0, first, &begun);
         for (uint64_t start = 0; start < kCount; start += row) {

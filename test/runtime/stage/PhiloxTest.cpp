@@ -34,7 +34,7 @@ TEST(Philox, IsThePublishedOne) {
 
 std::vector<bool> kept(double dropped, uint64_t first, int64_t count) {
   std::unique_ptr<bool[]> all(new bool[static_cast<size_t>(count)]);
-  keepElements(dropped, /*key=*/77, first, count, all.get());
+  computeDropoutMask(dropped, /*key=*/77, first, count, all.get());
   return std::vector<bool>(all.get(), all.get() + count);
 }
 

@@ -26,7 +26,7 @@ public:
   explicit Constant(std::vector<double> logits) : logits(std::move(logits)) {}
   uint64_t context() const override { return 3; }
   uint64_t vocabulary() const override { return logits.size(); }
-  std::vector<double> next(std::span<const int64_t> tokens) override {
+  std::vector<double> nextLogits(std::span<const int64_t> tokens) override {
     seen.emplace_back(tokens.begin(), tokens.end());
     return logits;
   }
@@ -36,7 +36,7 @@ public:
 };
 
 std::vector<int64_t> generated(Predictor &model, uint64_t count,
-                               const Sampling &sampling) {
+                               const SamplingOptions &sampling) {
   std::vector<int64_t> tokens;
   generate(model, {0, 1}, count, sampling,
            [&](int64_t token) { tokens.push_back(token); });

@@ -30,7 +30,7 @@ public:
             Bytes output) override {
     SyntheticData(1).load(kind, microBatch, output);
   }
-  double weight(MicroBatch microBatch) override {
+  double lossWeight(MicroBatch microBatch) override {
     return empty(microBatch) ? 0 : 2;
   }
 

@@ -52,7 +52,7 @@ TEST(Heartbeats, KeepTheOthersWaitingForLongerThanTheTimeout) {
     Heartbeat heartbeat(*controls[0], timeout);
     std::string wrong;
     try {
-      heartbeat.during([&] { compute(3 * timeout); }, expectNoHang);
+      heartbeat.runWithHeartbeats([&] { compute(3 * timeout); }, expectNoHang);
       heartbeat.sendLast();
     } catch (const WaitError &error) {
       wrong = error.what(); // another rank has given up
@@ -103,7 +103,7 @@ TEST(Heartbeats, TheFirstHasALongerTimeoutThanTheRoot) {
 TEST(Heartbeats, DoNotWaitForRanksThatDoNotListenYet) {
   auto controls = makeInProcessControls(2);
   Heartbeat heartbeat(*controls[0], kTimeout);
-  heartbeat.during([] { compute(2 * kTimeout); }, expectNoHang);
+  heartbeat.runWithHeartbeats([] { compute(2 * kTimeout); }, expectNoHang);
   std::string told = "nothing";
   std::thread late([&] { told = awaitRoot(*controls[1]); });
   heartbeat.sendLast();
@@ -115,7 +115,7 @@ TEST(Heartbeats, TheLastOneMustBeHeard) {
   auto controls = makeInProcessControls(2);
   Heartbeat heartbeat(*controls[0], 50ms);
   bool done = false;
-  heartbeat.during([&] { done = true; }, expectNoHang);
+  heartbeat.runWithHeartbeats([&] { done = true; }, expectNoHang);
   EXPECT_TRUE(done);
   EXPECT_THROW(heartbeat.sendLast(), WaitError);
 }
@@ -123,9 +123,9 @@ TEST(Heartbeats, TheLastOneMustBeHeard) {
 TEST(Heartbeats, PassOnExceptionsOfTheWork) {
   auto controls = makeInProcessControls(1);
   Heartbeat heartbeat(*controls[0], kTimeout);
-  EXPECT_THROW(
-      heartbeat.during([] { throw std::runtime_error("full"); }, expectNoHang),
-      std::runtime_error);
+  EXPECT_THROW(heartbeat.runWithHeartbeats(
+                   [] { throw std::runtime_error("full"); }, expectNoHang),
+               std::runtime_error);
 }
 
 TEST(Heartbeats, ReportHangingWorkOnce) {
@@ -133,8 +133,9 @@ TEST(Heartbeats, ReportHangingWorkOnce) {
   Heartbeat heartbeat(*controls[0], 100ms);
   std::vector<std::string> told;
   // The work sleeps, as if it wrote to a pipe that no process reads.
-  heartbeat.during([] { std::this_thread::sleep_for(400ms); },
-                   [&](const std::string &reason) { told.push_back(reason); });
+  heartbeat.runWithHeartbeats(
+      [] { std::this_thread::sleep_for(400ms); },
+      [&](const std::string &reason) { told.push_back(reason); });
   EXPECT_EQ(told,
             std::vector<std::string>{
                 "timed out after 0.1 s waiting for progress of its saving"});
@@ -143,7 +144,7 @@ TEST(Heartbeats, ReportHangingWorkOnce) {
 TEST(Heartbeats, ASlowDeviceIsNoHang) {
   auto controls = makeInProcessControls(1);
   Heartbeat heartbeat(*controls[0], 100ms);
-  heartbeat.during(
+  heartbeat.runWithHeartbeats(
       [] {
         // Wait in vfork. For the kernel, this is an uninterruptible wait like a
         // wait for a disk.

@@ -33,11 +33,11 @@ TEST_F(Launch, ASingleProcessIsNotAJob) { EXPECT_FALSE(findJob()); }
 // wait for the back-off time first. It must be long enough on a busy machine.
 TEST_F(Launch, PatienceIsFourTimesTheStartTimeWithinBounds) {
   using namespace std::chrono_literals;
-  EXPECT_EQ(backOffTime(0ms), 2s);
-  EXPECT_EQ(backOffTime(300ms), 2s);
-  EXPECT_EQ(backOffTime(3s), 12s);
-  EXPECT_EQ(backOffTime(1h), 1min);
-  EXPECT_EQ(backOffTime(-1s), 2s);
+  EXPECT_EQ(firstReportTimeout(0ms), 2s);
+  EXPECT_EQ(firstReportTimeout(300ms), 2s);
+  EXPECT_EQ(firstReportTimeout(3s), 12s);
+  EXPECT_EQ(firstReportTimeout(1h), 1min);
+  EXPECT_EQ(firstReportTimeout(-1s), 2s);
 }
 
 TEST_F(Launch, FindsTorchrun) {
@@ -81,7 +81,7 @@ TEST_F(Launch, ARankMustBeBelowTheNumberOfRanks) {
                 std::string::npos)
           << text;
     }
-    backOff(); // throws nothing
+    waitForFirstReport(); // throws nothing
   }
   // The variables of Open MPI take precedence over RANK, because RANK may mean
   // something else under another launcher.

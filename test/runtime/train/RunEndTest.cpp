@@ -66,7 +66,7 @@ public:
           fault.loss && microBatch.step >= fault.step ? *fault.loss : 1;
       std::memcpy(output.data(), &loss, sizeof loss);
     }
-    return keepsStash(mode) ? std::make_unique<Stash>() : nullptr;
+    return makesStash(mode) ? std::make_unique<Stash>() : nullptr;
   }
   void backward(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
                 ConstBytes, Bytes weightGradient, Bytes inputGradient,

@@ -184,17 +184,17 @@ TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
     ReceivedSignals told, begun;
     Signals signals(Grace{60s, [&](int which) { begun.add(which); }});
     SignalListener listening(&signals, [&](int which) { told.add(which); });
-    EXPECT_EQ(signals.asked(), 0);
+    EXPECT_EQ(signals.stopSignal(), 0);
     kill(getpid(), signal);
     EXPECT_TRUE(told.becomes({SIGUSR1}));
     EXPECT_TRUE(begun.becomes({signal}));
-    EXPECT_EQ(signals.asked(), signal);
+    EXPECT_EQ(signals.stopSignal(), signal);
     // A launcher may send a signal to both the process and its process group.
     // The second signal, soon after the first, does not count.
     kill(getpid(), signal);
     kill(getpid(), SIGUSR1);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1}));
-    EXPECT_EQ(signals.asked(), signal);
+    EXPECT_EQ(signals.stopSignal(), signal);
     std::this_thread::sleep_for(Signals::kRepeatTime + 50ms);
     kill(getpid(), SIGTERM);
     EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1, SIGTERM}));

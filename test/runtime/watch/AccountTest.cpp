@@ -17,7 +17,7 @@ namespace {
 Account someAccount() {
   StatusPage page(4);
   page.of(1).enter(Status::Running);
-  page.of(1).at(7, 12);
+  page.of(1).setPosition(7, 12);
   page.of(1).pid = 4711;
   page.of(3).enter(Status::Saving);
   page.of(3).fail("the disk is full");
@@ -64,7 +64,7 @@ TEST(Account, RefusesInvalidBytes) {
 
 TEST(Account, MergesHosts) {
   StatusPage page(4);
-  page.of(2).at(9, 1);
+  page.of(2).setPosition(9, 1);
   std::vector<Account> accounts = {accountOf(page, {0, 2}, {}, ""),
                                    someAccount()};
   Account all = Account::merge(accounts);

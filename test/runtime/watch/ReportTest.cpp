@@ -41,11 +41,11 @@ TEST(Report, AReceiveWaitsForThePeerInTheSameCopy) {
       program::samplePipeline({.workers = 4, .dataParallel = 2});
   StatusPage page(8);
   page.of(6).enter(Status::Running);
-  page.of(6).at(0, findWait(program, 2, program::Opcode::PostRecv,
-                            program::ValueKind::Activation));
+  page.of(6).setPosition(0, findWait(program, 2, program::Opcode::PostRecv,
+                                     program::ValueKind::Activation));
   EXPECT_EQ(awaitedBy(program, accountOf(page, {6}, {}, ""), 6),
             std::vector<uint32_t>{5});
-  page.of(6).at(0, 0);
+  page.of(6).setPosition(0, 0);
   EXPECT_TRUE(awaitedBy(program, accountOf(page, {6}, {}, ""), 6).empty());
 }
 
@@ -59,9 +59,9 @@ TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
   };
   for (uint32_t rank = 0; rank < 6; ++rank)
     page.of(rank).enter(Status::Running);
-  page.of(1).at(4, waitOf(1));
-  page.of(3).at(4, 0);         // has not reached the all-reduce
-  page.of(5).at(5, waitOf(1)); // one step further
+  page.of(1).setPosition(4, waitOf(1));
+  page.of(3).setPosition(4, 0);         // has not reached the all-reduce
+  page.of(5).setPosition(5, waitOf(1)); // one step further
   EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
             std::vector<uint32_t>{3});
   // If there is no account of a rank, for example of a rank on another host,
@@ -92,10 +92,10 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
   StatusPage page(2);
   page.of(0).pid = 4711;
   page.of(0).enter(Status::Running);
-  page.of(0).at(6, 1);
+  page.of(0).setPosition(6, 1);
   page.of(1).enter(Status::Running);
-  page.of(1).at(6, findWait(program, 1, program::Opcode::PostRecv,
-                            program::ValueKind::Activation));
+  page.of(1).setPosition(6, findWait(program, 1, program::Opcode::PostRecv,
+                                     program::ValueKind::Activation));
   std::string text = report(program, accountOf(page, {0, 1}, {0}, ""));
   EXPECT_EQ(text.find("rank 0 (worker 0), process 4711, died; its last "
                       "instruction was step 7, instruction 1: "),
@@ -135,7 +135,7 @@ TEST(Report, ReportsEntriesThatDoNotFitTheProgram) {
   for (uint32_t rank : {0, 1})
     page.of(rank).enter(Status::Running);
   page.of(0).fail("it is tired");
-  page.of(1).at(6, wait);
+  page.of(1).setPosition(6, wait);
   std::string text = report(program, accountOf(page, {0, 1}, {}, ""));
   EXPECT_NE(text.find("rank 0 (worker 0) failed: it is tired"),
             std::string::npos)

@@ -51,7 +51,7 @@ TEST(StatusPage, IsSharedByTheRanksOfAHost) {
   for (uint32_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(pages[rank]->sharingRanks(), (Ranks{0, 1, 2}));
     EXPECT_EQ(pages[0]->of(rank).pid.load(), getpid());
-    pages[rank]->of(rank).at(rank, 7);
+    pages[rank]->of(rank).setPosition(rank, 7);
   }
   EXPECT_EQ(pages[0]->of(2).step.load(), 2u);
   EXPECT_EQ(pages[2]->of(1).step.load(), 1u);

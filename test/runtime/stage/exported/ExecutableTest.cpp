@@ -114,7 +114,7 @@ TEST_F(ExecutableTest, runsWhatIsWantedAndFreesTheRest) {
   output(Role::Output, 0, halves[1]);
   output(Role::Output, 1, wasted);
   const Executable executable(graph, at::kCPU);
-  const Subgraph subgraph = executable.select(
+  const Subgraph subgraph = executable.selectSubgraph(
       {x}, {static_cast<uint32_t>(halves[1])}, /*adds=*/false);
   EXPECT_EQ(subgraph.calls, (std::vector<uint32_t>{0, 2}));
   Executable::Values found = executable.makeValues();
@@ -130,7 +130,7 @@ TEST_F(ExecutableTest, wantsItsInputs) {
   const auto x = input(Role::Input, 0);
   output(Role::Output, 0, call("aten::neg", "", {value(int32_t(x))}));
   const Executable executable(graph, at::kCPU);
-  EXPECT_THROW(executable.select({}, {1}, /*adds=*/false),
+  EXPECT_THROW(executable.selectSubgraph({}, {1}, /*adds=*/false),
                std::invalid_argument);
 }
 
@@ -145,7 +145,8 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   const int32_t result = call("aten::t", "", {value(back)});
   output(Role::WeightGradient, 0, result);
   const Executable executable(graph, at::kCPU);
-  const Subgraph subgraph = executable.select({g, x}, {}, /*adds=*/true);
+  const Subgraph subgraph =
+      executable.selectSubgraph({g, x}, {}, /*adds=*/true);
   // The subgraph has no calls for the two transposes of the product.
   EXPECT_EQ(subgraph.calls.size(), 2u);
   for (at::ScalarType type : {at::kDouble, at::kFloat})
@@ -168,7 +169,8 @@ TEST_F(ExecutableTest, addsAWeightGradientThatIsGiven) {
   const auto saved = input(Role::Saved, 0);
   output(Role::WeightGradient, 0, static_cast<int32_t>(saved));
   const Executable executable(graph, at::kCPU);
-  const Subgraph subgraph = executable.select({saved}, {}, /*adds=*/true);
+  const Subgraph subgraph =
+      executable.selectSubgraph({saved}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({2}, at::kDouble), false};
   Executable::Values found = executable.makeValues();
   found[saved] = range({2});
@@ -183,7 +185,8 @@ TEST_F(ExecutableTest, refusesAGradientOfAnotherShape) {
   output(Role::WeightGradient, 0,
          call("aten::neg", "", {value(int32_t(saved))}));
   const Executable executable(graph, at::kCPU);
-  const Subgraph subgraph = executable.select({saved}, {}, /*adds=*/true);
+  const Subgraph subgraph =
+      executable.selectSubgraph({saved}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({2, 2}, at::kDouble), true};
   Executable::Values found = executable.makeValues();
   found[saved] = range({2});
@@ -205,7 +208,8 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
   const Executable executable(graph, at::kCPU);
   std::vector<uint32_t> wanted = {static_cast<uint32_t>(first[0]),
                                   static_cast<uint32_t>(second[0])};
-  const Subgraph subgraph = executable.select({x}, wanted, /*adds=*/false);
+  const Subgraph subgraph =
+      executable.selectSubgraph({x}, wanted, /*adds=*/false);
   auto run = [&](std::optional<MicroBatch> microBatch) {
     Executable::Context context;
     context.seed = 3;
@@ -222,14 +226,14 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
                            nullptr);
   for (auto [made, site] : {std::pair(a, 0), std::pair(b, 1)})
     EXPECT_TRUE(
-        made.equal(documented.kept(DropoutSite(site), 256, 0, {4, 64}, at::kCPU)
+        made.equal(documented.mask(DropoutSite(site), 256, 0, {4, 64}, at::kCPU)
                        .to(at::kDouble)
                        .mul(2)));
   // The dropout of a part drops the same elements of its samples as the dropout
   // of the whole micro-batch.
   auto half = run(MicroBatch{.step = 1, .index = 1, .part = 1, .parts = 2});
   EXPECT_TRUE(half.first.equal(
-      documented.kept(DropoutSite(0), 256, 256, {4, 64}, at::kCPU)
+      documented.mask(DropoutSite(0), 256, 256, {4, 64}, at::kCPU)
           .to(at::kDouble)
           .mul(2)));
   EXPECT_TRUE(run(std::nullopt).first.equal(at::ones({4, 64}, at::kDouble)));
@@ -268,7 +272,7 @@ TEST_F(ExecutableTest, refusesDropoutThatKeepsOrDropsAll) {
 TEST_F(ExecutableTest, takesNumbersForTensors) {
   output(Role::WeightGradient, 0, call("aten::t", "", {number(3)}));
   const Executable executable(graph, at::kCPU);
-  const Subgraph subgraph = executable.select({}, {}, /*adds=*/true);
+  const Subgraph subgraph = executable.selectSubgraph({}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({}, at::kDouble), false};
   Executable::Values found = executable.makeValues();
   Executable::Context context;
@@ -333,7 +337,7 @@ TEST_F(ExecutableTest, saysWhichCallFails) {
   output(Role::Output, 0,
          call("aten::view", "", {value(int32_t(x)), integers({5})}));
   const Executable executable(graph, at::kCPU);
-  const Subgraph subgraph = executable.select({x}, {1}, /*adds=*/false);
+  const Subgraph subgraph = executable.selectSubgraph({x}, {1}, /*adds=*/false);
   Executable::Values found = executable.makeValues();
   found[x] = range({4});
   try {

@@ -231,18 +231,18 @@ TEST_F(ExportedStageTest, weighsEachMicroBatchOnce) {
   CountedLabels::asked = 0;
   // If losses are means, all micro-batches have the same weight.
   auto means = withLossWeights(program, std::make_unique<CountedLabels>());
-  EXPECT_EQ(means->weight({.step = 1, .index = 2}), 1);
+  EXPECT_EQ(means->lossWeight({.step = 1, .index = 2}), 1);
   EXPECT_EQ(CountedLabels::asked, 0);
 
   program.model->package = program::weighedPackage();
   auto sums = withLossWeights(program, std::make_unique<CountedLabels>());
-  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
-  EXPECT_EQ(sums->weight({.step = 1, .index = 3}), 302);
-  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 201);
+  EXPECT_EQ(sums->lossWeight({.step = 0, .index = 2}), 201);
+  EXPECT_EQ(sums->lossWeight({.step = 1, .index = 3}), 302);
+  EXPECT_EQ(sums->lossWeight({.step = 0, .index = 2}), 201);
   // Weights of steps that are long past are not kept, so they are computed
   // again.
-  EXPECT_EQ(sums->weight({.step = 100, .index = 0}), 3);
-  EXPECT_EQ(sums->weight({.step = 0, .index = 2}), 204);
+  EXPECT_EQ(sums->lossWeight({.step = 100, .index = 0}), 3);
+  EXPECT_EQ(sums->lossWeight({.step = 0, .index = 2}), 204);
 }
 
 // Each loss term has one weight for the two micro-batches of two steps
@@ -272,7 +272,7 @@ TEST_F(ExportedStageTest, scalesTheTermsOfALoss) {
   EXPECT_EQ(ofPart[4], 4 / 32.);
   EXPECT_EQ(ofPart[7], 4 / all);
   // The scales contain the weights, so `weight` is 1 for all micro-batches.
-  EXPECT_EQ(data->weight({.step = 0, .index = 1}), 1);
+  EXPECT_EQ(data->lossWeight({.step = 0, .index = 1}), 1);
 }
 
 /// Labels that are 0, and so have no weight. Only the second micro-batch of
@@ -294,8 +294,8 @@ TEST_F(ExportedStageTest, aStepWeighsNothingIfAllTermsAreEmpty) {
     graphs->weight->outputs[0].mutate_value(1);
   auto data = withLossWeights(program, std::make_unique<NoLabels>());
   for (uint64_t index : {0, 1}) {
-    EXPECT_EQ(data->weight({.step = 0, .index = index}), 0);
-    EXPECT_EQ(data->weight({.step = 1, .index = index}), 1);
+    EXPECT_EQ(data->lossWeight({.step = 0, .index = index}), 0);
+    EXPECT_EQ(data->lossWeight({.step = 1, .index = index}), 1);
   }
 }
 
@@ -322,7 +322,7 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   program::LayerParameterT &parameter =
       *program.model->package->kinds[0]->parameters[0];
   std::vector<double> state(6 * kRows);
-  const auto drawn = [&](program::Start start) {
+  const auto drawn = [&](program::Initialization start) {
     parameter.start = start;
     std::vector<double> values(3 * kRows);
     makeExportedStage(program, 0, nullptr)
@@ -346,15 +346,15 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   parameter.deviation = 0.5;
   parameter.low = -1.5;
   parameter.high = 2.5;
-  EXPECT_EQ(drawn(program::Start::Constant),
+  EXPECT_EQ(drawn(program::Initialization::Constant),
             std::vector<double>(3 * kRows, -1));
 
-  Moments found = momentsOf(drawn(program::Start::Normal));
+  Moments found = momentsOf(drawn(program::Initialization::Normal));
   EXPECT_NEAR(found.mean, -1, 0.01);
   EXPECT_NEAR(found.deviation, 0.5, 0.01);
   EXPECT_LT(found.least, -2);
 
-  found = momentsOf(drawn(program::Start::Uniform));
+  found = momentsOf(drawn(program::Initialization::Uniform));
   EXPECT_NEAR(found.mean, 0.5, 0.02);
   EXPECT_NEAR(found.deviation, 4 / std::sqrt(12), 0.02);
   EXPECT_NEAR(found.least, -1.5, 1e-3);
@@ -364,13 +364,13 @@ TEST_F(ExportedStageTest, drawsAsItsPackageSays) {
   // deviation below the mean. The mean rises by phi(1) / Phi(1) = 0.2876
   // deviations. The variance of a standard normal becomes 1 - 0.2876 - 0.2876²
   // = 0.6297.
-  found = momentsOf(drawn(program::Start::TruncatedNormal));
+  found = momentsOf(drawn(program::Initialization::TruncatedNormal));
   EXPECT_NEAR(found.mean, -1 + 0.5 * 0.2876, 0.01);
   EXPECT_NEAR(found.deviation, 0.5 * std::sqrt(0.6297), 0.01);
   EXPECT_NEAR(found.least, -1.5, 1e-3);
 
   parameter.zero_row = 7;
-  const std::vector<double> values = drawn(program::Start::Uniform);
+  const std::vector<double> values = drawn(program::Initialization::Uniform);
   EXPECT_EQ(std::vector<double>(values.begin() + 21, values.begin() + 24),
             std::vector<double>(3));
   EXPECT_NE(values[20], 0);
@@ -403,7 +403,7 @@ TEST_F(ExportedStageTest, beginsWithGivenValues) {
 TEST_F(ExportedStageTest, wantsValuesThatItCannotDraw) {
   program::ProgramT program = sampleProgram({3});
   program.model->package->kinds[1]->parameters[0]->start =
-      program::Start::Given;
+      program::Initialization::Given;
   std::vector<double> weight(21), state(42);
   try {
     makeExportedStage(program, 0, nullptr)
@@ -439,8 +439,8 @@ TEST_F(ExportedStageTest, predictsTheNextToken) {
   // The rows of the embedding are 1 2 3, 4 5 6, …. Scales and factors are 2 3
   // 4.
   const std::vector<int64_t> one = {1}, two = {1, 0};
-  EXPECT_EQ(model->next(one), (std::vector<double>{16, 45, 96}));
-  EXPECT_EQ(model->next(two), (std::vector<double>{4, 18, 48}));
+  EXPECT_EQ(model->nextLogits(one), (std::vector<double>{16, 45, 96}));
+  EXPECT_EQ(model->nextLogits(two), (std::vector<double>{4, 18, 48}));
 
   for (auto &graphs : program.model->package->kinds[2]->graphs)
     graphs->logits.reset();

@@ -155,19 +155,22 @@ TEST_F(NativeCodeTest, anotherProcessor) {
 TEST_F(NativeCodeTest, codeForOtherGraphs) {
   write(archive(at::get_cpu_capability()));
   const NativeCode code(program, folder);
-  EXPECT_EQ(code.open(graphs(), "backward", 1, 1), nullptr);
-  EXPECT_EQ(
-      code.open(*program.model->package->kinds[0]->graphs[0], "forward", 1, 1),
-      nullptr);
-  EXPECT_EQ(code.calls(), 0u);
-  EXPECT_THROW(code.open(graphs(), "forward", 2, 1), std::invalid_argument);
-  EXPECT_THROW(code.open(graphs(), "forward", 1, 2), std::invalid_argument);
+  EXPECT_EQ(code.loadFunction(graphs(), "backward", 1, 1), nullptr);
+  EXPECT_EQ(code.loadFunction(*program.model->package->kinds[0]->graphs[0],
+                              "forward", 1, 1),
+            nullptr);
+  EXPECT_EQ(code.callCount(), 0u);
+  EXPECT_THROW(code.loadFunction(graphs(), "forward", 2, 1),
+               std::invalid_argument);
+  EXPECT_THROW(code.loadFunction(graphs(), "forward", 1, 2),
+               std::invalid_argument);
 }
 
 TEST_F(NativeCodeTest, aFileThatIsNotALibrary) {
   write(archive(at::get_cpu_capability()));
   const NativeCode code(program, folder);
-  EXPECT_THROW(code.open(graphs(), "forward", 1, 1), std::runtime_error);
+  EXPECT_THROW(code.loadFunction(graphs(), "forward", 1, 1),
+               std::runtime_error);
 }
 
 } // namespace

@@ -80,7 +80,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
   program.micro_batches = program.data_parallel = 1;
   auto data = withLossWeights(program, std::make_unique<Zeros>());
   data->load(program::ValueKind::Labels, {}, label);
-  data->weight({});
+  data->lossWeight({});
   double loss = 0;
   const Bytes lossBytes = std::as_writable_bytes(std::span(&loss, 1));
   auto forward = [&] {
@@ -94,7 +94,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
   if (program::kindOf(own, layers - 1).graphs[0]->logits) {
     const int64_t token = 0;
     makeExportedPredictor(program, std::make_shared<Values>())
-        ->next({&token, 1});
+        ->nextLogits({&token, 1});
   }
 }
 

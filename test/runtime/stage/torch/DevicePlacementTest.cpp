@@ -24,38 +24,39 @@ public:
   uint32_t masks = 0;
   int64_t updated = 0;
 
-  void keepElements(double dropped, uint64_t key, uint64_t first, int64_t count,
-                    bool *kept) override {
+  void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
+                          int64_t count, bool *kept) override {
     ++masks;
-    runtime::keepElements(dropped, key, first, count, kept);
+    runtime::computeDropoutMask(dropped, key, first, count, kept);
   }
-  void adamW(const AdamWFactors<float> &factors, std::span<const DecayRun> runs,
-             const float *gradientSum, float *weights, float *average,
-             float *averageOfSquares, const int32_t *) override {
-    update(factors, runs, gradientSum, weights, average, averageOfSquares);
+  void adamW(const AdamWFactors<float> &factors,
+             std::span<const DecayRange> ranges, const float *gradientSum,
+             float *weights, float *average, float *averageOfSquares,
+             const int32_t *) override {
+    update(factors, ranges, gradientSum, weights, average, averageOfSquares);
   }
   void adamW(const AdamWFactors<double> &factors,
-             std::span<const DecayRun> runs, const double *gradientSum,
+             std::span<const DecayRange> ranges, const double *gradientSum,
              double *weights, double *average, double *averageOfSquares,
              const int32_t *) override {
-    update(factors, runs, gradientSum, weights, average, averageOfSquares);
+    update(factors, ranges, gradientSum, weights, average, averageOfSquares);
   }
 
 private:
   template <typename T>
-  void update(const AdamWFactors<T> &f, std::span<const DecayRun> runs,
+  void update(const AdamWFactors<T> &f, std::span<const DecayRange> ranges,
               const T *gradientSum, T *weights, T *average,
               T *averageOfSquares) {
-    updated += runs.back().end;
-    for (int64_t i = 0; i < runs.back().end; ++i) {
-      while (i == runs.front().end)
-        runs = runs.subspan(1);
+    updated += ranges.back().end;
+    for (int64_t i = 0; i < ranges.back().end; ++i) {
+      while (i == ranges.front().end)
+        ranges = ranges.subspan(1);
       const T gradient = f.scale * gradientSum[i];
       average[i] += f.new1 * (gradient - average[i]);
       averageOfSquares[i] =
           f.old2 * averageOfSquares[i] + f.new2 * gradient * gradient;
       weights[i] =
-          (runs.front().decays ? f.keep : 1) * weights[i] -
+          (ranges.front().decays ? f.keep : 1) * weights[i] -
           f.stepSize * average[i] /
               (std::sqrt(averageOfSquares[i]) * f.perRoot2 + f.epsilon);
     }

@@ -40,16 +40,17 @@ TEST_F(MegatronIndexTest, saysWhatTheFileBesideItHolds) {
   writeBytes("a.idx", indexOf(8, 2));
   auto narrow = openTokens({write<uint16_t>("a.bin", 500, 6)}, {});
   EXPECT_EQ(narrow->count(), 6u);
-  EXPECT_EQ(narrow->bound(), 65536u);
+  EXPECT_EQ(narrow->tokenBound(), 65536u);
   EXPECT_EQ(read(*narrow, 4, 2), (std::vector<int64_t>{504, 505}));
 
   writeBytes("b.idx", indexOf(4, 4));
   auto wide = openTokens({write<int32_t>("b.bin", 70'000, 6)}, {});
-  EXPECT_EQ(wide->bound(), uint64_t{1} << 31);
+  EXPECT_EQ(wide->tokenBound(), uint64_t{1} << 31);
   EXPECT_EQ(read(*wide, 5, 1), (std::vector<int64_t>{70'005}));
 
   writeBytes("c.idx", indexOf(3, 2));
-  EXPECT_EQ(openTokens({write<int16_t>("c.bin", 7, 6)}, {})->bound(), 32768u);
+  EXPECT_EQ(openTokens({write<int16_t>("c.bin", 7, 6)}, {})->tokenBound(),
+            32768u);
   writeBytes("d.idx", indexOf(1, 1));
   EXPECT_EQ(openTokens({write<uint8_t>("d.bin", 7, 6)}, {})->count(), 6u);
   // A file whose name does not end with .bin has no index. A file that ends

@@ -25,7 +25,7 @@ TEST_F(TokensTest, severalFilesAreOneSequence) {
              c = write<uint16_t>("c", 1006, 10);
   auto tokens = openTokens({a, b, c}, {.format = TokenFormat::UInt16});
   EXPECT_EQ(tokens->count(), 16u);
-  EXPECT_EQ(tokens->bound(), 65536u);
+  EXPECT_EQ(tokens->tokenBound(), 65536u);
   for (uint64_t first = 0; first < 16; ++first)
     for (size_t count = 0; first + count <= 16; ++count) {
       std::vector<int64_t> expected(count);
@@ -49,9 +49,9 @@ TEST_F(TokensTest, readsLlmcHeaders) {
   auto wide = openTokens({write<uint32_t>("b", 70000, 9, 20240801, 7)}, {});
   EXPECT_EQ(read(*wide, 8, 1), (std::vector<int64_t>{70008}));
   // A file without a header is read as a text, whose tokens are bytes.
-  EXPECT_EQ(
-      openTokens({write<uint8_t>("c", 65, 3)}, {.vocabulary = 256})->bound(),
-      256u);
+  EXPECT_EQ(openTokens({write<uint8_t>("c", 65, 3)}, {.vocabulary = 256})
+                ->tokenBound(),
+            256u);
 }
 
 TEST_F(TokensTest, digestsTellTokensApart) {

@@ -344,8 +344,8 @@ TEST(TransformerStageTest, startsAsLayoutSays) {
       mean += p[i] / static_cast<double>(n);
     for (int64_t i = 0; i < n; ++i)
       square += (p[i] - mean) * (p[i] - mean) / static_cast<double>(n);
-    const bool drawn = slot.parameter.start == program::Start::Normal;
-    const bool ones = slot.parameter.start == program::Start::Ones;
+    const bool drawn = slot.parameter.start == program::Initialization::Normal;
+    const bool ones = slot.parameter.start == program::Initialization::Ones;
     EXPECT_NEAR(mean, ones ? 1 : 0, drawn ? 0.004 : 0);
     EXPECT_NEAR(std::sqrt(square), slot.parameter.deviation,
                 0.1 * slot.parameter.deviation)

@@ -197,7 +197,7 @@ bool beginsWith(const File &file, int32_t magic, int32_t version) {
 class Expected {
 public:
   explicit Expected(const Opened &opened) {
-    const uint64_t bound = opened.tokens->bound();
+    const uint64_t bound = opened.tokens->tokenBound();
     width = bound == 256 ? 1 : bound <= 65536 ? 2 : 4;
     for (const File &file : opened.files) {
       const bool is16 = !file.hasIndex && beginsWith(file, kMagic16, 1);
