@@ -43,8 +43,9 @@ namespace {
 class SourceLocations {
 public:
   uint32_t find(LocationAttr location) {
-    // Look up the location without the names that passes put around it: only a
-    // few remain. Most ops have the location of the previous op.
+    // Remove the names that passes put around a location: without them there
+    // are few different locations. Most ops have the location of the previous
+    // op, so look there first.
     while (auto named = dyn_cast<NameLoc>(location))
       location = named.getChildLoc();
     if (location == last)

@@ -118,7 +118,7 @@ size_t outputWidth() {
 
 /// The error message if the times of the prediction are in `unit`, which is no
 /// duration. `run` says how to spell the names of options.
-static std::string unitError(StringRef unit, const MeasuredRun &run) {
+static std::string unitError(StringRef unit, const TraceToShow &run) {
   const std::string dashes = run.isOfTool ? "--" : "";
   // chimera-show takes the times of a machine without an option.
   const char *costs = run.isOfTool ? "" : " and give costs=stages";
@@ -136,7 +136,7 @@ static std::string unitError(StringRef unit, const MeasuredRun &run) {
 static FailureOr<std::string>
 renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
                      const schedule::Timeline &timeline,
-                     ArrayRef<int64_t> begins, const MeasuredRun &run,
+                     ArrayRef<int64_t> begins, const TraceToShow &run,
                      StringRef tool) {
   auto emitError = [&] {
     return pipeline->getParentOfType<ModuleOp>().emitError() << tool << ": ";
@@ -179,7 +179,7 @@ renderStepSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
 FailureOr<std::string> renderSideBySide(const schedule::TimelineFormat &form,
                                         PipelineOp pipeline,
                                         const schedule::Timeline &timeline,
-                                        const MeasuredRun &run,
+                                        const TraceToShow &run,
                                         StringRef tool) {
   if (!schedule::stepsOverlap(timeline.problem.updates))
     return renderStepSideBySide(form, pipeline, timeline, {}, run, tool);

@@ -72,7 +72,7 @@ struct ShownTimeline {
 size_t outputWidth();
 
 /// Describes a trace that `chimera-run --trace` wrote.
-struct MeasuredRun {
+struct TraceToShow {
   llvm::StringRef path;
   /// The data-parallel copy to show. If not set, the copy with the longest
   /// step.
@@ -90,7 +90,7 @@ struct MeasuredRun {
 /// picture begin with `tool`.
 mlir::FailureOr<std::string>
 renderSideBySide(const schedule::TimelineFormat &form, PipelineOp pipeline,
-                 const schedule::Timeline &timeline, const MeasuredRun &run,
+                 const schedule::Timeline &timeline, const TraceToShow &run,
                  llvm::StringRef tool);
 
 /// The report of a pipeline. Fails, with a diagnostic, if schemeOf does.

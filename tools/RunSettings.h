@@ -28,8 +28,8 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kCuda = "cuda", *kSimulated = "simulated";
 
 /// True if stages of this kind compute with tensors, and so need data.
-inline bool usesTensors(const std::string &kind) {
-  return kind == kTransformer || kind == kExported;
+inline bool usesTensors(const std::string &stages) {
+  return stages == kTransformer || stages == kExported;
 }
 
 /// The values of --stages, --tokens, --transport, --device, --progress and

@@ -52,11 +52,12 @@ const Scheme *findScheme(std::string_view name);
 /// "chimera, gpipe, 1f1b, gems, …".
 std::string schemeNames();
 
-/// A hint for a diagnostic, to be appended to "got NAME", if no scheme has this
-/// name but papers or other tools use it. It starts with ": " or ", " and names
-/// the scheme that is meant, or says that this schedule is not supported yet
-/// and how the user can give its order. Empty for any other name. Case, hyphens
-/// and PyTorch's "Schedule" are ignored.
+/// A hint for a diagnostic about an unknown scheme, to be appended to "got
+/// NAME". If the name is another spelling of a scheme, or its name in papers or
+/// other tools, the hint is ": did you mean SCHEME?". If it is the name of a
+/// schedule that is not supported yet, the hint says so, and how the user can
+/// give its order. Otherwise it is empty. Case, hyphens and PyTorch's
+/// "Schedule" are ignored.
 std::string hintForUnknownScheme(std::string_view name);
 
 /// The help text: a line for each scheme, and an indented line for each of its

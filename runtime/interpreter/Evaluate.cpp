@@ -56,7 +56,8 @@ void Interpreter::findEvaluated() {
 
 void Interpreter::evaluate() {
   beginEvaluation();
-  enterNextSection(); // ends the passes if a rank has no instructions in them
+  leaveFinishedSections(); // ends the passes if a rank has no instructions in
+                           // them
   while (next())
     advance();
   finish();

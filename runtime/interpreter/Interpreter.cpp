@@ -247,7 +247,7 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   else if (options.profile)
     stepBeginOnDevice = compute->recordTime();
   enterSection(0, worker.body_begin);
-  enterNextSection();
+  leaveFinishedSections();
 }
 
 std::optional<Interpreter::Position> Interpreter::next() const {
@@ -262,9 +262,7 @@ void Interpreter::enterSection(uint32_t sectionBegin, uint32_t sectionEnd) {
   stashBefore = stashBytes();
 }
 
-/// If this section has no more instructions, enters the next section that has
-/// instructions.
-void Interpreter::enterNextSection() {
+void Interpreter::leaveFinishedSections() {
   bool flushes = program.updates == program::Updates::Flush;
   while (index == end) {
     if (pass) {
@@ -379,7 +377,7 @@ void Interpreter::advance() {
   ++index;
   if (pass)
     skipToEvaluated();
-  enterNextSection();
+  leaveFinishedSections();
 }
 
 /// Records that the compute queue uses the buffers of an instruction.

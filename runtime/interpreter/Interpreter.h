@@ -187,7 +187,9 @@ private:
   void findRecomputes();
   void expectLoads();
   void enterSection(uint32_t sectionBegin, uint32_t sectionEnd);
-  void enterNextSection();
+  /// If the current section has no more instructions, ends it, and enters the
+  /// next one that has some.
+  void leaveFinishedSections();
   void findEvaluated();
   void enterPass();
   void skipToEvaluated();

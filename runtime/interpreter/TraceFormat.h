@@ -45,10 +45,14 @@ namespace chimera::runtime {
 /// `otherData` has `first_step` (from 1), `steps` (their number), and, from
 /// `conditions`, `threads` and `cores_per_rank`. `clockError` is set if ranks
 /// had several clocks. It is the maximum error of their times in nanoseconds,
-/// written as `largest_half_round_trip_ns`. Requires that the times of all
-/// `ranks` have been converted to one clock. If the ranks ended at different
-/// steps, sections that are too old compared with the newest section of any
-/// rank are left out.
+/// written as `largest_half_round_trip_ns`.
+///
+/// A section is one execution of the prologue, the body or the epilogue
+/// (Trace.h). If the ranks ended at different steps, only the last sections are
+/// shown: as many as the rank with the most sections has, counted back from the
+/// newest section of any rank.
+///
+/// Requires that the times of all `ranks` have been converted to one clock.
 std::string formatTrace(const program::ProgramT &program,
                         const std::vector<Trace> &ranks,
                         std::optional<int64_t> clockError,

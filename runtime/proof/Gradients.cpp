@@ -96,16 +96,18 @@ std::string GradientSums::faultOf(const Instruction &update, uint32_t buffer,
 
 void GradientSums::add(const Instruction &instruction, GradientSum &sum) {
   if (sum.replica != replicaOf(instruction))
-    return fail("expected the gradient sum of " + name(replicaOf(instruction)) +
-                ", got that of " + name(sum.replica));
+    return addFault("expected the gradient sum of " +
+                    name(replicaOf(instruction)) + ", got that of " +
+                    name(sum.replica));
   int64_t microBatch = step * count + instruction.micro_batch();
   ++sum.backwards;
   if (sum.isReduced)
-    return fail("expected a gradient sum of this worker alone to add to, got "
-                "one that is reduced");
+    return addFault(
+        "expected a gradient sum of this worker alone to add to, got "
+        "one that is reduced");
   if (!sum.isWhole())
-    return fail("expected a whole gradient sum to add to, got " +
-                describe(sum));
+    return addFault("expected a whole gradient sum to add to, got " +
+                    describe(sum));
   sum.first = std::min(sum.first, microBatch);
   sum.last = std::max(sum.last, microBatch);
   sum.update = kNoUpdate;
@@ -124,29 +126,30 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
     const GradientSum &given = sums[in[next++]];
     uint32_t replica = contribution.key() * stages + contribution.stage();
     if (given.replica != replica)
-      return fail("expected the gradient sum of " + name(replica) +
-                  ", got that of " + name(given.replica));
+      return addFault("expected the gradient sum of " + name(replica) +
+                      ", got that of " + name(given.replica));
     if (given.isReduced)
-      return fail("expected the gradient sum of this worker alone, got one "
-                  "that is reduced");
+      return addFault("expected the gradient sum of this worker alone, got one "
+                      "that is reduced");
     Part part = ofTied                              ? Part::Tied
                 : tiedPieceOf(contribution.stage()) ? Part::Rest
                                                     : Part::All;
     if (given.part != part)
-      return fail("expected " + describe(part, replica) + ", got " +
-                  describe(given));
+      return addFault("expected " + describe(part, replica) + ", got " +
+                      describe(given));
     if (given.bucket != start.micro_batch() ||
         given.buckets != std::max<uint32_t>(1, start.micro_batches()) ||
         (next > 1 && given.offset != result.offset))
-      return fail("expected the bucket of the gradient sum that its label "
-                  "names, got " +
-                  describe(given));
+      return addFault("expected the bucket of the gradient sum that its label "
+                      "names, got " +
+                      describe(given));
     // Check the contributions here: the check of another member does not know
     // which gradients are in them.
     int64_t update = completeUpdateOf(given);
     if (update == kNoUpdate || (next > 1 && update != result.update))
-      return fail("expected the gradients of a whole update to reduce, got " +
-                  describeContents(given, step));
+      return addFault(
+          "expected the gradients of a whole update to reduce, got " +
+          describeContents(given, step));
     if (next == 1)
       result = given;
     result.update = update;
@@ -158,9 +161,9 @@ void GradientSums::reduce(const Instruction &start, Buffers in,
   if (offset == kUnknownOffset)
     offset = result.offset;
   if (result.offset != offset)
-    return fail("expected a bucket from byte " + text(offset) +
-                " on, as another worker gives, got one from byte " +
-                text(result.offset));
+    return addFault("expected a bucket from byte " + text(offset) +
+                    " on, as another worker gives, got one from byte " +
+                    text(result.offset));
   if (communicator.contributions.size() !=
       program.pipelines.size() * (ofTied ? 2 : 1))
     result.update = kNoUpdate;
@@ -202,17 +205,18 @@ void GradientSums::split(const Instruction &instruction, Buffers in,
                          Buffers out) {
   GradientSum piece = sums[in[0]];
   if (!isSumOf(instruction, piece) || piece.buckets > 1)
-    return fail("expected the gradient sum of " + name(replicaOf(instruction)) +
-                ", whole or a part of it, got " + describe(piece));
+    return addFault("expected the gradient sum of " +
+                    name(replicaOf(instruction)) +
+                    ", whole or a part of it, got " + describe(piece));
   sums[in[0]] = GradientSum();
   if (piece.part == Part::All && tiedPieceOf(instruction.stage()))
     return splitTied(instruction, piece, out);
   piece.buckets = static_cast<uint32_t>(out.size());
   for (uint32_t buffer : out) {
     if (piece.offset % kBucketAlignment != 0)
-      fail("expected buckets that begin at multiples of " +
-           text(kBucketAlignment) + " bytes, got byte " + text(piece.offset) +
-           " (buffer " + text(buffer) + ")");
+      addFault("expected buckets that begin at multiples of " +
+               text(kBucketAlignment) + " bytes, got byte " +
+               text(piece.offset) + " (buffer " + text(buffer) + ")");
     sums[buffer] = piece;
     piece.offset += worker.buffers[buffer].bytes();
     ++piece.bucket;
@@ -224,11 +228,11 @@ void GradientSums::splitTied(const Instruction &instruction, GradientSum piece,
   size_t tied = *tiedPieceOf(instruction.stage());
   if (out.size() != 2 ||
       worker.buffers[out[tied]].bytes() != program.tied->bytes())
-    return fail("expected two pieces, the " + text(program.tied->bytes()) +
-                " bytes of tied parameters " +
-                (tied == 0 ? "before" : "after") + " the others, got " +
-                text(out.size()) + ", of " +
-                text(worker.buffers[out[tied]].bytes()) + " bytes there");
+    return addFault("expected two pieces, the " + text(program.tied->bytes()) +
+                    " bytes of tied parameters " +
+                    (tied == 0 ? "before" : "after") + " the others, got " +
+                    text(out.size()) + ", of " +
+                    text(worker.buffers[out[tied]].bytes()) + " bytes there");
   for (size_t k : {0, 1}) {
     piece.part = k == tied ? Part::Tied : Part::Rest;
     sums[out[k]] = piece;
@@ -248,10 +252,11 @@ void GradientSums::join(const Instruction &instruction, Buffers in,
   expected.buckets = static_cast<uint32_t>(in.size());
   for (uint32_t buffer : in) {
     if (!isSumOf(instruction, expected) || sums[buffer] != expected)
-      return fail("expected piece " + text(expected.bucket) + " of " +
-                  text(expected.buckets) + " of " +
-                  describe(expected.part, replicaOf(instruction)) +
-                  ", reduced like the others, got " + describe(sums[buffer]));
+      return addFault("expected piece " + text(expected.bucket) + " of " +
+                      text(expected.buckets) + " of " +
+                      describe(expected.part, replicaOf(instruction)) +
+                      ", reduced like the others, got " +
+                      describe(sums[buffer]));
     expected.offset += worker.buffers[buffer].bytes();
     ++expected.bucket;
     sums[buffer] = GradientSum();
@@ -273,11 +278,11 @@ void GradientSums::joinTied(const Instruction &instruction, Buffers in,
     Part part = k == tied ? Part::Tied : Part::Rest;
     if (in.size() != 2 || !isSumOf(instruction, piece) || piece.part != part ||
         piece.buckets > 1)
-      return fail("expected " + describe(part, replicaOf(instruction)) +
-                  " as piece " + text(k) + " of 2, got " + describe(piece));
+      return addFault("expected " + describe(part, replicaOf(instruction)) +
+                      " as piece " + text(k) + " of 2, got " + describe(piece));
     if (part == Part::Tied && !piece.isReduced)
-      return fail("expected the gradient of tied parameters reduced over "
-                  "first and last stage, got that of one");
+      return addFault("expected the gradient of tied parameters reduced over "
+                      "first and last stage, got that of one");
   }
   const GradientSum &ofTied = sums[in[tied]], &ofRest = sums[in[1 - tied]];
   GradientSum whole = ofRest;
@@ -297,8 +302,8 @@ void GradientSums::copy(const Instruction &instruction, const GradientSum &from,
     return;
   if (from.part != Part::Tied || !from.isReduced ||
       !tiedPieceOf(instruction.stage()))
-    return fail("expected a reduced gradient of tied parameters, got " +
-                describe(from));
+    return addFault("expected a reduced gradient of tied parameters, got " +
+                    describe(from));
   to = from;
   to.replica = replicaOf(instruction);
 }

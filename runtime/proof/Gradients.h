@@ -117,7 +117,7 @@ private:
   /// A text with the number of backwards in `sum`, and with its lowest and
   /// highest micro-batch, counted from the first micro-batch of the step.
   std::string describeContents(const GradientSum &sum, int64_t step) const;
-  void fail(const std::string &message) {
+  void addFault(const std::string &message) {
     report.add(Rule::Weights, w, i, message);
   }
 

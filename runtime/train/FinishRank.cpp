@@ -9,7 +9,7 @@
 
 #include "runtime/control/Messages.h"
 #include "runtime/train/Gather.h"
-#include "runtime/train/Heartbeat.h"
+#include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/WeightsDigest.h"
 
@@ -20,7 +20,7 @@ using namespace chimera::runtime;
 
 /// Runs `work` on another thread. Meanwhile, this thread sends heartbeats.
 /// `work` may be empty. Called only at the root.
-static void workAsRoot(const TrainingRun &run, Heartbeat &heartbeat,
+static void workAsRoot(const TrainingRun &run, HeartbeatSender &heartbeat,
                        const std::function<void()> &work,
                        const OnFailure &fail) {
   if (work)
@@ -48,7 +48,7 @@ bool chimera::runtime::gatherAndSaveResult(
   std::vector<ClockOffset> clocks;
   if (run.traceSteps > 0)
     clocks = gatherClocks(control, root, run.timeout);
-  std::optional<Heartbeat> heartbeat;
+  std::optional<HeartbeatSender> heartbeat;
   if (isRoot)
     heartbeat.emplace(control, run.timeout);
   auto sign = [&] {
@@ -115,7 +115,7 @@ void chimera::runtime::endRank(const TrainingRun &run, Control &control,
   const uint32_t root = rootOf(run.program);
   if (control.rank() == root) {
     status.enter(Status::Saving);
-    Heartbeat heartbeat(control, run.timeout);
+    HeartbeatSender heartbeat(control, run.timeout);
     workAsRoot(run, heartbeat, run.onEnd, fail);
   } else {
     status.enter(Status::Finishing);

@@ -9,7 +9,7 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/train/Capacity.h"
-#include "runtime/train/Heartbeat.h"
+#include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/WeightsDigest.h"
@@ -57,7 +57,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   // reported, and no heartbeat is sent, since there is no other rank.
   auto work = [&](const std::function<void()> &action) {
     std::vector<std::unique_ptr<Control>> alone = makeInProcessControls(1);
-    Heartbeat heartbeat(*alone[0], run.timeout);
+    HeartbeatSender heartbeat(*alone[0], run.timeout);
     phase.store(Saving);
     heartbeat.runWithHeartbeats(
         [&] {

@@ -135,7 +135,8 @@ TEST(Model, CountsWhatEachPartKeeps) {
     EXPECT_EQ(halves[i].boundary, whole[i].boundary);
     EXPECT_EQ(halves[i].forward, whole[i].forward);
   }
-  // The head also saves the number by which it divides the loss.
+  // The head saves the divisor of the loss (4 bytes) once for each part, so two
+  // halves save one more than a whole.
   EXPECT_EQ(halves.back().stash, whole.back().stash + 4);
 }
 

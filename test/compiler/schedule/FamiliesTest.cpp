@@ -132,7 +132,8 @@ TEST(Chimera, RecommendsDataParallelismIfItIsSimpler) {
   EXPECT_EQ(noteOf(makeCase("chimera", 2, 2)),
             "with as many pipelines as stages every worker holds the whole "
             "model: plain data parallelism does the same without messages");
-  // Pipelines that get no micro-batches do not count.
+  // If there are fewer micro-batches than pipelines, some pipelines get none.
+  // Only the others are compared with the number of stages.
   EXPECT_EQ(noteOf(makeCase("chimera", 2, 1)), "");
   EXPECT_EQ(noteOf(makeCase("chimera", 8, 7, {}, false, choose(8))), "");
 }

@@ -1,4 +1,5 @@
-//===- Heartbeat.h - Heartbeats while the root works ------------*- C++ -*-===//
+//===- HeartbeatSender.h - Heartbeats while the root works -------*- C++ -*-===//
+//-*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,8 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_TRAIN_HEARTBEAT_H
-#define CHIMERA_RUNTIME_TRAIN_HEARTBEAT_H
+#ifndef CHIMERA_RUNTIME_TRAIN_HEARTBEATSENDER_H
+#define CHIMERA_RUNTIME_TRAIN_HEARTBEATSENDER_H
 
 #include "runtime/control/Control.h"
 
@@ -31,10 +32,10 @@ namespace chimera::runtime {
 
 /// The heartbeats that the root sends. After the first heartbeat, the root must
 /// not send other messages until sendLast has returned.
-class Heartbeat {
+class HeartbeatSender {
 public:
   /// `control` must outlive this object.
-  Heartbeat(Control &control, std::chrono::milliseconds timeout);
+  HeartbeatSender(Control &control, std::chrono::milliseconds timeout);
 
   /// Sends a heartbeat if it is time for one, without waiting until it is
   /// received. If sending fails, sendLast throws the error.
@@ -71,4 +72,4 @@ void awaitLastHeartbeat(Control &control, uint32_t root,
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_TRAIN_HEARTBEAT_H
+#endif // CHIMERA_RUNTIME_TRAIN_HEARTBEATSENDER_H

@@ -1,11 +1,12 @@
-//===- HeartbeatTest.cpp - Heartbeats while the root works ----------------===//
+//===- HeartbeatSenderTest.cpp - Heartbeats while the root works
+//----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/Heartbeat.h"
+#include "runtime/train/HeartbeatSender.h"
 
 #include "runtime/control/InProcess.h"
 #include "runtime/control/Messages.h"
@@ -49,7 +50,7 @@ TEST(Heartbeats, KeepTheOthersWaitingForLongerThanTheTimeout) {
     for (uint32_t rank : {1, 2})
       threads.emplace_back(
           [&, rank] { told[rank] = awaitRoot(*controls[rank], timeout); });
-    Heartbeat heartbeat(*controls[0], timeout);
+    HeartbeatSender heartbeat(*controls[0], timeout);
     std::string wrong;
     try {
       heartbeat.runWithHeartbeats([&] { compute(3 * timeout); }, expectNoHang);
@@ -70,7 +71,7 @@ TEST(Heartbeats, AreMissedWhereTheRootIsStopped) {
   std::thread other([&] { told = awaitRoot(*controls[1]); });
   // Send some heartbeats and then none, as if the process had been stopped by
   // SIGSTOP.
-  Heartbeat heartbeat(*controls[0], kTimeout);
+  HeartbeatSender heartbeat(*controls[0], kTimeout);
   while (std::chrono::steady_clock::now() - begin < kTimeout) {
     heartbeat.sendIfDue();
     std::this_thread::sleep_for(5ms);
@@ -102,7 +103,7 @@ TEST(Heartbeats, TheFirstHasALongerTimeoutThanTheRoot) {
 
 TEST(Heartbeats, DoNotWaitForRanksThatDoNotListenYet) {
   auto controls = makeInProcessControls(2);
-  Heartbeat heartbeat(*controls[0], kTimeout);
+  HeartbeatSender heartbeat(*controls[0], kTimeout);
   heartbeat.runWithHeartbeats([] { compute(2 * kTimeout); }, expectNoHang);
   std::string told = "nothing";
   std::thread late([&] { told = awaitRoot(*controls[1]); });
@@ -113,7 +114,7 @@ TEST(Heartbeats, DoNotWaitForRanksThatDoNotListenYet) {
 
 TEST(Heartbeats, TheLastOneMustBeHeard) {
   auto controls = makeInProcessControls(2);
-  Heartbeat heartbeat(*controls[0], 50ms);
+  HeartbeatSender heartbeat(*controls[0], 50ms);
   bool done = false;
   heartbeat.runWithHeartbeats([&] { done = true; }, expectNoHang);
   EXPECT_TRUE(done);
@@ -122,7 +123,7 @@ TEST(Heartbeats, TheLastOneMustBeHeard) {
 
 TEST(Heartbeats, PassOnExceptionsOfTheWork) {
   auto controls = makeInProcessControls(1);
-  Heartbeat heartbeat(*controls[0], kTimeout);
+  HeartbeatSender heartbeat(*controls[0], kTimeout);
   EXPECT_THROW(heartbeat.runWithHeartbeats(
                    [] { throw std::runtime_error("full"); }, expectNoHang),
                std::runtime_error);
@@ -130,7 +131,7 @@ TEST(Heartbeats, PassOnExceptionsOfTheWork) {
 
 TEST(Heartbeats, ReportHangingWorkOnce) {
   auto controls = makeInProcessControls(1);
-  Heartbeat heartbeat(*controls[0], 100ms);
+  HeartbeatSender heartbeat(*controls[0], 100ms);
   std::vector<std::string> told;
   // The work sleeps, as if it wrote to a pipe that no process reads.
   heartbeat.runWithHeartbeats(
@@ -143,7 +144,7 @@ TEST(Heartbeats, ReportHangingWorkOnce) {
 
 TEST(Heartbeats, ASlowDeviceIsNoHang) {
   auto controls = makeInProcessControls(1);
-  Heartbeat heartbeat(*controls[0], 100ms);
+  HeartbeatSender heartbeat(*controls[0], 100ms);
   heartbeat.runWithHeartbeats(
       [] {
         // Wait in vfork. For the kernel, this is an uninterruptible wait like a

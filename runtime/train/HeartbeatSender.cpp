@@ -1,11 +1,12 @@
-//===- Heartbeat.cpp - Heartbeats while the root works --------------------===//
+//===- HeartbeatSender.cpp - Heartbeats while the root works --------------===//
+//--------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/Heartbeat.h"
+#include "runtime/train/HeartbeatSender.h"
 
 #include "runtime/control/Messages.h"
 #include "runtime/system/Deadline.h"
@@ -101,12 +102,12 @@ private:
 };
 } // namespace
 
-Heartbeat::Heartbeat(Control &control, milliseconds timeout)
+HeartbeatSender::HeartbeatSender(Control &control, milliseconds timeout)
     : control(control), timeout(std::min<milliseconds>(timeout, kForever)),
       period(std::max(this->timeout / kBeatsPerTimeout, milliseconds(1))),
       next(Clock::now() + period) {}
 
-void Heartbeat::sendIfDue() {
+void HeartbeatSender::sendIfDue() {
   if (failure || Clock::now() < next)
     return;
   next = Clock::now() + period;
@@ -117,7 +118,7 @@ void Heartbeat::sendIfDue() {
   }
 }
 
-void Heartbeat::runWithHeartbeats(
+void HeartbeatSender::runWithHeartbeats(
     const std::function<void()> &work,
     const std::function<void(const std::string &)> &onHang) {
   std::optional<Worker> worker;
@@ -145,7 +146,7 @@ void Heartbeat::runWithHeartbeats(
   worker->finish();
 }
 
-void Heartbeat::sendLast() {
+void HeartbeatSender::sendLast() {
   if (failure)
     std::rethrow_exception(failure);
   send(control, Message::IsDone, timeout);
