@@ -1,5 +1,4 @@
 //===- HeartbeatSender.cpp - Heartbeats while the root works --------------===//
-//--------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
