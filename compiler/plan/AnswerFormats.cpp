@@ -54,13 +54,13 @@ static constexpr const char *kNothing = "-";
 
 /// The time of a part of a step. Parts of less than half a nanosecond are
 /// rounding errors.
-static std::string partOf(const StepBreakdown &breakdown, Part part) {
+static std::string partOf(const StepBreakdown &breakdown, StepPart part) {
   const double time = breakdown.timeOf(part);
   return std::abs(time) < 0.5 ? kNothing : timeOf(time);
 }
 
 static std::string limitOf(const StepBreakdown &breakdown) {
-  const Share *limit = breakdown.largestAvoidableShare();
+  const StepShare *limit = breakdown.largestAvoidableShare();
   return limit ? limit->name +
                      (" " + percent(limit->time / breakdown.proposal.step))
                : "";
@@ -96,8 +96,8 @@ std::string tableOf(const Question &question,
                                    : std::to_string(breakdown.recomputed),
          breakdown.hasSums ? nameOf(proposal.policy) : kNothing,
          timeOf(proposal.step), rounded(rateOf(question, proposal.step)),
-         percent(breakdown.idleShare()), partOf(breakdown, Part::AllReduce),
-         partOf(breakdown, Part::Update), shortBytes(proposal.peakBytes)});
+         percent(breakdown.idleShare()), partOf(breakdown, StepPart::AllReduce),
+         partOf(breakdown, StepPart::Update), shortBytes(proposal.peakBytes)});
   }
   removeEmptyColumns(rows);
   return textTable(rows, 3);
@@ -161,7 +161,7 @@ std::string explain(const StepBreakdown &one, const StepBreakdown &other) {
                              : "") +
                         difference});
   };
-  const Share *most = nullptr;
+  const StepShare *most = nullptr;
   double largest = 0;
   for (size_t i = 0; i < one.shares.size(); ++i) {
     double a = one.shares[i].time, b = other.shares[i].time;

@@ -93,7 +93,7 @@ Evaluator::cutWithoutRecompute(const Choice &choice, int64_t parts) const {
   auto [entry, isNew] = cutsWithoutRecompute.try_emplace(
       {choice.microBatchSize, choice.stages, parts});
   if (isNew)
-    entry->second = cutModel(table, choice.stages, {}, parts);
+    entry->second = cutIntoStages(table, choice.stages, {}, parts);
   return entry->second;
 }
 
@@ -105,15 +105,16 @@ Evaluator::requestFor(const Choice &choice,
   StagesAndRequest result;
   result.stages = recompute.empty()
                       ? cutWithoutRecompute(choice, parts)
-                      : cutModel(table, choice.stages, recompute, parts);
+                      : cutIntoStages(table, choice.stages, recompute, parts);
   result.request = requestOf(question, table, choice, result.stages);
   result.request.recompute = recompute;
   return result;
 }
 
 std::variant<Solution, Impossible>
-Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
-                 const std::vector<Recompute> &recompute) const {
+Evaluator::solutionWithoutOrder(const Choice &choice,
+                                const schedule::Plan &plan,
+                                const std::vector<Recompute> &recompute) const {
   int64_t parts = schedule::maxParts(plan.pipelines);
   if (parts > 1)
     if (std::string wrong = checkParts(question, choice, parts); !wrong.empty())
@@ -131,11 +132,11 @@ Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
   return solution;
 }
 
-Solution Evaluator::solve(const Proposal &proposal) const {
+Solution Evaluator::solutionOf(const Proposal &proposal) const {
   const Choice &choice = proposal.choice;
   schedule::PlanOrError made = schedule::makePlan(
       *choice.scheme, requestFor(choice, proposal.recompute).request);
-  auto solved = solve(choice, *made.plan, proposal.recompute);
+  auto solved = solutionWithoutOrder(choice, *made.plan, proposal.recompute);
   Solution solution = std::move(std::get<Solution>(solved));
   solution.order = proposal.recompute.empty()
                        ? std::move(made.plan->order)
@@ -251,7 +252,8 @@ Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
                                                             : Recompute::Fused);
   std::vector<int64_t> stashes; // computed when first needed
   while (true) {
-    auto solved = solve(proposal.choice, plan, proposal.recompute);
+    auto solved =
+        solutionWithoutOrder(proposal.choice, plan, proposal.recompute);
     if (auto *impossible = std::get_if<Impossible>(&solved))
       return std::move(*impossible);
     Solution &solution = std::get<Solution>(solved);
@@ -276,8 +278,9 @@ Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
   }
 }
 
-void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
-                        Proposal &proposal) const {
+void Evaluator::setPolicyAndStepTime(Solution &solution,
+                                     const CanRuleOut &canRuleOut,
+                                     Proposal &proposal) const {
   const Pins &pins = question.pins;
   std::vector<schedule::AllReducePolicy> policies;
   for (const schedule::NamedPolicy &policy : schedule::kPolicies)
@@ -328,7 +331,7 @@ Outcome Evaluator::evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
   if (double bound = std::max(stepBound(solution.problem), workBound(solution));
       canRuleOut(bound, proposal.peakBytes))
     return RuledOut{bound};
-  setStep(solution, canRuleOut, proposal);
+  setPolicyAndStepTime(solution, canRuleOut, proposal);
   if (canRuleOut(proposal.step, proposal.peakBytes))
     return RuledOut{proposal.step};
   return proposal;

@@ -54,10 +54,10 @@ static ordered_json planOf(const plan::Question &question,
   const plan::Proposal &proposal = breakdown.proposal;
   const plan::Choice &choice = proposal.choice;
   ordered_json shares = ordered_json::object();
-  for (const plan::Share &share : breakdown.shares)
+  for (const plan::StepShare &share : breakdown.shares)
     shares[share.name] = share.time;
   ordered_json limit; // null if only computation takes time
-  if (const plan::Share *share = breakdown.largestAvoidableShare())
+  if (const plan::StepShare *share = breakdown.largestAvoidableShare())
     limit = {{"share", share->name}, {"of_step", share->time / proposal.step}};
   return {{"name", plan::nameOf(choice)},
           {"schedule", choice.scheme->name},

@@ -224,7 +224,7 @@ TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
     const auto *proposal = std::get_if<Proposal>(&outcome);
     if (!proposal)
       continue;
-    Solution solution = searchCase.evaluator.solve(*proposal);
+    Solution solution = searchCase.evaluator.solutionOf(*proposal);
     schedule::StepPeriods periods(solution.problem, solution.order);
     EXPECT_EQ(periods.periodWith(proposal->policy), proposal->step);
     EXPECT_EQ(stepTime(solution.problem, solution.order).total, proposal->step);
@@ -352,15 +352,15 @@ TEST(StepBreakdown, SumToTheStep) {
       StepBreakdown breakdown = breakdownOf(searchCase.evaluator, proposal);
       double sum = 0;
       for (size_t i = 0; i < breakdown.shares.size(); ++i) {
-        const Share &share = breakdown.shares[i];
+        const StepShare &share = breakdown.shares[i];
         EXPECT_EQ(static_cast<size_t>(share.part), i);
         EXPECT_GE(share.time, -1e-6 * proposal.step) << share.name;
         sum += share.time;
       }
       EXPECT_NEAR(sum, proposal.step, 1e-9 * proposal.step);
       EXPECT_EQ(breakdown.recomputed > 0,
-                breakdown.timeOf(Part::Recompute) > 0);
-      shared += breakdown.timeOf(Part::SharedCores) > 0;
+                breakdown.timeOf(StepPart::Recompute) > 0);
+      shared += breakdown.timeOf(StepPart::SharedCores) > 0;
     }
   }
   EXPECT_GT(shared, 10);
@@ -390,21 +390,22 @@ TEST(StepBreakdown, CountWaitsForSharedCoresByThemselves) {
         breakdownOf(shared.evaluator, std::get<Proposal>(with));
     StepBreakdown fast =
         breakdownOf(alone.evaluator, std::get<Proposal>(without));
-    EXPECT_EQ(fast.timeOf(Part::SharedCores), 0);
+    EXPECT_EQ(fast.timeOf(StepPart::SharedCores), 0);
     double computed = 0, free = 0;
-    for (Part part : {Part::Compute, Part::Recompute, Part::Imbalance,
-                      Part::Bubble, Part::SharedCores}) {
-      if (part != Part::SharedCores) {
+    for (StepPart part :
+         {StepPart::Compute, StepPart::Recompute, StepPart::Imbalance,
+          StepPart::Bubble, StepPart::SharedCores}) {
+      if (part != StepPart::SharedCores) {
         EXPECT_EQ(slow.timeOf(part), fast.timeOf(part));
       }
-      if (part == Part::Compute || part == Part::Recompute)
+      if (part == StepPart::Compute || part == StepPart::Recompute)
         computed += slow.timeOf(part);
       free += slow.timeOf(part);
     }
     EXPECT_LE(free, 3.03 * computed); // times are rounded
     // Without shared cores, a step takes a third of this sum, plus the bubble.
     // So most of the step is time lost to shared cores.
-    EXPECT_GT(slow.timeOf(Part::SharedCores), computed);
+    EXPECT_GT(slow.timeOf(StepPart::SharedCores), computed);
     ++compared;
   }
   EXPECT_EQ(compared,
