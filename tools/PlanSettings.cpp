@@ -228,7 +228,7 @@ static std::string readPins(plan::Pins &pins) {
   pins.microBatches.assign(microBatches.begin(), microBatches.end());
   pins.microBatchSizes.assign(microBatchSizes.begin(), microBatchSizes.end());
   if (split != Split::Any)
-    pins.splits = {split == Split::Yes};
+    pins.splitBackward = {split == Split::Yes};
   pins.policies.assign(policies.begin(), policies.end());
   pins.recomputation = recompute;
   pins.bucketBytes = bucketBytes;

@@ -59,7 +59,7 @@ static schedule::Request requestOf(const Question &question,
   request.bucketBytes = question.pins.bucketBytes;
   request.memoryCaps.assign(choice.workers, question.machine.memory);
   request.microBatches = choice.microBatches;
-  request.splitBackward = choice.split;
+  request.splitBackward = choice.splitBackward;
   request.options = choice.options;
   return request;
 }
@@ -289,19 +289,19 @@ void Evaluator::setPolicyAndStepTime(Solution &solution,
       policies.push_back(policy.policy);
   schedule::StepPeriods periods(solution.problem, solution.order);
   proposal.policy = policies.back();
-  proposal.step = periods.periodWith(proposal.policy);
+  proposal.stepTime = periods.periodWith(proposal.policy);
   // The last policy starts each all-reduce as early as possible, so no other
   // policy is faster. If the step is too long with the last policy, the others
   // need no test. Workers that share cores are an exception: a worker that
   // waits leaves its cores to the others.
   if (!schedule::sharesCores(solution.problem) &&
-      canRuleOut(proposal.step, proposal.peakBytes))
+      canRuleOut(proposal.stepTime, proposal.peakBytes))
     return;
   policies.pop_back();
   for (schedule::AllReducePolicy policy : std::views::reverse(policies))
-    if (double step = periods.periodWith(policy); step <= proposal.step) {
+    if (double step = periods.periodWith(policy); step <= proposal.stepTime) {
       proposal.policy = policy;
-      proposal.step = step;
+      proposal.stepTime = step;
     }
 }
 
@@ -332,8 +332,8 @@ Outcome Evaluator::evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
       canRuleOut(bound, proposal.peakBytes))
     return RuledOut{bound};
   setPolicyAndStepTime(solution, canRuleOut, proposal);
-  if (canRuleOut(proposal.step, proposal.peakBytes))
-    return RuledOut{proposal.step};
+  if (canRuleOut(proposal.stepTime, proposal.peakBytes))
+    return RuledOut{proposal.stepTime};
   return proposal;
 }
 

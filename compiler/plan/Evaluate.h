@@ -27,7 +27,7 @@ struct Proposal {
   /// Empty (no recomputation), or one entry for each stage.
   std::vector<schedule::Recompute> recompute;
   schedule::AllReducePolicy policy;
-  double step; ///< ns, the mean of many steps (StepTime.h)
+  double stepTime; ///< ns, the mean of many steps (StepTime.h)
   /// Peak bytes of the worker that needs most. They are computed as in
   /// compiler/schedule/Memory.h, with two differences: all sums of gradients
   /// have memory from the start of the program, and losses have memory too.

@@ -37,7 +37,7 @@ struct Choice {
   int32_t stages;
   int32_t microBatchSize; ///< B, in samples
   int32_t microBatches;   ///< N, per copy
-  bool split;             ///< whether backwards are split
+  bool splitBackward;     ///< whether backwards are split
 };
 
 /// A choice that was refused, and the reason.

@@ -55,7 +55,7 @@ const StepShare *StepBreakdown::largestAvoidableShare() const {
 double StepBreakdown::idleShare() const {
   return (timeOf(StepPart::Imbalance) + timeOf(StepPart::Bubble) +
           timeOf(StepPart::Messages)) /
-         proposal.step;
+         proposal.stepTime;
 }
 
 StepBreakdown breakdownOf(const Evaluator &evaluator,

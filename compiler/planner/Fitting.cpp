@@ -72,7 +72,7 @@ bool Fitting::mayBecomeFaster(const plan::Proposal &proposal,
     return false;
   return firstChanged(
              proposal.choice,
-             [&](double bound, int64_t) { return bound > limit.step; },
+             [&](double bound, int64_t) { return bound > limit.stepTime; },
              [&](const plan::Proposal &changed) {
                return plan::isFaster(changed, limit);
              })

@@ -53,7 +53,7 @@ public:
   std::vector<plan::Proposal> fastest(const plan::Space &space, size_t number,
                                       size_t needed, plan::Answer &answer) {
     plan::SearchSettings search;
-    search.keepSmall = settings.keepSmall;
+    search.keepParetoFront = settings.keepParetoFront;
     search.threads = settings.threads;
     search.progress = [&](size_t done, double best) {
       if (settings.progress)
@@ -62,21 +62,21 @@ public:
     // Ask the search for more plans than needed. The extra plans replace plans
     // that do not fit.
     const size_t first = number + 10;
-    for (search.most = first;; search.most *= 8) {
+    for (search.planCount = first;; search.planCount *= 8) {
       answer = plan::search(space, evaluator, search);
       std::vector<plan::Proposal> ranked = answer.ranked;
       prepare(answer, number);
       fitting.keepFitting(ranked, number);
-      if (answer.ranked.size() < search.most)
+      if (answer.ranked.size() < search.planCount)
         return ranked; // the search left out no other plan
       // Plans that the search left out are slower than the last plan of its
       // answer. A plan that was changed to fit may be slower than this last
       // plan. Drop such a plan, because a plan that was left out may be faster.
-      const double last = answer.ranked.back().step;
-      while (!ranked.empty() && ranked.back().step > last)
+      const double last = answer.ranked.back().stepTime;
+      while (!ranked.empty() && ranked.back().stepTime > last)
         ranked.pop_back();
       if (ranked.size() == number ||
-          (ranked.size() >= needed && search.most > first))
+          (ranked.size() >= needed && search.planCount > first))
         return ranked;
     }
   }
@@ -128,7 +128,7 @@ public:
       for (plan::Proposal &proposal : open) {
         bool isBeaten = proposal.peakBytes >= smallest ||
                         std::ranges::any_of(fits, [&](const auto &fit) {
-                          return fit.step <= proposal.step &&
+                          return fit.stepTime <= proposal.stepTime &&
                                  fit.peakBytes <= proposal.peakBytes;
                         });
         if (!isBeaten)
@@ -174,7 +174,7 @@ private:
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
     std::optional<plan::Proposal> fit = fitting.fit(best);
-    if (fit && fit->step <= best.step)
+    if (fit && fit->stepTime <= best.stepTime)
       return fit;
     plan::Space ofScheme;
     for (const plan::Choice &choice : space.choices)
@@ -216,7 +216,7 @@ PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
   answer.ofSchemes =
       search.fastestOfSchemes(result.space, answer, answer.ranked);
   answer.ranked.resize(std::min(answer.ranked.size(), settings.shown));
-  if (settings.keepSmall)
+  if (settings.keepParetoFront)
     search.keepFitting(answer.simulated);
   result.ranked = breakdownsOf(evaluator, answer.ranked, settings.threads);
   result.ofSchemes =
