@@ -8,7 +8,7 @@
 #include "compiler/planner/Planner.h"
 
 #include "compiler/plan/Parallel.h"
-#include "compiler/planner/Fitting.h"
+#include "compiler/planner/PlanFitter.h"
 
 #include <algorithm>
 
@@ -45,7 +45,7 @@ public:
                 const plan::Evaluator &evaluator,
                 const PlannerSettings &settings)
       : evaluator(evaluator), settings(settings),
-        fitting(ops, question, evaluator) {}
+        fitter(ops, question, evaluator) {}
 
   /// The fastest `number` plans of a space that fit, fastest first. If many
   /// plans do not fit, there may be fewer than `number`, but at least `needed`
@@ -66,7 +66,7 @@ public:
       answer = plan::search(space, evaluator, search);
       std::vector<plan::Proposal> ranked = answer.ranked;
       prepare(answer, number);
-      fitting.keepFitting(ranked, number);
+      fitter.keepFitting(ranked, number);
       if (answer.ranked.size() < search.planCount)
         return ranked; // the search left out no other plan
       // Plans that the search left out are slower than the last plan of its
@@ -116,7 +116,7 @@ public:
   void keepFitting(std::vector<plan::Proposal> &simulated) {
     std::vector<plan::Proposal> fits, open;
     for (plan::Proposal &proposal : simulated)
-      (fitting.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
+      (fitter.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
     refit(fits);
     while (true) {
       // The plans in `open` have not been compiled, so it is not known whether
@@ -138,7 +138,7 @@ public:
       open = std::move(rest);
       if (tried.empty())
         break;
-      fitting.prepare(tried, compilers(), settings.compiling);
+      fitter.prepare(tried, compilers(), settings.compiling);
       refit(tried);
       fits.insert(fits.end(), tried.begin(), tried.end());
     }
@@ -147,7 +147,7 @@ public:
   }
 
   const std::vector<std::string> &rejectedPlans() const {
-    return fitting.rejectedPlans();
+    return fitter.rejectedPlans();
   }
 
 private:
@@ -162,7 +162,7 @@ private:
     wanted.insert(wanted.end(), answer.ranked.begin(),
                   answer.ranked.begin() +
                       std::min(number, answer.ranked.size()));
-    fitting.prepare(wanted, compilers(), settings.compiling);
+    fitter.prepare(wanted, compilers(), settings.compiling);
   }
 
   /// The fastest plan that fits, of the scheme of `best`. `best` is the fastest
@@ -173,7 +173,7 @@ private:
   /// `best`, or nothing if `best` cannot be made to fit.
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
-    std::optional<plan::Proposal> fit = fitting.fit(best);
+    std::optional<plan::Proposal> fit = fitter.findFittingPlan(best);
     if (fit && fit->stepTime <= best.stepTime)
       return fit;
     plan::Space ofScheme;
@@ -188,14 +188,14 @@ private:
   void refit(std::vector<plan::Proposal> &proposals) {
     std::vector<plan::Proposal> fits;
     for (const plan::Proposal &proposal : proposals)
-      if (std::optional<plan::Proposal> fit = fitting.fit(proposal))
+      if (std::optional<plan::Proposal> fit = fitter.findFittingPlan(proposal))
         fits.push_back(std::move(*fit));
     proposals = std::move(fits);
   }
 
   const plan::Evaluator &evaluator;
   const PlannerSettings &settings;
-  Fitting fitting;
+  PlanFitter fitter;
 };
 
 } // namespace
