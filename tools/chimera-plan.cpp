@@ -62,7 +62,7 @@ static void showCompiling(size_t done, size_t all) {
 
 static PlannerSettings plannerSettingsOf(const PlanSettings &settings) {
   PlannerSettings made;
-  made.shown = settings.shown();
+  made.planCount = settings.planCount();
   made.needed = settings.pick;
   made.keepParetoFront = !settings.svg.empty();
   made.threads = settings.threads;

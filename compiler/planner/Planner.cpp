@@ -211,11 +211,11 @@ PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
   // fit may become faster than before, if the new cut of the model is better.
   // So the first plans could otherwise depend on how many are shown.
   answer.ranked =
-      search.fastest(result.space, std::max<size_t>(settings.shown, 10),
+      search.fastest(result.space, std::max<size_t>(settings.planCount, 10),
                      settings.needed, answer);
   answer.ofSchemes =
       search.fastestOfSchemes(result.space, answer, answer.ranked);
-  answer.ranked.resize(std::min(answer.ranked.size(), settings.shown));
+  answer.ranked.resize(std::min(answer.ranked.size(), settings.planCount));
   if (settings.keepParetoFront)
     search.keepFitting(answer.simulated);
   result.ranked = breakdownsOf(evaluator, answer.ranked, settings.threads);

@@ -20,7 +20,7 @@
 namespace chimera {
 
 struct PlannerSettings {
-  size_t shown = 10; ///< number of plans to rank
+  size_t planCount = 10; ///< number of plans to rank
   /// The search continues until it has this many plans, even if it takes long.
   /// It ends with fewer plans only if no more exist.
   size_t needed = 1;
@@ -41,7 +41,8 @@ struct PlannerResult {
   /// that compile. If PlannerSettings::keepParetoFront is set, `simulated` has
   /// no plan that is known not to compile.
   plan::Answer answer;
-  std::vector<plan::StepBreakdown> ranked; ///< at most `shown`, fastest first
+  /// At most PlannerSettings::planCount, fastest first.
+  std::vector<plan::StepBreakdown> ranked;
   std::vector<plan::StepBreakdown> ofSchemes; ///< the fastest of each scheme
   /// Choices that do not fit, with reasons.
   std::vector<std::string> rejectedPlans;
