@@ -301,7 +301,7 @@ private:
     if (path.empty())
       return success();
     const schedule::TimelineFormat *form =
-        choose(module, kTool, "format", schedule::timelineFormats(), name);
+        findEntry(module, kTool, "format", schedule::timelineFormats(), name);
     const std::vector<schedule::Timeline> list = shownTimelines();
     std::string document;
     if (settings.measured.empty()) {
@@ -338,7 +338,7 @@ private:
         reports.push_back(std::move(*report));
       }
     const schedule::ReportFormat *form =
-        choose(module, kTool, "format", schedule::reportFormats(), name);
+        findEntry(module, kTool, "format", schedule::reportFormats(), name);
     return writeDocument(module, kTool, path, form->render(reports));
   }
 
