@@ -337,14 +337,14 @@ private:
   /// Emits an instruction that renames buffers, so that the yielded values are
   /// in the buffers in which the next section expects them.
   void emitRename(Block &section) {
-    std::optional<Renames> found = renames(worker, section);
+    std::optional<BufferRenames> found = buffersToRename(worker, section);
     if (!found) {
       section.back().emitOpError("expected each loop-carried value in a buffer "
                                  "of its own: run chimera-allocate first");
       hasFailed = true;
       return;
     }
-    Renames &moves = *found;
+    BufferRenames &moves = *found;
     if (moves.empty())
       return;
     // The index of the stated peak does not count rename instructions. So a

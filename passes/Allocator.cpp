@@ -204,8 +204,8 @@ private:
     };
     int32_t chosen = -1;
     if (std::optional<unsigned> index = yieldedAs(value)) {
-      int32_t expected =
-          (*yieldedTo(worker, *instructions[made]->getBlock()))[*index];
+      int32_t expected = (*buffersInNextSection(
+          worker, *instructions[made]->getBlock()))[*index];
       if (isFree(expected))
         chosen = expected;
     }

@@ -52,17 +52,19 @@ static bool isFirst(WorkerOp worker, Block &section) {
          &section == &worker.getPrologue().front();
 }
 
-std::optional<ArrayRef<int32_t>> yieldedTo(WorkerOp worker, Block &section) {
+std::optional<ArrayRef<int32_t>> buffersInNextSection(WorkerOp worker,
+                                                      Block &section) {
   bool last =
       worker.getEpilogue().empty() || &section == &worker.getEpilogue().front();
   return last ? worker.getArguments() : worker.getHandedOn();
 }
 
-std::optional<Renames> renames(WorkerOp worker, Block &section) {
-  std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
+std::optional<BufferRenames> buffersToRename(WorkerOp worker, Block &section) {
+  std::optional<ArrayRef<int32_t>> targets =
+      buffersInNextSection(worker, section);
   if (!targets)
     return std::nullopt;
-  Renames result;
+  BufferRenames result;
   llvm::DenseSet<int32_t> all, from, to;
   DenseMap<int32_t, Type> types;
   for (auto [value, target] :

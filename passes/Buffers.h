@@ -22,18 +22,19 @@ void forEachInstruction(mlir::Block &section,
 /// expects the value. After an epilogue, this is the prologue of the next run.
 /// After a step without an epilogue, it is the next step. None before
 /// allocation.
-std::optional<llvm::ArrayRef<int32_t>> yieldedTo(WorkerOp worker,
-                                                 mlir::Block &section);
+std::optional<llvm::ArrayRef<int32_t>>
+buffersInNextSection(WorkerOp worker, mlir::Block &section);
 
 /// Pairs (from, to) of buffers.
-using Renames = llvm::SmallVector<std::pair<int32_t, int32_t>>;
+using BufferRenames = llvm::SmallVector<std::pair<int32_t, int32_t>>;
 
 /// The buffers to rename at the end of an allocated section, so that each value
 /// is in the buffer where the next section expects it. Buffer `from` gets the
 /// name `to`. The pairs form a permutation: buffers without a value get the
 /// names that remain. None if two values share a buffer, if a value has no
 /// buffer, or if there is no permutation in which the types match.
-std::optional<Renames> renames(WorkerOp worker, mlir::Block &section);
+std::optional<BufferRenames> buffersToRename(WorkerOp worker,
+                                             mlir::Block &section);
 
 /// The operand that the op updates in place to make `result`, so that operand
 /// and result have one buffer. Null if there is none.

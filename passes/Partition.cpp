@@ -72,8 +72,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
     return pipeline.emitOpError(problem);
   plan::LayerTable table = model.table(batch, parts, machine);
   for (auto [index, stage] :
-       llvm::enumerate(plan::cutModel(table, static_cast<int32_t>(stages),
-                                      recomputeOf(pipeline), parts))) {
+       llvm::enumerate(plan::cutIntoStages(table, static_cast<int32_t>(stages),
+                                           recomputeOf(pipeline), parts))) {
     // A stage of a bare model has no layer numbers, because it is not trained.
     IntegerAttr first, end;
     if (model.trainable()) {

@@ -32,8 +32,8 @@ struct PrintTimeline : WithTimes<impl::PrintTimelinePassBase<PrintTimeline>> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const schedule::TimelineFormat *chosen =
-        choose(module, kPrintTimeline, "format", schedule::timelineFormats(),
-               StringRef(format));
+        findEntry(module, kPrintTimeline, "format", schedule::timelineFormats(),
+                  StringRef(format));
     FailureOr<Times> times = Times::read(module, kPrintTimeline, timeOptions());
     if (width < 0)
       emitError() << "expected width of at least 1, or 0 for the terminal's, "

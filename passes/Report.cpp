@@ -29,8 +29,8 @@ struct Report : WithTimes<impl::ReportPassBase<Report>> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const schedule::ReportFormat *chosen =
-        choose(module, kReport, "format", schedule::reportFormats(),
-               StringRef(format));
+        findEntry(module, kReport, "format", schedule::reportFormats(),
+                  StringRef(format));
     FailureOr<Times> times = Times::read(module, kReport, timeOptions());
     FailureOr<SmallVector<PipelineOp>> pipelines = pipelinesOf(module, kReport);
     if (!chosen || failed(times) || failed(pipelines))

@@ -50,9 +50,9 @@ struct Help {
 /// If there is no such entry, returns null and emits a diagnostic that lists
 /// the names.
 template <typename Entry>
-const Entry *choose(mlir::ModuleOp module, llvm::StringRef pass,
-                    llvm::StringRef option, std::span<const Entry> table,
-                    llvm::StringRef name) {
+const Entry *findEntry(mlir::ModuleOp module, llvm::StringRef pass,
+                       llvm::StringRef option, std::span<const Entry> table,
+                       llvm::StringRef name) {
   llvm::SmallVector<llvm::StringRef> names;
   for (const Entry &entry : table) {
     if (name == entry.name)

@@ -184,8 +184,8 @@ SmallVector<Value> StepBuilder::reduce(uint32_t s, ArrayRef<Value> gradients,
       .getSums();
 }
 
-ValueRange StepBuilder::split(uint32_t p, uint32_t s, Value gradient,
-                              int64_t at) {
+ValueRange StepBuilder::splitGradient(uint32_t p, uint32_t s, Value gradient,
+                                      int64_t at) {
   int64_t whole = types[s].sum.getBytes();
   MLIRContext *context = pipeline.getContext();
   Type pieces[] = {WeightGradientType::get(context, at),
@@ -197,7 +197,7 @@ ValueRange StepBuilder::split(uint32_t p, uint32_t s, Value gradient,
       .getPieces();
 }
 
-Value StepBuilder::join(uint32_t p, uint32_t s, ValueRange pieces) {
+Value StepBuilder::joinGradient(uint32_t p, uint32_t s, ValueRange pieces) {
   return builder.create<JoinOp>(locationOf(p, s), types[s].sum, pieces,
                                 numbers[p], numbers[s], IntegerAttr(),
                                 DenseI32ArrayAttr());

@@ -64,10 +64,10 @@ public:
   reduce(uint32_t s, llvm::ArrayRef<mlir::Value> gradients,
          std::optional<uint32_t> tied = std::nullopt);
   /// Splits a gradient into two pieces at byte `at`.
-  mlir::ValueRange split(uint32_t p, uint32_t s, mlir::Value gradient,
-                         int64_t at);
+  mlir::ValueRange splitGradient(uint32_t p, uint32_t s, mlir::Value gradient,
+                                 int64_t at);
   /// Joins the pieces of a gradient.
-  mlir::Value join(uint32_t p, uint32_t s, mlir::ValueRange pieces);
+  mlir::Value joinGradient(uint32_t p, uint32_t s, mlir::ValueRange pieces);
   void reduceLosses(llvm::ArrayRef<mlir::Value> losses);
   /// Makes the update of a replica. `gradient` is the gradient of micro-batch
   /// `m` or, if `m` is not given, the sum of all micro-batches.

@@ -23,17 +23,17 @@ using namespace mlir;
 namespace chimera {
 
 std::span<const TimeSource> timeSources() {
-  using Of = TimeSource::Of;
+  using Scope = TimeSource::Scope;
   static constexpr std::array<TimeSource, 3> all = {{
       {"uniform",
        "each stage takes the times of forward, backward and "
        "weight-gradient",
-       Of::Stage},
+       Scope::Stage},
       {"worker",
        "all stages of a worker in one pipeline together take these times: "
        "with two stages a worker, each takes half",
-       Of::Worker},
-      {"stages", "each stage takes its own costs", Of::OwnCosts},
+       Scope::Worker},
+      {"stages", "each stage takes its own costs", Scope::OwnCosts},
   }};
   return all;
 }
@@ -72,16 +72,16 @@ static int64_t multiply(int64_t time, int64_t factor) {
 FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
                              const TimeOptions &options) {
   const TimeSource *source =
-      choose(module, pass, "costs", timeSources(), options.costs);
+      findEntry(module, pass, "costs", timeSources(), options.costs);
   const schedule::TimeUnit *unit =
-      choose(module, pass, "unit", schedule::timeUnits(), options.unit);
+      findEntry(module, pass, "unit", schedule::timeUnits(), options.unit);
   if (!source || !unit)
     return failure();
   auto refuse = [&](const Twine &expected, const Twine &got) {
     return module.emitError()
            << pass << ": expected " << expected << ", got " << got;
   };
-  const bool areOwn = source->of == TimeSource::Of::OwnCosts;
+  const bool areOwn = source->scope == TimeSource::Scope::OwnCosts;
   bool unset = !areOwn && options.forward.digits == 0;
   const std::pair<StringRef, Decimal> stageTimes[] = {
       {"forward", options.forward},

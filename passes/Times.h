@@ -23,11 +23,11 @@ struct TimeSource {
   /// Says to what the times of the options belong. Stage: to each stage.
   /// Worker: to all stages of a worker together. OwnCosts: the options give no
   /// times, because each stage has its own.
-  enum class Of { Stage, Worker, OwnCosts };
+  enum class Scope { Stage, Worker, OwnCosts };
 
   const char *name;
   const char *summary;
-  Of of;
+  Scope scope;
 };
 std::span<const TimeSource> timeSources();
 
@@ -117,8 +117,10 @@ private:
       : source(&source), unit(&unit) {}
 
   /// True if each stage has the costs that the pipeline states.
-  bool areOwn() const { return source->of == TimeSource::Of::OwnCosts; }
-  bool arePerWorker() const { return source->of == TimeSource::Of::Worker; }
+  bool areOwn() const { return source->scope == TimeSource::Scope::OwnCosts; }
+  bool arePerWorker() const {
+    return source->scope == TimeSource::Scope::Worker;
+  }
 
   /// Sets `perUnit` and the times in ticks below. Fails with a diagnostic if
   /// the times have too many digits.

@@ -133,8 +133,8 @@ private:
         Gradient &gradient = gradientOf(p, s);
         auto bytes = static_cast<int64_t>(tied->bytes());
         int64_t whole = build.typesOf(s).sum.getBytes();
-        ValueRange pieces = build.split(p, s, gradient.rest,
-                                        *piece == 0 ? bytes : whole - bytes);
+        ValueRange pieces = build.splitGradient(
+            p, s, gradient.rest, *piece == 0 ? bytes : whole - bytes);
         gradient.tied = pieces[*piece];
         gradient.rest = pieces[1 - *piece];
       }
@@ -173,8 +173,8 @@ private:
     std::optional<unsigned> piece = tiedPiece(s);
     if (!piece)
       return rest;
-    return *piece == 0 ? build.join(p, s, {tiedPart, rest})
-                       : build.join(p, s, {rest, tiedPart});
+    return *piece == 0 ? build.joinGradient(p, s, {tiedPart, rest})
+                       : build.joinGradient(p, s, {rest, tiedPart});
   }
 
   StepBuilder &build;

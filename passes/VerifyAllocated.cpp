@@ -102,7 +102,8 @@ private:
   /// overlap, buffers may be renamed between sections.
   void verifyYield(Block &section) {
     Operation *yield = section.getTerminator();
-    std::optional<ArrayRef<int32_t>> targets = yieldedTo(worker, section);
+    std::optional<ArrayRef<int32_t>> targets =
+        buffersInNextSection(worker, section);
     llvm::DenseSet<int32_t> yielded;
     for (auto [index, value] : llvm::enumerate(yield->getOperands())) {
       read(yield, value);

@@ -21,9 +21,9 @@ namespace chimera {
 /// an empty string. The message says what the one file must contain (`content`)
 /// and which command joins several files (`command`). LLVM's own message says
 /// neither.
-inline std::string setInput(llvm::ArrayRef<std::string> files,
-                            std::string &input, llvm::StringRef content,
-                            llvm::StringRef command) {
+inline std::string setSingleInput(llvm::ArrayRef<std::string> files,
+                                  std::string &input, llvm::StringRef content,
+                                  llvm::StringRef command) {
   if (files.size() > 1)
     return "expected one file with " + content.str() + ", got " +
            std::to_string(files.size()) + ": put them into one file (" +

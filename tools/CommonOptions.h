@@ -54,8 +54,9 @@ inline std::string fileAfterSignal(const RunSettings &settings) {
 /// mpirun, 30 s for torchrun, Slurm and Kubernetes. `onBegin` is called with
 /// the signal when this time begins.
 inline std::optional<runtime::Grace>
-graceOf(const RunSettings &settings, const std::optional<runtime::Job> &job,
-        std::function<void(int)> onBegin) {
+graceAfterSignal(const RunSettings &settings,
+                 const std::optional<runtime::Job> &job,
+                 std::function<void(int)> onBegin) {
   const bool isUnderMpirun = job && std::string_view(job->launcher) == "mpirun";
   const double seconds = settings.grace.value_or(isUnderMpirun ? 0.6 : 25);
   if (settings.save.empty() || seconds == 0)

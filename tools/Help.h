@@ -17,12 +17,12 @@ namespace chimera {
 /// There are hundreds, most of them options of code generators. Call this after
 /// all options have been registered. The options of the category `ownCategory`
 /// and --help itself stay visible. The list of passes stays visible too: it is
-/// one option, registered under the name of each pass. `pass` is any of these
-/// names; leave it empty if the tool has no list.
+/// one option, registered under the name of each pass. `passName` is any of
+/// these names; leave it empty if the tool has no list.
 inline void hideLibraryOptions(llvm::cl::OptionCategory *ownCategory = nullptr,
-                               llvm::StringRef pass = {}) {
+                               llvm::StringRef passName = {}) {
   llvm::StringMap<llvm::cl::Option *> &all = llvm::cl::getRegisteredOptions();
-  const llvm::cl::Option *list = all.lookup(pass);
+  const llvm::cl::Option *list = all.lookup(passName);
   for (auto &entry : all) {
     llvm::cl::Option &option = *entry.second;
     bool isGeneric = option.Categories.front()->getName() == "Generic Options";

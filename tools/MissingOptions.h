@@ -22,7 +22,7 @@ namespace chimera {
 
 /// The text for the error message about the unknown option `name`. Empty if
 /// `name` matches no entry of the list.
-inline std::string answerTo(std::string_view name) {
+inline std::string adviceFor(std::string_view name) {
   constexpr const char *kNoTensorParallelism =
       "tensor parallelism is not supported yet: a stage is on one worker";
   constexpr const char *kNoExpertParallelism =
@@ -31,9 +31,9 @@ inline std::string answerTo(std::string_view name) {
                                   "one worker, with all of its state";
   constexpr struct {
     std::string_view part; ///< a substring of the option's name
-    const char *answer;
+    const char *advice;
     bool isWhole = false; ///< whether `part` is the whole name
-  } kAnswers[] = {
+  } kAdvice[] = {
       // The first match is used: --lr-warmup matches "warmup" before "lr-".
       {"warmup", "warming up the learning rate is not supported yet: every "
                  "step uses learning_rate(…) of chimera.training"},
@@ -81,9 +81,9 @@ inline std::string answerTo(std::string_view name) {
       {"optimizer", "set optimizer(…) of chimera.training to adamw or sgd"},
   };
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
-  for (const auto &[part, answer, isWhole] : kAnswers)
+  for (const auto &[part, advice, isWhole] : kAdvice)
     if (isWhole ? name == part : name.find(part) != name.npos)
-      return answer;
+      return advice;
   return {};
 }
 

@@ -228,7 +228,7 @@ static std::string readPins(plan::Pins &pins) {
   pins.microBatches.assign(microBatches.begin(), microBatches.end());
   pins.microBatchSizes.assign(microBatchSizes.begin(), microBatchSizes.end());
   if (split != Split::Any)
-    pins.splits = {split == Split::Yes};
+    pins.splitBackward = {split == Split::Yes};
   pins.policies.assign(policies.begin(), policies.end());
   pins.recomputation = recompute;
   pins.bucketBytes = bucketBytes;
@@ -265,8 +265,8 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
       threads > 0 ? threads.getValue()
                   : std::clamp(std::thread::hardware_concurrency(), 1u, 256u);
   if (std::string error =
-          setInput(inputs, settings.input, "the model and the machine",
-                   "cat here.mlir model.mlir > question.mlir");
+          setSingleInput(inputs, settings.input, "the model and the machine",
+                         "cat here.mlir model.mlir > question.mlir");
       !error.empty())
     return error;
   if (std::string error = errorOfCounts(); !error.empty())

@@ -36,7 +36,7 @@ struct PlanSettings {
   uint32_t threads; ///< at least 1
 
   /// The number of plans to rank: the largest of `top`, `pick` and `compared`.
-  uint32_t shown() const {
+  uint32_t planCount() const {
     uint32_t most = std::max(top, pick);
     for (uint32_t number : compared)
       most = std::max(most, number);

@@ -216,8 +216,8 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     });
 }
 
-void Results::end() {
-  attempt([&] { compare(); });
+void Results::completeLog() {
+  attempt([&] { printHeldOutLoss(); });
   std::fflush(stdout);
   attempt([&] { progress.finish(summary); });
 }
@@ -242,14 +242,14 @@ std::string Results::save(const char *what, const std::string &file,
   std::string error, ignored;
   if (file.empty())
     return {};
-  if (saveWeights(program, bytes, file, error, load.names)) {
+  if (saveWeights(program, bytes, file, error, load.tensorNames)) {
     if (!settings.quiet)
       std::printf("saved %s\n", file.c_str());
     return file;
   }
   std::string written =
       program::writeFallback(file, [&](const std::string &path) {
-        return saveWeights(program, bytes, path, ignored, load.names,
+        return saveWeights(program, bytes, path, ignored, load.tensorNames,
                            program::IfExists::Fail);
       });
   reportError(error + ": the " + what +
@@ -301,7 +301,7 @@ void Results::saveDocument(const std::string &file,
 
 /// Prints the loss on held-out text. If predicting tokens is the model's only
 /// task, also prints the loss of a unigram model.
-void Results::compare() {
+void Results::printHeldOutLoss() {
   if (!heldOut)
     return;
   summary["held_out_loss"] = *heldOut;
@@ -309,7 +309,7 @@ void Results::compare() {
     std::printf("held-out loss %.4f\n", *heldOut);
     return;
   }
-  const double unigram = load.text->unigramLoss(load.windows);
+  const double unigram = load.text->unigramLoss(load.heldOutWindows);
   summary["unigram_loss"] = unigram;
   std::printf("held-out loss %.4f, %sunigram model %.4f (ratio %.3f)\n",
               *heldOut, load.text->isOfBytes() ? "byte-" : "", unigram,

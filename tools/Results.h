@@ -55,7 +55,7 @@ public:
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 
   /// Prints the result of the evaluation, and completes the log.
-  void end();
+  void completeLog();
 
   /// The exit status of the process: 1 if something could not be written, or if
   /// the run diverged; else 0.
@@ -72,7 +72,7 @@ private:
                    const std::vector<std::byte> &bytes);
   void saveLastFinite(const runtime::RunResult &result);
   void saveDocument(const std::string &file, const std::string &document);
-  void compare();
+  void printHeldOutLoss();
 
   const RunSettings &settings;
   const program::ProgramT &program;

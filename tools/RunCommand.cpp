@@ -50,7 +50,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--data and --hold-out", load.text ? load.text->digest() : 0},
       {"--trust-data", settings.trustData},
       {"--load", load.valuesDigest},
-      {"--names", load.names.digest()},
+      {"--names", load.tensorNames.digest()},
       // Compare only whether native code is used, and not its folder: the
       // program determines the code, and each host may have it in another
       // folder.
@@ -90,13 +90,13 @@ TrainingRun makeRun(const RunSettings &settings,
   run.gatherWeights = run.keepFinite = !settings.save.empty();
   run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
-                    .passes = load.passes,
+                    .passes = load.evaluationPasses,
                     .every = settings.evaluateEvery};
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
   run.traceSteps = settings.trace.empty() ? 0 : settings.traceSteps;
-  run.meter = load.meter;
+  run.meter = load.memoryMeter;
   run.accelerator = load.accelerator.get();
   run.warmUpRuns = load.warmUpRuns;
   run.transportAllReduce = settings.allReduce == kTransport;
@@ -216,8 +216,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     if (std::string fault = load.text->check(findCores().usable);
         !fault.empty())
       throw std::runtime_error(fault);
-  Signals signals(graceOf(settings, job ? job->job : std::nullopt,
-                          [&](int signal) { reportGrace(settings, signal); }));
+  Signals signals(
+      graceAfterSignal(settings, job ? job->job : std::nullopt,
+                       [&](int signal) { reportGrace(settings, signal); }));
   TrainingRun run = makeRun(settings, program, load, signals);
   std::atomic<int> stoppedBy = 0;
   run.onStopped = [&](int signal) { stoppedBy.store(signal); };
@@ -232,7 +233,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
                               part, parts);
     };
   use.onReady = [&](const HostResources &share) {
-    checkDiskSpace(settings, program, load.names);
+    checkDiskSpace(settings, program, load.tensorNames);
     results = std::make_unique<Results>(
         settings, program, load, conditionsOf(settings, load, job, share));
     if (!settings.quiet && !load.conversionMessage.empty())
@@ -259,7 +260,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     results->finish(result, summarize(program, result, coresForRanks(job)));
   };
 
-  run.onEnd = [&] { results->end(); };
+  run.onEnd = [&] { results->completeLog(); };
 
   if (settings.sequential) {
     bool isWhole = load.wholeModel != nullptr;

@@ -156,9 +156,9 @@ std::optional<int> readShowSettings(int argc, char **argv,
                  "schedule=1f1b,zb-v\". Give -e again for further pipelines")
       ->type_name("TEXT")
       ->allow_extra_args(false);
-  app.add_flag("--compare", settings.isComparison,
+  app.add_flag("--compare", settings.printsComparison,
                "Print a line for each pipeline, the fastest first");
-  app.add_flag("--report", settings.isReport,
+  app.add_flag("--report", settings.printsReport,
                "Print a table for each pipeline: bubbles, memory, lower bounds "
                "and formulas")
       ->excludes("--compare");
@@ -225,7 +225,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
         ->check(CLI::Validator(timeError, ""));
   app.add_option("--unit", settings.unit, "Unit of the times that options give")
       ->check(oneOf(namesOf(schedule::timeUnits())));
-  app.add_flag("--slots", settings.areSlots,
+  app.add_flag("--slots", settings.showsSlots,
                "Give each action one slot, as tables in papers do");
   app.add_option("--width", settings.width,
                  "Characters in a line of the grid (the terminal's unless "
@@ -254,8 +254,8 @@ std::optional<int> readShowSettings(int argc, char **argv,
   if (!settings.input.empty() && !settings.expressions.empty())
     return fail("expected a file or expressions (-e), got both");
   if (!settings.measured.empty() &&
-      (settings.isComparison || settings.isReport || !settings.json.empty() ||
-       !settings.csv.empty()))
+      (settings.printsComparison || settings.printsReport ||
+       !settings.json.empty() || !settings.csv.empty()))
     return fail(
         "expected --measured alone or with --svg, --pdf or --trace, got it "
         "with --compare, --report, --json or --csv, which show no run");
@@ -263,7 +263,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
     return fail(fault);
   if (settings.copy && settings.measured.empty())
     return fail("expected --measured with --copy");
-  if (settings.areSlots && settings.hasTimes())
+  if (settings.showsSlots && settings.hasTimes())
     return fail("expected no times with --slots");
   if (settings.costs == "stages" && settings.hasTimesOfActions())
     return fail("expected no --forward, --backward, --weight-gradient, "

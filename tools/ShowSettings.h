@@ -22,8 +22,8 @@ namespace chimera {
 struct ShowSettings {
   std::string input; ///< "-" for standard input, empty with expressions
   std::vector<std::string> expressions;
-  bool isComparison = false; ///< prints a line for each pipeline
-  bool isReport = false;     ///< prints a table for each pipeline
+  bool printsComparison = false; ///< prints a line for each pipeline
+  bool printsReport = false;     ///< prints a table for each pipeline
   /// The files to write. "-" is standard output. Empty if the file is not
   /// wanted.
   std::string svg, pdf, trace, json, csv;
@@ -32,7 +32,7 @@ struct ShowSettings {
   std::vector<std::string> costsFrom; ///< profiles of runs
   std::optional<int64_t> copy;
   size_t width = 0; ///< characters in a line; 0 for the terminal's
-  bool areSlots = false;
+  bool showsSlots = false;
 
   /// The times that the command line states (Passes.td, timeOptions). Empty or
   /// 0 if it states none.

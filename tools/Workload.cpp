@@ -35,8 +35,8 @@ TokenOptions chimera::tokenOptions(const RunSettings &settings,
           .trustPlainNumbers = settings.trustData};
 }
 
-WeightNames chimera::namesOf(const RunSettings &settings,
-                             const program::ProgramT &program) {
+WeightNames chimera::tensorNamesOf(const RunSettings &settings,
+                                   const program::ProgramT &program) {
   return settings.names.empty() ? WeightNames()
                                 : WeightNames(program, settings.names);
 }
@@ -146,10 +146,10 @@ static void refuseWithoutValues(const program::ProgramT &program) {
 static void addModel(Workload &load, const RunSettings &settings,
                      const program::ProgramT &program) {
   std::shared_ptr<const CheckpointWeights> values;
-  load.names = namesOf(settings, program);
+  load.tensorNames = tensorNamesOf(settings, program);
   if (!settings.load.empty()) {
-    values =
-        std::make_shared<CheckpointWeights>(program, settings.load, load.names);
+    values = std::make_shared<CheckpointWeights>(program, settings.load,
+                                                 load.tensorNames);
     load.valuesDigest = values->digest();
     load.conversionMessage = values->conversion();
   }
@@ -194,14 +194,15 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   }
   const uint64_t ofStep =
       uint64_t{program.micro_batches} * program.data_parallel;
-  load.passes = (settings.evaluateBatches + ofStep - 1) / ofStep;
-  load.windows = load.passes * ofStep * program.micro_batch_size;
-  load.heldOut = load.text->heldOut(load.windows);
+  load.evaluationPasses = (settings.evaluateBatches + ofStep - 1) / ofStep;
+  load.heldOutWindows =
+      load.evaluationPasses * ofStep * program.micro_batch_size;
+  load.heldOut = load.text->heldOut(load.heldOutWindows);
   if (load.kind == kExported)
-    load.heldOut =
-        withLossWeights(program, std::move(load.heldOut), load.passes);
+    load.heldOut = withLossWeights(program, std::move(load.heldOut),
+                                   load.evaluationPasses);
   double weight = 0;
-  for (uint64_t pass = 0; pass < load.passes; ++pass)
+  for (uint64_t pass = 0; pass < load.evaluationPasses; ++pass)
     weight += totalWeight(program, *load.heldOut, pass, /*first=*/0,
                           program.micro_batches);
   if (weight > 0)
@@ -213,7 +214,7 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
         "--evaluate-every needs held-out windows with labels that count, got "
         "none: give more windows (--evaluate-batches)");
   load.heldOut.reset();
-  load.passes = load.windows = 0;
+  load.evaluationPasses = load.heldOutWindows = 0;
   load.noEvaluationReason =
       "no label of the held-out windows counts, so the model "
       "is not evaluated: give more windows "
@@ -262,10 +263,10 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         return wrapWithGraphs(inner(whole, stage), gpus->makeGraphFactory());
       };
     }
-    load.meter = &load.accelerator->meter();
+    load.memoryMeter = &load.accelerator->meter();
     return load;
   }
-  load.ownMeter = std::make_unique<TensorMeter>();
-  load.meter = load.ownMeter.get();
+  load.hostMeter = std::make_unique<TensorMeter>();
+  load.memoryMeter = load.hostMeter.get();
   return load;
 }

@@ -29,7 +29,7 @@ struct Workload {
   uint64_t valuesDigest = 0;     ///< digest of the initial values from --load
   std::string conversionMessage; ///< says to which type the values of --load
                                  ///< are converted; empty if they are not
-  runtime::WeightNames names;    ///< names of tensors in files of weights
+  runtime::WeightNames tensorNames; ///< names of tensors in files of weights
   /// Native code that replaces graphs of an exported model. Null without
   /// --allow-native-code.
   std::shared_ptr<const runtime::NativeCode> native;
@@ -37,14 +37,14 @@ struct Workload {
   runtime::TextData *text = nullptr; ///< the text in `data`, or null
   /// The held-out data for evaluations. Null if there are none.
   std::unique_ptr<runtime::DataSource> heldOut;
-  uint64_t passes = 0;  ///< passes of an evaluation (Interpreter.h)
-  uint64_t windows = 0; ///< samples of held-out text in these passes
+  uint64_t evaluationPasses = 0; ///< passes of an evaluation (Interpreter.h)
+  uint64_t heldOutWindows = 0;   ///< samples of held-out text in these passes
   /// The reason why there is no evaluation although text was held out. Empty if
   /// there is an evaluation.
   std::string noEvaluationReason;
   std::unique_ptr<runtime::MemoryMeter>
-      ownMeter; ///< measures the memory of tensors on the host
-  const runtime::MemoryMeter *meter = nullptr;
+      hostMeter; ///< measures the memory of tensors on the host
+  const runtime::MemoryMeter *memoryMeter = nullptr;
   std::unique_ptr<runtime::Accelerator> accelerator; ///< with --device cuda
   int warmUpRuns = 1; ///< warm-up runs of a step on the accelerator
   /// The reason why there are no CUDA graphs although the user asked for them.
@@ -59,8 +59,8 @@ runtime::TokenOptions tokenOptions(const RunSettings &settings,
 
 /// The names of tensors from the file of --names. Throws std::runtime_error as
 /// WeightNames does.
-runtime::WeightNames namesOf(const RunSettings &settings,
-                             const program::ProgramT &program);
+runtime::WeightNames tensorNamesOf(const RunSettings &settings,
+                                   const program::ProgramT &program);
 
 /// Makes the stages and the data. Throws std::exception if the settings
 /// contradict the program or each other, or if the text cannot be read.

@@ -252,7 +252,7 @@ static int compile(TimingScope &timing) {
 /// An error message if the arguments contradict each other, else empty. Sets
 /// `input`.
 static std::string errorOfArguments() {
-  if (std::string fault = chimera::setInput(
+  if (std::string fault = chimera::setSingleInput(
           inputs, input, "the pipeline, its model and its machine",
           "cat here.mlir pipeline.mlir > described.mlir");
       !fault.empty())

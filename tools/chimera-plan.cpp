@@ -62,9 +62,9 @@ static void showCompiling(size_t done, size_t all) {
 
 static PlannerSettings plannerSettingsOf(const PlanSettings &settings) {
   PlannerSettings made;
-  made.shown = settings.shown();
+  made.planCount = settings.planCount();
   made.needed = settings.pick;
-  made.keepSmall = !settings.svg.empty();
+  made.keepParetoFront = !settings.svg.empty();
   made.threads = settings.threads;
   made.progress = showSearch;
   made.compiling = showCompiling;
@@ -200,9 +200,10 @@ static int show(const PlanRequest &request, const PlannerResult &result,
     writeJson();
     return fail(result.noPlanReason());
   }
-  os << "\n" << plan::tableOf(question, ranked) << plan::tableLegend() << "\n";
+  os << "\n"
+     << plan::planTable(question, ranked) << plan::tableLegend() << "\n";
   os << "The best of each schedule:\n"
-     << plan::tableOf(question, ofSchemes, /*isNumbered=*/false) << "\n";
+     << plan::planTable(question, ofSchemes, /*isNumbered=*/false) << "\n";
   os << plan::outcomeTable(question, space, answer);
   // The planner rules plans out by comparing bounds with the fastest plans that
   // all threads have found so far. This depends on the timing of the threads.
@@ -222,7 +223,8 @@ static int show(const PlanRequest &request, const PlannerResult &result,
     return 1;
   if (const auto &compared = settings.compared; !compared.empty())
     os << "\n"
-       << plan::explain(ranked[compared[0] - 1], ranked[compared[1] - 1]);
+       << plan::comparisonTable(ranked[compared[0] - 1],
+                                ranked[compared[1] - 1]);
   return 0;
 }
 

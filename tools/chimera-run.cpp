@@ -278,13 +278,13 @@ static int run(int argc, char **argv) {
 
   app.allow_extras();
   app.failure_message([](const CLI::App *app, const CLI::Error &error) {
-    std::string unknown = unknownArgument(*app, answerTo);
+    std::string unknown = unknownArgument(*app, adviceFor);
     return "chimera-run: " + (unknown.empty() ? error.what() : unknown) +
            "\nRun with --help for more information.\n";
   });
   try {
     app.parse(argc, argv);
-    if (!unknownArgument(app, answerTo).empty())
+    if (!unknownArgument(app, adviceFor).empty())
       throw CLI::ExtrasError(app.get_name(), app.remaining());
     for (const CLI::Option *option : app.get_options())
       if (option->count() > 0)

@@ -83,7 +83,7 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   if (!settings.expressions.empty()) {
     std::optional<std::string> text =
         describeExpressions(settings.expressions, error,
-                            settings.isComparison ? &input.note : nullptr);
+                            settings.printsComparison ? &input.note : nullptr);
     if (!text)
       return refuse("-e: " + error);
     input.module = llvm::MemoryBuffer::getMemBufferCopy(*text, "-e");
@@ -131,7 +131,7 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
 static TimeOptions timeOptionsOf(const ShowSettings &settings,
                                  PipelineOp pipeline,
                                  const StatedCosts &stated) {
-  if (settings.areSlots)
+  if (settings.showsSlots)
     return {"uniform", "none", {}, {}, {}, {}, {}};
   TimeOptions options{settings.costs,
                       settings.unit,
@@ -238,9 +238,9 @@ public:
         std::array{settings.svg, settings.pdf, settings.trace, settings.json,
                    settings.csv},
         "-");
-    const char *report = settings.isComparison ? "comparison"
-                         : settings.isReport   ? "table"
-                                               : nullptr;
+    const char *report = settings.printsComparison ? "comparison"
+                         : settings.printsReport   ? "table"
+                                                   : nullptr;
     if (isTextWanted &&
         failed(report ? writeReport(report, "-") : writeTimeline("text", "-")))
       return failure();
@@ -281,7 +281,7 @@ private:
     if (timelines.empty()) {
       size_t width = settings.width > 0 ? settings.width : outputWidth();
       for (auto [pipeline, timed] : llvm::zip(pipelines, all)) {
-        bool slots = settings.areSlots && timed.schedule.hasSlots();
+        bool slots = settings.showsSlots && timed.schedule.hasSlots();
         schedule::Timeline &timeline =
             timelines.emplace_back(pipeline, timed, slots, width).timeline;
         timeline.picture = settings.picture;
@@ -301,7 +301,7 @@ private:
     if (path.empty())
       return success();
     const schedule::TimelineFormat *form =
-        choose(module, kTool, "format", schedule::timelineFormats(), name);
+        findEntry(module, kTool, "format", schedule::timelineFormats(), name);
     const std::vector<schedule::Timeline> list = shownTimelines();
     std::string document;
     if (settings.measured.empty()) {
@@ -338,7 +338,7 @@ private:
         reports.push_back(std::move(*report));
       }
     const schedule::ReportFormat *form =
-        choose(module, kTool, "format", schedule::reportFormats(), name);
+        findEntry(module, kTool, "format", schedule::reportFormats(), name);
     return writeDocument(module, kTool, path, form->render(reports));
   }
 

@@ -208,7 +208,7 @@ private:
     return true;
   }
 
-  schedule::Request requestOf(const plan::PinnedScheme &scheme,
+  schedule::Request requestOf(const plan::SchemeWithOptions &scheme,
                               int32_t stageCount, int32_t workerCount) const {
     schedule::Request request;
     request.workers = workerCount;
@@ -223,7 +223,8 @@ private:
   /// scheme's usual number of stages per worker. If that is impossible, it
   /// follows from the smallest number of stages per worker, from 1 to 8, that
   /// is possible. If none is possible, both numbers are equal.
-  std::pair<int32_t, int32_t> sizesFor(const plan::PinnedScheme &scheme) const {
+  std::pair<int32_t, int32_t>
+  sizesFor(const plan::SchemeWithOptions &scheme) const {
     if (stages > 0 && workers > 0)
       return {stages, workers};
     constexpr int32_t kMostStages = 8; // per worker
@@ -247,10 +248,10 @@ private:
       return fail("expected a schedule's options in braces, as in chimera"
                   "{pipelines = 4}, got " +
                   std::string(text));
-    std::vector<plan::PinnedScheme> read;
+    std::vector<plan::SchemeWithOptions> read;
     if (std::string fault = plan::readSchemes(text, read); !fault.empty())
       return fail(fault);
-    const plan::PinnedScheme &scheme = read.front();
+    const plan::SchemeWithOptions &scheme = read.front();
     auto [stageCount, workerCount] = sizesFor(scheme);
     if (std::string fault = schedule::planError(
             *scheme.scheme, requestOf(scheme, stageCount, workerCount));

@@ -54,15 +54,15 @@ static constexpr const char *kNothing = "-";
 
 /// The time of a part of a step. Parts of less than half a nanosecond are
 /// rounding errors.
-static std::string partOf(const StepBreakdown &breakdown, Part part) {
+static std::string partOf(const StepBreakdown &breakdown, StepPart part) {
   const double time = breakdown.timeOf(part);
   return std::abs(time) < 0.5 ? kNothing : timeOf(time);
 }
 
 static std::string limitOf(const StepBreakdown &breakdown) {
-  const Share *limit = breakdown.largestAvoidableShare();
+  const StepShare *limit = breakdown.largestAvoidableShare();
   return limit ? limit->name +
-                     (" " + percent(limit->time / breakdown.proposal.step))
+                     (" " + percent(limit->time / breakdown.proposal.stepTime))
                : "";
 }
 
@@ -75,9 +75,9 @@ static void removeEmptyColumns(Rows &rows) {
         row.erase(row.begin() + static_cast<ptrdiff_t>(column));
 }
 
-std::string tableOf(const Question &question,
-                    std::span<const StepBreakdown> breakdowns,
-                    bool isNumbered) {
+std::string planTable(const Question &question,
+                      std::span<const StepBreakdown> breakdowns,
+                      bool isNumbered) {
   Rows rows = {{"", "schedule", "limit", "D", "W", "N", "B", "stages",
                 "recomputed", "all-reduces", "step", rateName(question), "idle",
                 "all-reduce", "update", "peak bytes"}};
@@ -87,7 +87,7 @@ std::string tableOf(const Question &question,
     const Choice &choice = proposal.choice;
     rows.push_back(
         {isNumbered ? std::to_string(i + 1) : "",
-         scheduleOf(choice) + (choice.split ? " split" : "") +
+         scheduleOf(choice) + (choice.splitBackward ? " split" : "") +
              (choice.workers > 1 ? "" : " (no pipeline)"),
          limitOf(breakdown), std::to_string(choice.workers),
          std::to_string(choice.width), std::to_string(choice.microBatches),
@@ -95,9 +95,10 @@ std::string tableOf(const Question &question,
          breakdown.recomputed == 0 ? kNothing
                                    : std::to_string(breakdown.recomputed),
          breakdown.hasSums ? nameOf(proposal.policy) : kNothing,
-         timeOf(proposal.step), rounded(rateOf(question, proposal.step)),
-         percent(breakdown.idleShare()), partOf(breakdown, Part::AllReduce),
-         partOf(breakdown, Part::Update), shortBytes(proposal.peakBytes)});
+         timeOf(proposal.stepTime),
+         rounded(rateOf(question, proposal.stepTime)),
+         percent(breakdown.idleShare()), partOf(breakdown, StepPart::AllReduce),
+         partOf(breakdown, StepPart::Update), shortBytes(proposal.peakBytes)});
   }
   removeEmptyColumns(rows);
   return textTable(rows, 3);
@@ -151,7 +152,8 @@ std::string outcomeTable(const Question &question, const Space &space,
          linesByReason("not considered", space.refusals);
 }
 
-std::string explain(const StepBreakdown &one, const StepBreakdown &other) {
+std::string comparisonTable(const StepBreakdown &one,
+                            const StepBreakdown &other) {
   Rows rows = {{"", "one", "other", "difference"}};
   auto row = [&](const std::string &name, double a, double b) {
     std::string difference = timeOf(std::abs(b - a));
@@ -161,7 +163,7 @@ std::string explain(const StepBreakdown &one, const StepBreakdown &other) {
                              : "") +
                         difference});
   };
-  const Share *most = nullptr;
+  const StepShare *most = nullptr;
   double largest = 0;
   for (size_t i = 0; i < one.shares.size(); ++i) {
     double a = one.shares[i].time, b = other.shares[i].time;
@@ -171,7 +173,7 @@ std::string explain(const StepBreakdown &one, const StepBreakdown &other) {
       most = &one.shares[i];
     }
   }
-  row("step", one.proposal.step, other.proposal.step);
+  row("step", one.proposal.stepTime, other.proposal.stepTime);
   rows.push_back({"peak bytes", shortBytes(one.proposal.peakBytes),
                   shortBytes(other.proposal.peakBytes), ""});
   std::string text = "one:   " + nameOf(one.proposal.choice) +

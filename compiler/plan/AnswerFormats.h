@@ -32,9 +32,9 @@ const char *nameOf(schedule::AllReducePolicy policy);
 /// Columns in which no plan has a value are left out. The lines are numbered
 /// from 1 unless `isNumbered` is false. The options --pick and --explain use
 /// these numbers.
-std::string tableOf(const Question &question,
-                    std::span<const StepBreakdown> breakdowns,
-                    bool isNumbered = true);
+std::string planTable(const Question &question,
+                      std::span<const StepBreakdown> breakdowns,
+                      bool isNumbered = true);
 
 /// The meaning of the table's columns, as lines below the table.
 std::string tableLegend();
@@ -48,7 +48,8 @@ std::string outcomeTable(const Question &question, const Space &space,
 
 /// A table that compares the shares of two plans' step times, and a line that
 /// names the share with the largest difference.
-std::string explain(const StepBreakdown &one, const StepBreakdown &other);
+std::string comparisonTable(const StepBreakdown &one,
+                            const StepBreakdown &other);
 
 /// An SVG picture of all simulated plans. The axes are the step time and the
 /// bytes of the largest worker. The picture also shows the memory of a device

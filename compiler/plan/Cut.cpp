@@ -66,8 +66,9 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
 }
 
 std::vector<CutStage>
-cutModel(const LayerTable &table, int32_t stages,
-         const std::vector<schedule::Recompute> &recompute, int64_t parts) {
+cutIntoStages(const LayerTable &table, int32_t stages,
+              const std::vector<schedule::Recompute> &recompute,
+              int64_t parts) {
   PrefixSums once = {0}, again = {0};
   for (const LayerCost &layer : table.layers) {
     once.push_back(once.back() + layer.forward + layer.backward);

@@ -32,8 +32,9 @@ std::string checkCut(int32_t layers, int64_t stages);
 /// action is raised to at least `parts`, so that every part has a positive
 /// cost. Requires that checkCut returns no error.
 std::vector<CutStage>
-cutModel(const LayerTable &table, int32_t stages,
-         const std::vector<schedule::Recompute> &recompute, int64_t parts = 1);
+cutIntoStages(const LayerTable &table, int32_t stages,
+              const std::vector<schedule::Recompute> &recompute,
+              int64_t parts = 1);
 
 /// Bytes of the weights that the first and the last stage share. 0 if there is
 /// only one stage.

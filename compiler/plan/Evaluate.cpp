@@ -59,7 +59,7 @@ static schedule::Request requestOf(const Question &question,
   request.bucketBytes = question.pins.bucketBytes;
   request.memoryCaps.assign(choice.workers, question.machine.memory);
   request.microBatches = choice.microBatches;
-  request.splitBackward = choice.split;
+  request.splitBackward = choice.splitBackward;
   request.options = choice.options;
   return request;
 }
@@ -93,7 +93,7 @@ Evaluator::cutWithoutRecompute(const Choice &choice, int64_t parts) const {
   auto [entry, isNew] = cutsWithoutRecompute.try_emplace(
       {choice.microBatchSize, choice.stages, parts});
   if (isNew)
-    entry->second = cutModel(table, choice.stages, {}, parts);
+    entry->second = cutIntoStages(table, choice.stages, {}, parts);
   return entry->second;
 }
 
@@ -105,15 +105,16 @@ Evaluator::requestFor(const Choice &choice,
   StagesAndRequest result;
   result.stages = recompute.empty()
                       ? cutWithoutRecompute(choice, parts)
-                      : cutModel(table, choice.stages, recompute, parts);
+                      : cutIntoStages(table, choice.stages, recompute, parts);
   result.request = requestOf(question, table, choice, result.stages);
   result.request.recompute = recompute;
   return result;
 }
 
 std::variant<Solution, Impossible>
-Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
-                 const std::vector<Recompute> &recompute) const {
+Evaluator::solutionWithoutOrder(const Choice &choice,
+                                const schedule::Plan &plan,
+                                const std::vector<Recompute> &recompute) const {
   int64_t parts = schedule::maxParts(plan.pipelines);
   if (parts > 1)
     if (std::string wrong = checkParts(question, choice, parts); !wrong.empty())
@@ -131,11 +132,11 @@ Evaluator::solve(const Choice &choice, const schedule::Plan &plan,
   return solution;
 }
 
-Solution Evaluator::solve(const Proposal &proposal) const {
+Solution Evaluator::solutionOf(const Proposal &proposal) const {
   const Choice &choice = proposal.choice;
   schedule::PlanOrError made = schedule::makePlan(
       *choice.scheme, requestFor(choice, proposal.recompute).request);
-  auto solved = solve(choice, *made.plan, proposal.recompute);
+  auto solved = solutionWithoutOrder(choice, *made.plan, proposal.recompute);
   Solution solution = std::move(std::get<Solution>(solved));
   solution.order = proposal.recompute.empty()
                        ? std::move(made.plan->order)
@@ -251,7 +252,8 @@ Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
                                                             : Recompute::Fused);
   std::vector<int64_t> stashes; // computed when first needed
   while (true) {
-    auto solved = solve(proposal.choice, plan, proposal.recompute);
+    auto solved =
+        solutionWithoutOrder(proposal.choice, plan, proposal.recompute);
     if (auto *impossible = std::get_if<Impossible>(&solved))
       return std::move(*impossible);
     Solution &solution = std::get<Solution>(solved);
@@ -276,8 +278,9 @@ Evaluator::makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
   }
 }
 
-void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
-                        Proposal &proposal) const {
+void Evaluator::setPolicyAndStepTime(Solution &solution,
+                                     const CanRuleOut &canRuleOut,
+                                     Proposal &proposal) const {
   const Pins &pins = question.pins;
   std::vector<schedule::AllReducePolicy> policies;
   for (const schedule::NamedPolicy &policy : schedule::kPolicies)
@@ -286,19 +289,19 @@ void Evaluator::setStep(Solution &solution, const CanRuleOut &canRuleOut,
       policies.push_back(policy.policy);
   schedule::StepPeriods periods(solution.problem, solution.order);
   proposal.policy = policies.back();
-  proposal.step = periods.periodWith(proposal.policy);
+  proposal.stepTime = periods.periodWith(proposal.policy);
   // The last policy starts each all-reduce as early as possible, so no other
   // policy is faster. If the step is too long with the last policy, the others
   // need no test. Workers that share cores are an exception: a worker that
   // waits leaves its cores to the others.
   if (!schedule::sharesCores(solution.problem) &&
-      canRuleOut(proposal.step, proposal.peakBytes))
+      canRuleOut(proposal.stepTime, proposal.peakBytes))
     return;
   policies.pop_back();
   for (schedule::AllReducePolicy policy : std::views::reverse(policies))
-    if (double step = periods.periodWith(policy); step <= proposal.step) {
+    if (double step = periods.periodWith(policy); step <= proposal.stepTime) {
       proposal.policy = policy;
-      proposal.step = step;
+      proposal.stepTime = step;
     }
 }
 
@@ -328,9 +331,9 @@ Outcome Evaluator::evaluate(const Choice &choice, const CanRuleOut &canRuleOut,
   if (double bound = std::max(stepBound(solution.problem), workBound(solution));
       canRuleOut(bound, proposal.peakBytes))
     return RuledOut{bound};
-  setStep(solution, canRuleOut, proposal);
-  if (canRuleOut(proposal.step, proposal.peakBytes))
-    return RuledOut{proposal.step};
+  setPolicyAndStepTime(solution, canRuleOut, proposal);
+  if (canRuleOut(proposal.stepTime, proposal.peakBytes))
+    return RuledOut{proposal.stepTime};
   return proposal;
 }
 

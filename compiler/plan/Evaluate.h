@@ -27,7 +27,7 @@ struct Proposal {
   /// Empty (no recomputation), or one entry for each stage.
   std::vector<schedule::Recompute> recompute;
   schedule::AllReducePolicy policy;
-  double step; ///< ns, the mean of many steps (StepTime.h)
+  double stepTime; ///< ns, the mean of many steps (StepTime.h)
   /// Peak bytes of the worker that needs most. They are computed as in
   /// compiler/schedule/Memory.h, with two differences: all sums of gradients
   /// have memory from the start of the program, and losses have memory too.
@@ -90,7 +90,7 @@ public:
 
   /// The problem and the order of `proposal`. Requires that `evaluate` returned
   /// `proposal`.
-  Solution solve(const Proposal &proposal) const;
+  Solution solutionOf(const Proposal &proposal) const;
 
 private:
   /// The stages of a choice, and the request from which its scheme makes a
@@ -104,8 +104,8 @@ private:
                               int64_t parts = 1) const;
   /// Returns a solution without an order.
   std::variant<Solution, Impossible>
-  solve(const Choice &choice, const schedule::Plan &plan,
-        const std::vector<schedule::Recompute> &recompute) const;
+  solutionWithoutOrder(const Choice &choice, const schedule::Plan &plan,
+                       const std::vector<schedule::Recompute> &recompute) const;
   /// Adds recomputes to `proposal` until the plan fits into `memory` bytes, and
   /// sets its peakBytes and peakWorker. Returns TooLarge if the plan cannot
   /// fit, or Impossible if there is no plan.
@@ -113,8 +113,8 @@ private:
   makeFit(schedule::Plan plan, int64_t memory, Recomputation allowed,
           Proposal &proposal) const;
   /// Sets the policy and the step time of `proposal`.
-  void setStep(Solution &solution, const CanRuleOut &canRuleOut,
-               Proposal &proposal) const;
+  void setPolicyAndStepTime(Solution &solution, const CanRuleOut &canRuleOut,
+                            Proposal &proposal) const;
 
   /// Costs of the layers for micro-batches of the choice. The backward of a
   /// micro-batch has `parts` parts.

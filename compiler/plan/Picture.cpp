@@ -54,20 +54,20 @@ class Picture {
 public:
   Picture(const Question &question, const Answer &answer)
       : question(question), answer(answer) {
-    least = most = answer.ranked.front().step;
+    least = most = answer.ranked.front().stepTime;
     for (const Proposal &proposal : answer.simulated)
-      least = std::min(least, proposal.step);
+      least = std::min(least, proposal.stepTime);
     // Leave out plans that are far slower than the fastest: they would leave no
     // room for the others.
     for (const Proposal &proposal : answer.simulated)
-      if (proposal.step <= 2.5 * least)
-        most = std::max(most, proposal.step);
+      if (proposal.stepTime <= 2.5 * least)
+        most = std::max(most, proposal.stepTime);
     // If all plans need far less than the memory of a device, leave out the
     // line that marks this memory: it would leave no room for the plans.
     const auto memory = static_cast<double>(question.machine.memory);
     double held = 1;
     for (const Proposal &proposal : answer.simulated)
-      if (proposal.step <= most)
+      if (proposal.stepTime <= most)
         held = std::max(held, static_cast<double>(proposal.peakBytes));
     hasLimit = held > memory / 2;
     bytes = hasLimit ? memory : 1.1 * held;
@@ -146,15 +146,16 @@ private:
   std::string dots() const {
     std::string svg;
     for (const Proposal &proposal : answer.simulated)
-      if (proposal.step <= most)
-        svg += "<circle cx=\"" + svgNumber(x(proposal.step)) + "\" cy=\"" +
-               svgNumber(y(static_cast<double>(proposal.peakBytes))) +
-               "\" r=\"3\" fill-opacity=\"0.55\" fill=\"" +
-               colourOf(proposal.choice.scheme) + "\"><title>" +
-               escapeXml(nameOf(proposal.choice) + ": " +
-                         schedule::roundedTime(proposal.step, nanoseconds()) +
-                         ", " + schedule::shortBytes(proposal.peakBytes)) +
-               "</title></circle>\n";
+      if (proposal.stepTime <= most)
+        svg +=
+            "<circle cx=\"" + svgNumber(x(proposal.stepTime)) + "\" cy=\"" +
+            svgNumber(y(static_cast<double>(proposal.peakBytes))) +
+            "\" r=\"3\" fill-opacity=\"0.55\" fill=\"" +
+            colourOf(proposal.choice.scheme) + "\"><title>" +
+            escapeXml(nameOf(proposal.choice) + ": " +
+                      schedule::roundedTime(proposal.stepTime, nanoseconds()) +
+                      ", " + schedule::shortBytes(proposal.peakBytes)) +
+            "</title></circle>\n";
     return svg;
   }
 
@@ -163,8 +164,8 @@ private:
   std::string front() const {
     std::vector<std::pair<double, int64_t>> all;
     for (const Proposal &proposal : answer.simulated)
-      if (proposal.step <= most)
-        all.emplace_back(proposal.step, proposal.peakBytes);
+      if (proposal.stepTime <= most)
+        all.emplace_back(proposal.stepTime, proposal.peakBytes);
     std::ranges::sort(all);
     std::string points;
     int64_t smallest = INT64_MAX;
@@ -193,7 +194,7 @@ private:
              colourOf(best.choice.scheme) + "\"/>\n" +
              text(kLeft + kWidth + 28, at + 4, "start",
                   best.choice.scheme->name + std::string(" ") +
-                      schedule::roundedTime(best.step, nanoseconds()));
+                      schedule::roundedTime(best.stepTime, nanoseconds()));
       at += kLine;
     }
     return svg;

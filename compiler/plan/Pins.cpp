@@ -11,8 +11,8 @@
 
 namespace chimera::plan {
 
-PinnedScheme withAnyOptions(const schedule::Scheme &scheme) {
-  PinnedScheme pinned{&scheme, schedule::Options(scheme.options)};
+SchemeWithOptions withAnyOptions(const schedule::Scheme &scheme) {
+  SchemeWithOptions pinned{&scheme, schedule::Options(scheme.options)};
   for (size_t i = 0; i < scheme.options.size(); ++i)
     pinned.options.set(i, schedule::kBest);
   return pinned;
@@ -24,7 +24,7 @@ class SchemeReader {
 public:
   explicit SchemeReader(std::string_view text) : rest(text) {}
 
-  std::string run(std::vector<PinnedScheme> &schemes) {
+  std::string run(std::vector<SchemeWithOptions> &schemes) {
     bool hasComma = true;
     while (hasComma) {
       std::string_view name = takeWord();
@@ -36,7 +36,7 @@ public:
         return "expected one of the schedules " + schedule::schemeNames() +
                ", got \"" + std::string(name) + "\"" +
                schedule::hintForUnknownScheme(name);
-      PinnedScheme pinned = withAnyOptions(*scheme);
+      SchemeWithOptions pinned = withAnyOptions(*scheme);
       // In a clause of chimera.pipeline, there is a comma before the options:
       // "chimera", {pipelines = 4}.
       hasComma = take(',');
@@ -54,7 +54,7 @@ public:
 
 private:
   /// Reads the options after an opening brace, and the closing brace.
-  std::string readOptions(PinnedScheme &pinned) {
+  std::string readOptions(SchemeWithOptions &pinned) {
     std::vector<std::string_view> names;
     do {
       std::string_view name = takeWord();
@@ -110,7 +110,7 @@ private:
 } // namespace
 
 std::string readSchemes(std::string_view text,
-                        std::vector<PinnedScheme> &schemes) {
+                        std::vector<SchemeWithOptions> &schemes) {
   return SchemeReader(text).run(schemes);
 }
 

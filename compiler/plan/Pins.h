@@ -32,13 +32,13 @@ enum class Recomputation : uint8_t {
 
 /// A scheme and its options. If an option is open (schedule::kBest), the
 /// planner tries all its values.
-struct PinnedScheme {
+struct SchemeWithOptions {
   const schedule::Scheme *scheme;
   schedule::Options options;
 };
 
 /// `scheme` with all options open.
-PinnedScheme withAnyOptions(const schedule::Scheme &scheme);
+SchemeWithOptions withAnyOptions(const schedule::Scheme &scheme);
 
 /// Reads the schemes in `text` and adds them to `schemes`. Accepts the notation
 /// of plan names, such as "1f1b, chimera {pipelines = 4}", and the notation of
@@ -46,12 +46,13 @@ PinnedScheme withAnyOptions(const schedule::Scheme &scheme);
 /// are not named are open. Returns an empty text, or an error if `text` is not
 /// valid.
 std::string readSchemes(std::string_view text,
-                        std::vector<PinnedScheme> &schemes);
+                        std::vector<SchemeWithOptions> &schemes);
 
 /// The parts of a plan that the user fixes. If a list is empty, the planner
 /// tries all values.
 struct Pins {
-  std::vector<PinnedScheme> schemes; ///< may contain a scheme several times
+  /// May contain a scheme several times.
+  std::vector<SchemeWithOptions> schemes;
   /// True to include schemes without a flush, if no scheme is named.
   bool withoutFlush = false;
   std::vector<int32_t> workers; ///< D
@@ -59,7 +60,7 @@ struct Pins {
   std::vector<int32_t> stagesPerWorker;
   std::vector<int32_t> microBatches;    ///< N
   std::vector<int32_t> microBatchSizes; ///< B
-  std::vector<bool> splits;             ///< true: split backwards
+  std::vector<bool> splitBackward;      ///< true: split backwards
   std::vector<schedule::AllReducePolicy> policies;
   Recomputation recomputation = Recomputation::Least;
   int64_t bucketBytes = 0; ///< as in schedule::Workload

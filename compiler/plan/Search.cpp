@@ -25,16 +25,17 @@ public:
 
   /// True if a choice of `scheme` cannot be in the answer if its step takes at
   /// least `bound` and its memory is at least `peakBytes`. This is so if
-  /// `settings.most` known step times are shorter than `bound`, and the best
-  /// known plan of `scheme` is faster than `bound`. If `keepSmall` is set, some
-  /// known plan must also be faster than `bound` and need at most `peakBytes`.
+  /// `settings.planCount` known step times are shorter than `bound`, and the
+  /// best known plan of `scheme` is faster than `bound`. If `keepParetoFront`
+  /// is set, some known plan must also be faster than `bound` and need at most
+  /// `peakBytes`.
   bool canRuleOut(const schedule::Scheme *scheme, double bound,
                   int64_t peakBytes) {
     std::lock_guard lock(mutex);
     auto best = bestOf.find(scheme);
-    return steps.size() == settings.most && bound > steps.back() &&
+    return steps.size() == settings.planCount && bound > steps.back() &&
            best != bestOf.end() && bound > best->second &&
-           (!settings.keepSmall ||
+           (!settings.keepParetoFront ||
             std::ranges::any_of(front, [&](const auto &known) {
               return known.first < bound && known.second <= peakBytes;
             }));
@@ -53,7 +54,7 @@ public:
 
 private:
   void addStep(const Proposal &proposal) {
-    double step = proposal.step;
+    double step = proposal.stepTime;
     auto [best, isNew] = bestOf.emplace(proposal.choice.scheme, step);
     best->second = std::min(best->second, step);
     // Store equal step times only once, because the ranking may drop plans with
@@ -62,9 +63,9 @@ private:
     auto place = std::ranges::lower_bound(steps, step);
     if (place == steps.end() || *place != step)
       steps.insert(place, step);
-    if (steps.size() > settings.most)
+    if (steps.size() > settings.planCount)
       steps.pop_back();
-    if (settings.keepSmall)
+    if (settings.keepParetoFront)
       front.emplace_back(step, proposal.peakBytes);
   }
 
@@ -99,7 +100,7 @@ bool areAlike(const Proposal &a, const Proposal &b) {
   return a.choice.workers == b.choice.workers &&
          a.choice.stages == b.choice.stages &&
          a.choice.microBatchSize == b.choice.microBatchSize &&
-         a.step == b.step &&
+         a.stepTime == b.stepTime &&
          (a.peakBytes == b.peakBytes || a.choice.workers == 1);
 }
 
@@ -157,7 +158,8 @@ Answer answerOf(const Space &space, std::vector<Outcome> outcomes,
 } // namespace
 
 bool isFaster(const Proposal &a, const Proposal &b) {
-  return std::pair(a.step, a.peakBytes) < std::pair(b.step, b.peakBytes);
+  return std::pair(a.stepTime, a.peakBytes) <
+         std::pair(b.stepTime, b.peakBytes);
 }
 
 Answer search(const Space &space, const Evaluator &evaluator,
@@ -171,7 +173,7 @@ Answer search(const Space &space, const Evaluator &evaluator,
                 return state.canRuleOut(choice.scheme, bound, peakBytes);
               }));
   });
-  return answerOf(space, state.take(), settings.most);
+  return answerOf(space, state.take(), settings.planCount);
 }
 
 } // namespace chimera::plan

@@ -47,10 +47,10 @@ struct Answer {
 };
 
 struct SearchSettings {
-  size_t most = 10; ///< the number of plans in `ranked`, at least 1
+  size_t planCount = 10; ///< the number of plans in `ranked`, at least 1
   /// True to also simulate each plan that needs less memory than every faster
   /// plan.
-  bool keepSmall = false;
+  bool keepParetoFront = false;
   uint32_t threads = 1;
   /// Called by one thread at a time, after every 64 choices and after the last.
   /// `done` is the number of evaluated choices. `best` is the shortest step so

@@ -38,7 +38,7 @@ std::string nameOf(const Choice &choice) {
             ", B=" + std::to_string(choice.microBatchSize);
   if (choice.stages != choice.workers)
     name += ", " + std::to_string(choice.stages) + " stages";
-  return name + (choice.split ? ", split" : "");
+  return name + (choice.splitBackward ? ", split" : "");
 }
 
 std::vector<int64_t> divisorsOf(int64_t number) {
@@ -115,7 +115,7 @@ private:
     allowed.clear();
     if (pins.schemes.empty())
       allowed = {withAnyOptions(scheme).options};
-    for (const PinnedScheme &pinned : pins.schemes)
+    for (const SchemeWithOptions &pinned : pins.schemes)
       if (pinned.scheme == &scheme)
         allowed.push_back(pinned.options);
     if (allowed.empty())
@@ -235,8 +235,8 @@ private:
       refuse(choice, wrong);
     }
     for (bool split : {false, true})
-      if (allows(pins.splits, split)) {
-        choice.split = split;
+      if (allows(pins.splitBackward, split)) {
+        choice.splitBackward = split;
         request.splitBackward = split;
         addSettings(choice, request, possible);
       }

@@ -21,6 +21,8 @@
 
 namespace chimera::plan {
 
+/// The input of a search: plans for this model on this machine, with one
+/// mini-batch a step and the pinned parts.
 struct Question {
   Model model;
   Machine machine;
@@ -37,7 +39,7 @@ struct Choice {
   int32_t stages;
   int32_t microBatchSize; ///< B, in samples
   int32_t microBatches;   ///< N, per copy
-  bool split;             ///< whether backwards are split
+  bool splitBackward;     ///< whether backwards are split
 };
 
 /// A choice that was refused, and the reason.

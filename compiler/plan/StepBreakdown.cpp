@@ -46,21 +46,21 @@ Busy busyOf(const schedule::Problem &problem, const schedule::Schedule &order) {
 
 } // namespace
 
-const Share *StepBreakdown::largestAvoidableShare() const {
+const StepShare *StepBreakdown::largestAvoidableShare() const {
   auto most = std::ranges::max_element(shares.begin() + 1, shares.end(), {},
-                                       &Share::time);
+                                       &StepShare::time);
   return most->time > 0 ? &*most : nullptr;
 }
 
 double StepBreakdown::idleShare() const {
-  return (timeOf(Part::Imbalance) + timeOf(Part::Bubble) +
-          timeOf(Part::Messages)) /
-         proposal.step;
+  return (timeOf(StepPart::Imbalance) + timeOf(StepPart::Bubble) +
+          timeOf(StepPart::Messages)) /
+         proposal.stepTime;
 }
 
 StepBreakdown breakdownOf(const Evaluator &evaluator,
                           const Proposal &proposal) {
-  Solution solution = evaluator.solve(proposal);
+  Solution solution = evaluator.solutionOf(proposal);
   const schedule::Problem &problem = solution.problem;
   Busy busy = busyOf(problem, solution.order);
   double mean = busy.all / problem.workers;
@@ -81,32 +81,32 @@ StepBreakdown breakdownOf(const Evaluator &evaluator,
   StepBreakdown breakdown;
   breakdown.proposal = proposal;
   breakdown.shares = {
-      {Part::Compute, "compute",
+      {StepPart::Compute, "compute",
        "the time of forwards and backwards, as a mean over the workers",
        mean - again},
-      {Part::Recompute, "recompute",
+      {StepPart::Recompute, "recompute",
        "the time of forwards that run again, as a mean over the workers",
        again},
-      {Part::Imbalance, "imbalance",
+      {StepPart::Imbalance, "imbalance",
        "the time by which the busiest worker computes longer than the mean of "
        "the workers",
        most - mean},
-      {Part::Bubble, "bubble",
+      {StepPart::Bubble, "bubble",
        "the time for which the busiest worker waits for other workers, not "
        "counting waits that come from messages or shared cores",
        alone - most},
-      {Part::SharedCores, "shared cores",
+      {StepPart::SharedCores, "shared cores",
        "the time by which a step grows because workers share the cores of "
        "their node",
        withCores - alone},
-      {Part::Messages, "messages",
+      {StepPart::Messages, "messages",
        "the time by which a step grows because messages take time",
        time.actions - withCores},
-      {Part::AllReduce, "all-reduce",
+      {StepPart::AllReduce, "all-reduce",
        "the time by which a step grows because workers wait for sums of "
        "gradients",
        time.allReduce},
-      {Part::Update, "update",
+      {StepPart::Update, "update",
        "the time by which a step grows because the optimizer updates weights",
        time.update}};
   breakdown.recomputed = static_cast<int32_t>(busy.recomputed.size());

@@ -15,7 +15,7 @@
 namespace chimera::plan {
 
 /// The parts of a step's time, in the order of display.
-enum class Part : uint8_t {
+enum class StepPart : uint8_t {
   Compute,
   Recompute,
   Imbalance,
@@ -27,8 +27,8 @@ enum class Part : uint8_t {
 };
 
 /// The time of one part of a step.
-struct Share {
-  Part part;
+struct StepShare {
+  StepPart part;
   const char *name;
   const char *summary; ///< the end of a sentence that begins with "NAME: "
   double time;         ///< ns
@@ -37,17 +37,17 @@ struct Share {
 /// A proposal with a breakdown of its step time.
 struct StepBreakdown {
   Proposal proposal;
-  std::vector<Share> shares; ///< one for each part; their sum is the step
-  int32_t recomputed;        ///< number of stages that are recomputed
-  bool hasSums;              ///< true if gradients are summed over workers
+  std::vector<StepShare> shares; ///< one for each part; their sum is the step
+  int32_t recomputed;            ///< number of stages that are recomputed
+  bool hasSums;                  ///< true if gradients are summed over workers
 
   /// The time of a part in ns.
-  double timeOf(Part part) const {
+  double timeOf(StepPart part) const {
     return shares[static_cast<size_t>(part)].time;
   }
   /// The longest share other than computation. Another plan might avoid this
   /// time. Null if no other part takes time.
-  const Share *largestAvoidableShare() const;
+  const StepShare *largestAvoidableShare() const;
   /// The shares of imbalance, bubble and messages together, as a fraction of
   /// the step.
   double idleShare() const;

@@ -54,11 +54,12 @@ static ordered_json planOf(const plan::Question &question,
   const plan::Proposal &proposal = breakdown.proposal;
   const plan::Choice &choice = proposal.choice;
   ordered_json shares = ordered_json::object();
-  for (const plan::Share &share : breakdown.shares)
+  for (const plan::StepShare &share : breakdown.shares)
     shares[share.name] = share.time;
   ordered_json limit; // null if only computation takes time
-  if (const plan::Share *share = breakdown.largestAvoidableShare())
-    limit = {{"share", share->name}, {"of_step", share->time / proposal.step}};
+  if (const plan::StepShare *share = breakdown.largestAvoidableShare())
+    limit = {{"share", share->name},
+             {"of_step", share->time / proposal.stepTime}};
   return {{"name", plan::nameOf(choice)},
           {"schedule", choice.scheme->name},
           {"options", optionsOf(choice)},
@@ -67,11 +68,11 @@ static ordered_json planOf(const plan::Question &question,
           {"stages", choice.stages},
           {"micro_batches", choice.microBatches},
           {"micro_batch_size", choice.microBatchSize},
-          {"split_backward", choice.split},
+          {"split_backward", choice.splitBackward},
           {"recompute", recomputeOf(proposal)},
           {"all_reduce", plan::nameOf(proposal.policy)},
-          {"step", proposal.step},
-          {plan::rateName(question), plan::rateOf(question, proposal.step)},
+          {"step", proposal.stepTime},
+          {plan::rateName(question), plan::rateOf(question, proposal.stepTime)},
           {"limit", limit},
           {"idle_of_step", breakdown.idleShare()},
           {"shares", shares},

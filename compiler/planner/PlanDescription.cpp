@@ -180,7 +180,7 @@ std::string describePlan(PlannerOps ops, const plan::Proposal &proposal,
     pipeline.setWorkers(choice.workers);
   pipeline.setMicroBatchSize(choice.microBatchSize);
   pipeline.setDataParallel(choice.width);
-  pipeline.setSplitBackward(choice.split);
+  pipeline.setSplitBackward(choice.splitBackward);
   SmallVector<int32_t> recomputed;
   for (auto [stage, how] : llvm::enumerate(proposal.recompute))
     if (how != schedule::Recompute::None)

@@ -8,7 +8,7 @@
 #include "compiler/planner/Planner.h"
 
 #include "compiler/plan/Parallel.h"
-#include "compiler/planner/Fitting.h"
+#include "compiler/planner/PlanFitter.h"
 
 #include <algorithm>
 
@@ -45,7 +45,7 @@ public:
                 const plan::Evaluator &evaluator,
                 const PlannerSettings &settings)
       : evaluator(evaluator), settings(settings),
-        fitting(ops, question, evaluator) {}
+        fitter(ops, question, evaluator) {}
 
   /// The fastest `number` plans of a space that fit, fastest first. If many
   /// plans do not fit, there may be fewer than `number`, but at least `needed`
@@ -53,7 +53,7 @@ public:
   std::vector<plan::Proposal> fastest(const plan::Space &space, size_t number,
                                       size_t needed, plan::Answer &answer) {
     plan::SearchSettings search;
-    search.keepSmall = settings.keepSmall;
+    search.keepParetoFront = settings.keepParetoFront;
     search.threads = settings.threads;
     search.progress = [&](size_t done, double best) {
       if (settings.progress)
@@ -62,21 +62,21 @@ public:
     // Ask the search for more plans than needed. The extra plans replace plans
     // that do not fit.
     const size_t first = number + 10;
-    for (search.most = first;; search.most *= 8) {
+    for (search.planCount = first;; search.planCount *= 8) {
       answer = plan::search(space, evaluator, search);
       std::vector<plan::Proposal> ranked = answer.ranked;
       prepare(answer, number);
-      fitting.keepFitting(ranked, number);
-      if (answer.ranked.size() < search.most)
+      fitter.keepFitting(ranked, number);
+      if (answer.ranked.size() < search.planCount)
         return ranked; // the search left out no other plan
       // Plans that the search left out are slower than the last plan of its
       // answer. A plan that was changed to fit may be slower than this last
       // plan. Drop such a plan, because a plan that was left out may be faster.
-      const double last = answer.ranked.back().step;
-      while (!ranked.empty() && ranked.back().step > last)
+      const double last = answer.ranked.back().stepTime;
+      while (!ranked.empty() && ranked.back().stepTime > last)
         ranked.pop_back();
       if (ranked.size() == number ||
-          (ranked.size() >= needed && search.most > first))
+          (ranked.size() >= needed && search.planCount > first))
         return ranked;
     }
   }
@@ -116,7 +116,7 @@ public:
   void keepFitting(std::vector<plan::Proposal> &simulated) {
     std::vector<plan::Proposal> fits, open;
     for (plan::Proposal &proposal : simulated)
-      (fitting.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
+      (fitter.isKnown(proposal) ? fits : open).push_back(std::move(proposal));
     refit(fits);
     while (true) {
       // The plans in `open` have not been compiled, so it is not known whether
@@ -128,7 +128,7 @@ public:
       for (plan::Proposal &proposal : open) {
         bool isBeaten = proposal.peakBytes >= smallest ||
                         std::ranges::any_of(fits, [&](const auto &fit) {
-                          return fit.step <= proposal.step &&
+                          return fit.stepTime <= proposal.stepTime &&
                                  fit.peakBytes <= proposal.peakBytes;
                         });
         if (!isBeaten)
@@ -138,7 +138,7 @@ public:
       open = std::move(rest);
       if (tried.empty())
         break;
-      fitting.prepare(tried, compilers(), settings.compiling);
+      fitter.prepare(tried, compilers(), settings.compiling);
       refit(tried);
       fits.insert(fits.end(), tried.begin(), tried.end());
     }
@@ -147,7 +147,7 @@ public:
   }
 
   const std::vector<std::string> &rejectedPlans() const {
-    return fitting.rejectedPlans();
+    return fitter.rejectedPlans();
   }
 
 private:
@@ -162,7 +162,7 @@ private:
     wanted.insert(wanted.end(), answer.ranked.begin(),
                   answer.ranked.begin() +
                       std::min(number, answer.ranked.size()));
-    fitting.prepare(wanted, compilers(), settings.compiling);
+    fitter.prepare(wanted, compilers(), settings.compiling);
   }
 
   /// The fastest plan that fits, of the scheme of `best`. `best` is the fastest
@@ -173,8 +173,8 @@ private:
   /// `best`, or nothing if `best` cannot be made to fit.
   std::optional<plan::Proposal> fastestLike(const plan::Space &space,
                                             const plan::Proposal &best) {
-    std::optional<plan::Proposal> fit = fitting.fit(best);
-    if (fit && fit->step <= best.step)
+    std::optional<plan::Proposal> fit = fitter.findFittingPlan(best);
+    if (fit && fit->stepTime <= best.stepTime)
       return fit;
     plan::Space ofScheme;
     for (const plan::Choice &choice : space.choices)
@@ -188,14 +188,14 @@ private:
   void refit(std::vector<plan::Proposal> &proposals) {
     std::vector<plan::Proposal> fits;
     for (const plan::Proposal &proposal : proposals)
-      if (std::optional<plan::Proposal> fit = fitting.fit(proposal))
+      if (std::optional<plan::Proposal> fit = fitter.findFittingPlan(proposal))
         fits.push_back(std::move(*fit));
     proposals = std::move(fits);
   }
 
   const plan::Evaluator &evaluator;
   const PlannerSettings &settings;
-  Fitting fitting;
+  PlanFitter fitter;
 };
 
 } // namespace
@@ -211,12 +211,12 @@ PlannerResult makePlans(const plan::Question &question, PlannerOps ops,
   // fit may become faster than before, if the new cut of the model is better.
   // So the first plans could otherwise depend on how many are shown.
   answer.ranked =
-      search.fastest(result.space, std::max<size_t>(settings.shown, 10),
+      search.fastest(result.space, std::max<size_t>(settings.planCount, 10),
                      settings.needed, answer);
   answer.ofSchemes =
       search.fastestOfSchemes(result.space, answer, answer.ranked);
-  answer.ranked.resize(std::min(answer.ranked.size(), settings.shown));
-  if (settings.keepSmall)
+  answer.ranked.resize(std::min(answer.ranked.size(), settings.planCount));
+  if (settings.keepParetoFront)
     search.keepFitting(answer.simulated);
   result.ranked = breakdownsOf(evaluator, answer.ranked, settings.threads);
   result.ofSchemes =

@@ -20,11 +20,11 @@
 namespace chimera {
 
 struct PlannerSettings {
-  size_t shown = 10; ///< number of plans to rank
+  size_t planCount = 10; ///< number of plans to rank
   /// The search continues until it has this many plans, even if it takes long.
   /// It ends with fewer plans only if no more exist.
   size_t needed = 1;
-  bool keepSmall = false; ///< as in plan::SearchSettings
+  bool keepParetoFront = false; ///< as in plan::SearchSettings
   uint32_t threads = 1;
   /// Called now and then. `done` of `all` choices are evaluated. `best` is the
   /// shortest step so far in ns, 0 for none.
@@ -38,10 +38,11 @@ struct PlannerSettings {
 struct PlannerResult {
   plan::Space space;
   /// The answer of the last search. `ranked` and `ofSchemes` only have plans
-  /// that compile. If PlannerSettings::keepSmall is set, `simulated` has no
-  /// plan that is known not to compile.
+  /// that compile. If PlannerSettings::keepParetoFront is set, `simulated` has
+  /// no plan that is known not to compile.
   plan::Answer answer;
-  std::vector<plan::StepBreakdown> ranked; ///< at most `shown`, fastest first
+  /// At most PlannerSettings::planCount, fastest first.
+  std::vector<plan::StepBreakdown> ranked;
   std::vector<plan::StepBreakdown> ofSchemes; ///< the fastest of each scheme
   /// Choices that do not fit, with reasons.
   std::vector<std::string> rejectedPlans;

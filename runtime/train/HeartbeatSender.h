@@ -1,4 +1,4 @@
-//===- HeartbeatSender.h - Heartbeats while the root works ---- -*- C++ -*-===//
+//===- HeartbeatSender.h - Heartbeats while the root works ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -49,7 +49,7 @@ TEST(CutModel, CutsAsWellAsAnyOther) {
         for (int32_t s = 0; mask != 0 && s < stages; ++s)
           recompute.push_back(mask >> s & 1 ? Recompute::Early
                                             : Recompute::None);
-        std::vector<CutStage> cut = cutModel(table, stages, recompute);
+        std::vector<CutStage> cut = cutIntoStages(table, stages, recompute);
         int64_t most = 0;
         int32_t next = 0;
         for (size_t s = 0; s < cut.size(); ++s) {
@@ -68,7 +68,7 @@ TEST(CutModel, CutsAsWellAsAnyOther) {
 TEST(CutModel, HoldsWhatItsLayersDo) {
   Machine machine = someMachine(2, 1 << 30);
   LayerTable table = someModel(5, 3).table(4, 1, &machine);
-  std::vector<CutStage> cut = cutModel(table, 2, {});
+  std::vector<CutStage> cut = cutIntoStages(table, 2, {});
   schedule::StageBytes sum;
   schedule::StageCost cost{0, 0, 0, 0, 0, 0};
   for (const CutStage &stage : cut) {
@@ -105,19 +105,19 @@ TEST(CutModel, HoldsWhatItsLayersDo) {
 TEST(CutModel, HoldsTiedParametersOnceWhereAStageHasBoth) {
   LayerTable table = someModel(3, 1).table(1, 1, nullptr);
   table.tiedParameters = 7;
-  EXPECT_EQ(cutModel(table, 1, {})[0].bytes.weights,
+  EXPECT_EQ(cutIntoStages(table, 1, {})[0].bytes.weights,
             4 * (table.layers[0].parameters + table.layers[1].parameters +
                  table.layers[2].parameters - 7));
-  EXPECT_EQ(cutModel(table, 3, {})[0].bytes.weights,
+  EXPECT_EQ(cutIntoStages(table, 3, {})[0].bytes.weights,
             4 * table.layers[0].parameters);
-  EXPECT_EQ(tiedBytes(table, cutModel(table, 1, {})), 0);
-  EXPECT_EQ(tiedBytes(table, cutModel(table, 2, {})), 28);
+  EXPECT_EQ(tiedBytes(table, cutIntoStages(table, 1, {})), 0);
+  EXPECT_EQ(tiedBytes(table, cutIntoStages(table, 2, {})), 28);
 }
 
 TEST(CutModel, GivesEachPartOfABackwardTime) {
   Model model({{1, 1, 1, 1, 1, 1, 1}}, kFloats, program::kSgd);
   schedule::StageCost cost =
-      cutModel(model.table(1, 1, nullptr), 1, {}, 4)[0].cost;
+      cutIntoStages(model.table(1, 1, nullptr), 1, {}, 4)[0].cost;
   for (int64_t time :
        {cost.forward, cost.backward, cost.inputGradient, cost.weightGradient})
     EXPECT_EQ(time, 4);

@@ -18,7 +18,7 @@ namespace {
 
 /// The scheme as text with all options: "chimera {pipelines = 4, concatenation
 /// = best}".
-std::string textOf(const PinnedScheme &pinned) {
+std::string textOf(const SchemeWithOptions &pinned) {
   std::string text = pinned.scheme->name;
   for (size_t i = 0; i < pinned.options.table().size(); ++i)
     text += " " + pinned.options.print(i);
@@ -26,16 +26,16 @@ std::string textOf(const PinnedScheme &pinned) {
 }
 
 std::vector<std::string> read(const std::string &text) {
-  std::vector<PinnedScheme> schemes;
+  std::vector<SchemeWithOptions> schemes;
   EXPECT_EQ(readSchemes(text, schemes), "") << text;
   std::vector<std::string> texts;
-  for (const PinnedScheme &pinned : schemes)
+  for (const SchemeWithOptions &pinned : schemes)
     texts.push_back(textOf(pinned));
   return texts;
 }
 
 std::string errorOfSchemes(const std::string &text) {
-  std::vector<PinnedScheme> schemes;
+  std::vector<SchemeWithOptions> schemes;
   return readSchemes(text, schemes);
 }
 

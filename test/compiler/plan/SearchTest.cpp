@@ -54,7 +54,7 @@ std::string nameOf(const Proposal &proposal) {
   for (schedule::Recompute how : proposal.recompute)
     name += how == schedule::Recompute::None ? '.' : 'r';
   return name + std::to_string(static_cast<int>(proposal.policy)) + " " +
-         std::to_string(proposal.step) + " " +
+         std::to_string(proposal.stepTime) + " " +
          std::to_string(proposal.peakBytes);
 }
 
@@ -86,7 +86,7 @@ TEST(SpaceOf, HasWhatIsPinnedAlone) {
   ASSERT_EQ(readSchemes("pipedream, zb-v", question.pins.schemes), "");
   question.pins.workers = {2, 4};
   question.pins.microBatchSizes = {2};
-  question.pins.splits = {false};
+  question.pins.splitBackward = {false};
   Space space = spaceOf(question);
   ASSERT_EQ(space.choices.size(), 4u);
   EXPECT_EQ(nameOf(space.choices[0]), "zb-v, D=2, W=4, N=2, B=2, 4 stages");
@@ -148,7 +148,7 @@ TEST(Evaluator, NoStepIsShorterThanItsBound) {
       const auto &node = searchCase.question.machine.network.node;
       EXPECT_EQ(bounds.size(), node && node->cores > 0 ? 3u : 4u);
       for (auto [bound, peakBytes] : bounds) {
-        EXPECT_LE(bound, proposal->step) << nameOf(choice);
+        EXPECT_LE(bound, proposal->stepTime) << nameOf(choice);
         EXPECT_LE(peakBytes, proposal->peakBytes) << nameOf(choice);
       }
     }
@@ -181,7 +181,7 @@ TEST(Evaluator, TakesTheFirstPolicyThatNoOtherBeats) {
       for (const SearchCase &searchCase : pinned) {
         auto one =
             std::get<Proposal>(searchCase.evaluator.evaluate(choice, never));
-        if (!first || one.step < first->step)
+        if (!first || one.stepTime < first->stepTime)
           first = std::move(one);
       }
       EXPECT_EQ(nameOf(*proposal), nameOf(*first));
@@ -224,18 +224,19 @@ TEST(Evaluator, ChoosesTheLeastEagerOfTheFastestPolicies) {
     const auto *proposal = std::get_if<Proposal>(&outcome);
     if (!proposal)
       continue;
-    Solution solution = searchCase.evaluator.solve(*proposal);
+    Solution solution = searchCase.evaluator.solutionOf(*proposal);
     schedule::StepPeriods periods(solution.problem, solution.order);
-    EXPECT_EQ(periods.periodWith(proposal->policy), proposal->step);
-    EXPECT_EQ(stepTime(solution.problem, solution.order).total, proposal->step);
+    EXPECT_EQ(periods.periodWith(proposal->policy), proposal->stepTime);
+    EXPECT_EQ(stepTime(solution.problem, solution.order).total,
+              proposal->stepTime);
     ++chosen[proposal->policy];
     bool isFirst = false;
     for (const schedule::NamedPolicy &policy : schedule::kPolicies) {
       double step = periods.periodWith(policy.policy);
-      EXPECT_GE(step, proposal->step);
+      EXPECT_GE(step, proposal->stepTime);
       isFirst |= policy.policy == proposal->policy;
       if (!isFirst) {
-        EXPECT_GT(step, proposal->step);
+        EXPECT_GT(step, proposal->stepTime);
       }
     }
   }
@@ -247,10 +248,10 @@ TEST(Search, FindsWhatTryingEverythingFinds) {
   for (Question &question : someQuestions()) {
     SearchCase searchCase(std::move(question));
     SearchSettings everything;
-    everything.most = searchCase.space.choices.size() + 1;
+    everything.planCount = searchCase.space.choices.size() + 1;
     Answer all = search(searchCase.space, searchCase.evaluator, everything);
     SearchSettings few;
-    few.most = 5;
+    few.planCount = 5;
     Answer pruned = search(searchCase.space, searchCase.evaluator, few);
     fewer += pruned.simulated.size() < all.simulated.size();
     std::vector<std::string> expected = namesOf(all.ranked);
@@ -277,14 +278,15 @@ TEST(Search, ListsPlansWithoutAPipelineOnce) {
   std::map<double, int64_t> least; // peak bytes by step
   std::set<int64_t> peaks;
   for (const Proposal &proposal : answer.simulated) {
-    auto [entry, isNew] = least.try_emplace(proposal.step, proposal.peakBytes);
+    auto [entry, isNew] =
+        least.try_emplace(proposal.stepTime, proposal.peakBytes);
     entry->second = std::min(entry->second, proposal.peakBytes);
     peaks.insert(proposal.peakBytes);
   }
   EXPECT_GT(peaks.size(), 1u);
   ASSERT_EQ(answer.ranked.size(), least.size());
   for (const Proposal &proposal : answer.ranked)
-    EXPECT_EQ(proposal.peakBytes, least[proposal.step]);
+    EXPECT_EQ(proposal.peakBytes, least[proposal.stepTime]);
 }
 
 /// The step times and memory peaks of the Pareto front: no other plan is at
@@ -293,10 +295,12 @@ std::set<std::pair<double, int64_t>> frontOf(const Answer &answer) {
   std::set<std::pair<double, int64_t>> front;
   for (const Proposal &one : answer.simulated)
     if (std::ranges::none_of(answer.simulated, [&](const Proposal &other) {
-          return other.step <= one.step && other.peakBytes <= one.peakBytes &&
-                 (other.step < one.step || other.peakBytes < one.peakBytes);
+          return other.stepTime <= one.stepTime &&
+                 other.peakBytes <= one.peakBytes &&
+                 (other.stepTime < one.stepTime ||
+                  other.peakBytes < one.peakBytes);
         }))
-      front.emplace(one.step, one.peakBytes);
+      front.emplace(one.stepTime, one.peakBytes);
   return front;
 }
 
@@ -304,10 +308,10 @@ TEST(Search, KeepsPlansWithLessMemoryIfAsked) {
   for (Question &question : someQuestions()) {
     SearchCase searchCase(std::move(question));
     SearchSettings settings;
-    settings.most = searchCase.space.choices.size() + 1;
+    settings.planCount = searchCase.space.choices.size() + 1;
     Answer all = search(searchCase.space, searchCase.evaluator, settings);
-    settings.most = 2;
-    settings.keepSmall = true;
+    settings.planCount = 2;
+    settings.keepParetoFront = true;
     Answer some = search(searchCase.space, searchCase.evaluator, settings);
     EXPECT_EQ(frontOf(some), frontOf(all));
   }
@@ -317,7 +321,7 @@ TEST(Search, CountsEveryChoiceOnce) {
   SearchCase searchCase(someQuestion(4, 90000, 8, 2));
   size_t last = 0;
   SearchSettings settings;
-  settings.most = 3;
+  settings.planCount = 3;
   settings.progress = [&](size_t done, double) { last = done; };
   Answer answer = search(searchCase.space, searchCase.evaluator, settings);
   EXPECT_EQ(last, searchCase.space.choices.size());
@@ -346,21 +350,21 @@ TEST(StepBreakdown, SumToTheStep) {
   for (Question &question : someQuestions()) {
     SearchCase searchCase(std::move(question));
     SearchSettings settings;
-    settings.most = 40;
+    settings.planCount = 40;
     for (const Proposal &proposal :
          search(searchCase.space, searchCase.evaluator, settings).ranked) {
       StepBreakdown breakdown = breakdownOf(searchCase.evaluator, proposal);
       double sum = 0;
       for (size_t i = 0; i < breakdown.shares.size(); ++i) {
-        const Share &share = breakdown.shares[i];
+        const StepShare &share = breakdown.shares[i];
         EXPECT_EQ(static_cast<size_t>(share.part), i);
-        EXPECT_GE(share.time, -1e-6 * proposal.step) << share.name;
+        EXPECT_GE(share.time, -1e-6 * proposal.stepTime) << share.name;
         sum += share.time;
       }
-      EXPECT_NEAR(sum, proposal.step, 1e-9 * proposal.step);
+      EXPECT_NEAR(sum, proposal.stepTime, 1e-9 * proposal.stepTime);
       EXPECT_EQ(breakdown.recomputed > 0,
-                breakdown.timeOf(Part::Recompute) > 0);
-      shared += breakdown.timeOf(Part::SharedCores) > 0;
+                breakdown.timeOf(StepPart::Recompute) > 0);
+      shared += breakdown.timeOf(StepPart::SharedCores) > 0;
     }
   }
   EXPECT_GT(shared, 10);
@@ -390,21 +394,22 @@ TEST(StepBreakdown, CountWaitsForSharedCoresByThemselves) {
         breakdownOf(shared.evaluator, std::get<Proposal>(with));
     StepBreakdown fast =
         breakdownOf(alone.evaluator, std::get<Proposal>(without));
-    EXPECT_EQ(fast.timeOf(Part::SharedCores), 0);
+    EXPECT_EQ(fast.timeOf(StepPart::SharedCores), 0);
     double computed = 0, free = 0;
-    for (Part part : {Part::Compute, Part::Recompute, Part::Imbalance,
-                      Part::Bubble, Part::SharedCores}) {
-      if (part != Part::SharedCores) {
+    for (StepPart part :
+         {StepPart::Compute, StepPart::Recompute, StepPart::Imbalance,
+          StepPart::Bubble, StepPart::SharedCores}) {
+      if (part != StepPart::SharedCores) {
         EXPECT_EQ(slow.timeOf(part), fast.timeOf(part));
       }
-      if (part == Part::Compute || part == Part::Recompute)
+      if (part == StepPart::Compute || part == StepPart::Recompute)
         computed += slow.timeOf(part);
       free += slow.timeOf(part);
     }
     EXPECT_LE(free, 3.03 * computed); // times are rounded
     // Without shared cores, a step takes a third of this sum, plus the bubble.
     // So most of the step is time lost to shared cores.
-    EXPECT_GT(slow.timeOf(Part::SharedCores), computed);
+    EXPECT_GT(slow.timeOf(StepPart::SharedCores), computed);
     ++compared;
   }
   EXPECT_EQ(compared,

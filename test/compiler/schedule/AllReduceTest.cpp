@@ -72,7 +72,7 @@ TEST(AllReduce, StartsEarlyIfIdleTimeIsLeftWithMorePipelines) {
       if (d / 2 % f)
         continue;
       SCOPED_TRACE("D=" + std::to_string(d) + " f=" + std::to_string(f));
-      Case c = makeCase("chimera", d, d, {}, false, choose(2 * f));
+      Case c = makeCase("chimera", d, d, {}, false, chimeraWith(2 * f));
       Timing timing = simulate(c.problem, c.schedule);
       int64_t early = 0;
       for (const GradientReduce &reduce :

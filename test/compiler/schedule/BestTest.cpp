@@ -137,7 +137,8 @@ TEST(Best, IsNamedInReports) {
   int32_t named = 0;
   for (auto [d, n] : {std::pair(4, 4), {4, 8}, {4, 16}, {8, 32}, {6, 12}})
     for (Concatenation how : kConcatenations) {
-      Case c = makeCase("chimera", d, n, {2, 4, 2, 2}, false, choose(2, how));
+      Case c =
+          makeCase("chimera", d, n, {2, 4, 2, 2}, false, chimeraWith(2, how));
       Timing own = simulate(c.problem, c.schedule);
       double time = stepTime(c.problem, c.schedule).total;
       bool isBetter = false;

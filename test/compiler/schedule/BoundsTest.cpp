@@ -215,7 +215,7 @@ TEST(Bounds, Gap) {
                    3.0 / 27.0);
   for (auto [d, n, time] : {std::tuple{4, 8, 27}, {8, 16, 57}, {8, 32, 105}}) {
     Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
-                      choose(2, Concatenation::FineTunedDoubling));
+                      chimeraWith(2, Concatenation::FineTunedDoubling));
     Timing timing = simulate(c.problem, c.schedule);
     EXPECT_EQ(timing.makespan, time);
     EXPECT_EQ(gapTo(timing, bestBound(bounds(c.problem))), 0);

@@ -32,7 +32,7 @@ inline std::ostream &operator<<(std::ostream &os, const Broken &broken) {
 }
 
 /// GPipe with two stages and two micro-batches.
-inline Case line() { return makeCase("gpipe", 2, 2); }
+inline Case smallGpipe() { return makeCase("gpipe", 2, 2); }
 
 /// Schedules with a flush and without recomputes. Each action covers one whole
 /// micro-batch.

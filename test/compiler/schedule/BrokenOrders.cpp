@@ -34,7 +34,7 @@ Case foldedCase() {
 const Broken kBrokenOrders[] = {
     {"NothingAtAll",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        for (auto &row : c.schedule.workers)
          row.clear();
        return c;
@@ -54,7 +54,7 @@ const Broken kBrokenOrders[] = {
       "missing: F1.0 is missing", "missing: B1.0 is missing"}},
     {"AWorkerTooMany",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.schedule.workers.push_back({{Kind::Forward, 0, 0, 0}});
        return c;
      },
@@ -63,28 +63,28 @@ const Broken kBrokenOrders[] = {
       "duplicate: worker 2: F0.0 is in the order twice"}},
     {"OneMissing",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.schedule.workers[1].pop_back();
        return c;
      },
      {"missing: B1.1 is missing"}},
     {"AMissingForward",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.schedule.workers[0].erase(c.schedule.workers[0].begin());
        return c;
      },
      {"missing: F0.0 is missing"}},
     {"OneTwice",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.schedule.workers[0].push_back({Kind::Forward, 0, 0, 1});
        return c;
      },
      {"duplicate: worker 0: F0.1 is in the order twice"}},
     {"TwiceOnTwoWorkers",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.schedule.workers[1].push_back({Kind::Forward, 0, 0, 1});
        return c;
      },
@@ -92,7 +92,7 @@ const Broken kBrokenOrders[] = {
       "duplicate: worker 1: F0.1 is in the order twice"}},
     {"OneForAnother",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.schedule.workers[0][0].microBatch = 1;
        return c;
      },
@@ -100,7 +100,7 @@ const Broken kBrokenOrders[] = {
       "missing: F0.0 is missing"}},
     {"UnknownStagesAndBatches",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        for (Action action :
             {Action{Kind::Forward, 0, 2, 0}, Action{Kind::Backward, 0, 0, 2},
              Action{Kind::Forward, 1, 0, 0}, Action{Kind::Backward, 0, -1, -1}})
@@ -144,7 +144,7 @@ const Broken kBrokenOrders[] = {
       "placement: worker 1: B0.0 belongs on worker 0"}},
     {"BackwardsFirst",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        std::reverse(c.schedule.workers[1].begin(), c.schedule.workers[1].end());
        return c;
      },
@@ -182,7 +182,7 @@ const Broken kBrokenOrders[] = {
       "F0.0, which worker 0 cannot run before F3.0"}},
     {"TwoWait",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
        return c;
      },
@@ -192,7 +192,7 @@ const Broken kBrokenOrders[] = {
       "F0.1, which worker 0 cannot run before B0.0"}},
     {"AllWaitAndOneIsMissing",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        std::swap(c.schedule.workers[0][1], c.schedule.workers[0][2]);
        c.schedule.workers[1].pop_back();
        return c;
@@ -218,7 +218,7 @@ const Broken kBrokenOrders[] = {
       "slot 6 for B0.1"}},
     {"TooMuchMemoryAndTooLittleOrder",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.problem.bytes = {{1, 0, 10, 10, 0}, {1, 0, 10, 10, 0}};
        c.problem.memoryCaps = {21, 12};
        std::swap(c.schedule.workers[1][1], c.schedule.workers[1][2]);
@@ -229,7 +229,7 @@ const Broken kBrokenOrders[] = {
       "memory: worker 0 needs 22 bytes at B0.0, more than its cap of 21"}},
     {"RepeatsAndUnknownOnesHoldNoMemory",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.problem.bytes = {{1, 0, 10, 10, 0}, {1, 0, 10, 10, 0}};
        c.problem.memoryCaps = {22, 22};
        c.schedule.workers[0].insert(c.schedule.workers[0].begin() + 1, 2,
@@ -248,7 +248,7 @@ const Broken kBrokenOrders[] = {
 std::span<const Broken> brokenOrders() { return kBrokenOrders; }
 
 std::vector<Case> soundOrders() {
-  return {line(), chimeraCase(), foldedCase()};
+  return {smallGpipe(), chimeraCase(), foldedCase()};
 }
 
 } // namespace chimera::schedule

@@ -15,14 +15,14 @@ namespace {
 
 Case pairs() {
   return makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
-                  choose(2, Concatenation::Doubling));
+                  chimeraWith(2, Concatenation::Doubling));
 }
 Case halves() {
   return makeCase("chimera", 2, 2, {1, 2, 1, 1}, false,
-                  choose(2, Concatenation::Halving));
+                  chimeraWith(2, Concatenation::Halving));
 }
 Case again(Recompute how) {
-  Case c = line();
+  Case c = smallGpipe();
   c.problem.recompute.assign(2, how);
   c.schedule = insertRecompute(c.problem, c.schedule);
   return c;
@@ -112,7 +112,7 @@ const Broken kBrokenPieces[] = {
       "missing: B0.0b is missing"}},
     {"ARecomputeThatNobodyAskedFor",
      [] {
-       Case c = line();
+       Case c = smallGpipe();
        c.schedule.workers[0].insert(c.schedule.workers[0].begin() + 2,
                                     {Kind::Recompute, 0, 0, 0});
        return c;

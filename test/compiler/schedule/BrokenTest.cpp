@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Verify, BrokenSchedule, testing::ValuesIn(allBroken()),
 TEST(BrokenSchedules, StartFromSoundOnes) {
   for (const std::vector<Case> &list : {soundOrders(), soundPieces()})
     for (const Case &c : list)
-      EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+      EXPECT_EQ(violationText(verify(c.problem, c.schedule)), "");
   EXPECT_GE(allBroken().size(), 20u);
 }
 

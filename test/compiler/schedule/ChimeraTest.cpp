@@ -88,7 +88,7 @@ TEST(Chimera, HasFivePhasesOnEveryWorker) {
     for (int32_t units = 1; units <= 4; ++units) {
       Case direct = makeCase("chimera", d, units * d);
       Case doubled = makeCase("chimera", d, 2 * units * d, {1, 2, 1, 1}, false,
-                              choose(2, Concatenation::FineTunedDoubling));
+                              chimeraWith(2, Concatenation::FineTunedDoubling));
       for (int32_t w = 0; w < d; ++w) {
         EXPECT_EQ(direct.schedule.workers[w],
                   FivePhases(d, w, false).run(units))
@@ -153,7 +153,7 @@ TEST(Chimera, PlacesEveryPipeline) {
     for (int32_t f = 1; f <= d / 2; ++f) {
       if (d / 2 % f != 0)
         continue;
-      Case c = makeCase("chimera", d, d, {}, false, choose(2 * f));
+      Case c = makeCase("chimera", d, d, {}, false, chimeraWith(2 * f));
       ASSERT_EQ(c.problem.pipelines.size(), 2u * f);
       for (int32_t q = 0; q < 2 * f; ++q) {
         EXPECT_EQ(c.problem.pipelines[q].up, q % 2 == 1);
@@ -171,7 +171,7 @@ TEST(Chimera, DividesARemainderOfAUnit) {
   auto shares = [](int32_t d, int32_t n, int32_t pipelines) {
     std::vector<std::vector<int32_t>> result;
     for (const Pipeline &pipeline :
-         makeCase("chimera", d, n, {}, false, choose(pipelines))
+         makeCase("chimera", d, n, {}, false, chimeraWith(pipelines))
              .problem.pipelines)
       result.push_back(pipeline.microBatches);
     return result;
@@ -239,7 +239,7 @@ TEST(Chimera, DoublesTheDirectProgramIfUnitsDoNotFit) {
         SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
         Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false, choice);
         Case direct = makeCase("chimera", d, halves ? n : (n + 1) / 2, {},
-                               false, choose(pipelinesOf(choice)));
+                               false, chimeraWith(pipelinesOf(choice)));
         for (int32_t w = 0; w < d; ++w)
           EXPECT_EQ(c.schedule.workers[w],
                     halves ? halved(direct.schedule.workers[w])
@@ -267,8 +267,8 @@ TEST(Chimera, EagerSwapsFirstForwardsBeforeBackwards) {
       for (int32_t n = 1; n <= 4 * d + 3; ++n) {
         SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
         Case eager = makeCase("chimera", d, n, {}, false, choice);
-        Case direct =
-            makeCase("chimera", d, n, {}, false, choose(pipelinesOf(choice)));
+        Case direct = makeCase("chimera", d, n, {}, false,
+                               chimeraWith(pipelinesOf(choice)));
         EXPECT_EQ(eager.schedule.slots, direct.schedule.slots);
         bool differs = false;
         for (int32_t w = 0; w < d; ++w) {
@@ -296,8 +296,8 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
       for (int32_t n = d; n <= 4 * d + 3; ++n) {
         SCOPED_TRACE(nameOf(*findScheme("chimera"), d, n, choice));
         Case eager = makeCase("chimera", d, n, {}, false, choice);
-        Case direct =
-            makeCase("chimera", d, n, {}, false, choose(pipelinesOf(choice)));
+        Case direct = makeCase("chimera", d, n, {}, false,
+                               chimeraWith(pipelinesOf(choice)));
         for (StageCost &cost : eager.problem.stages)
           cost = {draw(1, 9), draw(1, 19), 1, 1};
         eager.problem.link = {{draw(0, 9), 0, 1}, {draw(0, 3)}, {draw(0, 3)}};
@@ -317,7 +317,7 @@ TEST(Chimera, EagerNeverTakesLongerNorHoldsMore) {
 TEST(Chimera, EndsInAPlainUnitIfHalfAUnitIsLeft) {
   for (int32_t d = 2; d <= 16; d += 2)
     for (int32_t u = 1; u <= 2; ++u) {
-      Choice choice = choose(2, Concatenation::FineTunedDoubling);
+      Choice choice = chimeraWith(2, Concatenation::FineTunedDoubling);
       Case c =
           makeCase("chimera", d, d * (2 * u + 1), {1, 2, 1, 1}, false, choice);
       Case pairs =

@@ -94,7 +94,7 @@ TEST_P(EvenD, Eager) {
       int64_t most = (rest + pipelinesOf(choice) - 1) / pipelinesOf(choice);
       int64_t junctions = k > 0 ? k - (most < h / 2) : 0;
       std::map<int64_t, int64_t> direct;
-      atEachRatio("chimera", d, n, choose(pipelinesOf(choice)),
+      atEachRatio("chimera", d, n, chimeraWith(pipelinesOf(choice)),
                   [&](const Timing &t, int64_t b) { direct[b] = t.makespan; });
       atEachRatio("chimera", d, n, choice, [&](const Timing &t, int64_t b) {
         EXPECT_EQ(t.makespan,
@@ -230,9 +230,9 @@ TEST_P(EvenD, EndWorkersHoldLeast) {
 TEST_P(EvenD, WholeModelsIdleNever) {
   int32_t d = GetParam();
   for (int32_t k = 1; k <= 3; ++k)
-    atEachRatio("chimera", d, k * d, choose(d), [&](const Timing &t, int64_t) {
-      EXPECT_EQ(t.flushBubble(), 0);
-    });
+    atEachRatio(
+        "chimera", d, k * d, chimeraWith(d),
+        [&](const Timing &t, int64_t) { EXPECT_EQ(t.flushBubble(), 0); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Chimera, EvenD, testing::Range(2, 33, 2),
@@ -362,7 +362,7 @@ TEST(ChimeraSizes, HaveTheIdleSharesOfTheReference) {
     EXPECT_NEAR(share("chimera", 2, {}), direct, 0.05);
     if (doubling > 0) {
       EXPECT_NEAR(
-          share("chimera", 2, choose(2, Concatenation::FineTunedDoubling)),
+          share("chimera", 2, chimeraWith(2, Concatenation::FineTunedDoubling)),
           doubling, 0.05);
     }
   }

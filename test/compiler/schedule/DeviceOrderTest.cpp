@@ -107,7 +107,7 @@ TEST(DeviceOrder, IsNeverFasterIfWorkersShareCores) {
       if (all.empty())
         continue;
       const Choice &choice = all[draw(0, std::ssize(all) - 1)];
-      if (!canDo(scheme, d, n, choice))
+      if (!canPlan(scheme, d, n, choice))
         continue;
       Case c = makeCase(scheme.name, d, n, {}, draw(0, 1) == 1, choice);
       for (StageCost &cost : c.problem.stages)

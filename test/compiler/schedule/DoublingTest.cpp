@@ -149,7 +149,7 @@ TEST_P(Pairs, RepeatEveryThreeDSlots) {
     for (int32_t u = 1; u <= 3; ++u) {
       int32_t n = concatenation == Concatenation::Halving ? d * u : 2 * d * u;
       Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
-                        choose(2, concatenation));
+                        chimeraWith(2, concatenation));
       ASSERT_TRUE(c.schedule.hasSlots());
       Timing slots = slotTiming(c.problem, c.schedule);
       EXPECT_EQ(slots.makespan, 3 * d * (u - 1) + 4 * d - 2);
@@ -165,7 +165,7 @@ TEST_P(Pairs, FineTunedCriticalPath) {
   for (int32_t u = 1; u <= 3; ++u) {
     int32_t n = 2 * d * u;
     Case c = makeCase("chimera", d, n, {10000, 24999, 1, 1}, false,
-                      choose(2, kTuned));
+                      chimeraWith(2, kTuned));
     int64_t count[2] = {0, 0};
     for (const ActionRef &ref : simulate(c.problem, c.schedule).criticalPath)
       ++count[static_cast<int>(c.schedule.workers[ref.worker][ref.index].kind)];
@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(Chimera, Pairs, testing::Range(2, 33, 2),
 TEST(Doubling, TakesTheTimesOfThePaper) {
   auto time = [](int32_t d, int32_t n, Concatenation concatenation) {
     Case c = makeCase("chimera", d, n, {1, 2, 1, 1}, false,
-                      choose(2, concatenation));
+                      chimeraWith(2, concatenation));
     return simulate(c.problem, c.schedule).makespan;
   };
   EXPECT_EQ(time(4, 8, Concatenation::Doubling), 28);
@@ -200,8 +200,9 @@ TEST(Doubling, OfOddStagesRepeats) {
   for (int32_t d = 3; d <= 17; d += 2)
     for (int32_t u = 1; u <= 3; ++u) {
       Case c = makeCase("chimera", d, 2 * (d - 1) * u, {1, 2, 1, 1}, false,
-                        choose(2, Concatenation::Doubling));
-      ASSERT_EQ(messages(verify(c.problem, c.schedule)), "") << d << " " << u;
+                        chimeraWith(2, Concatenation::Doubling));
+      ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "")
+          << d << " " << u;
       ASSERT_TRUE(c.schedule.hasSlots());
       for (int32_t w = 0; w < d; ++w)
         for (size_t i = 0; i < c.schedule.workers[w].size(); ++i) {

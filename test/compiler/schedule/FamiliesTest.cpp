@@ -30,7 +30,7 @@ TEST(Chimera, FillsThreeDMinusTwoSlots) {
   for (int32_t d = 2; d <= 32; d += 2) {
     SCOPED_TRACE(d);
     Case c = makeCase("chimera", d, d);
-    ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+    ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
     ASSERT_TRUE(c.schedule.hasSlots());
     Timing slots = slotTiming(c.problem, c.schedule);
     EXPECT_EQ(slots.makespan, 3 * d - 2);
@@ -103,19 +103,19 @@ TEST(Chimera, SaysWhichSizesItCanDo) {
   for (int32_t d = 1; d <= 33; ++d)
     for (int32_t count = -1; count <= 34; ++count)
       for (int32_t n : {1, 2, 5, 100})
-        EXPECT_EQ(canDo(*scheme, d, n, choose(count)),
+        EXPECT_EQ(canPlan(*scheme, d, n, chimeraWith(count)),
                   d >= 2 && (count == 2 || (d % 2 == 0 && count >= 2 &&
                                             count % 2 == 0 && d % count == 0)))
             << nameOfSizes(d, n) << " " << count;
   EXPECT_EQ(planError(*scheme, 1, 3), "expected at least 2 workers for two "
                                       "directions, got 1: use gpipe or 1f1b");
-  EXPECT_EQ(planError(*scheme, 5, 3, choose(4)),
+  EXPECT_EQ(planError(*scheme, 5, 3, chimeraWith(4)),
             "expected 2 pipelines for an odd number of workers (5), got 4");
-  EXPECT_EQ(planError(*scheme, 2, 3, choose(4)),
+  EXPECT_EQ(planError(*scheme, 2, 3, chimeraWith(4)),
             "expected 2 pipelines for 2 workers, got 4");
-  EXPECT_EQ(planError(*scheme, 6, 3, choose(4)),
+  EXPECT_EQ(planError(*scheme, 6, 3, chimeraWith(4)),
             "expected 2 or 6 pipelines for 6 workers, got 4");
-  EXPECT_EQ(planError(*scheme, 8, 3, choose(3)),
+  EXPECT_EQ(planError(*scheme, 8, 3, chimeraWith(3)),
             "expected 2, 4 or 8 pipelines for 8 workers, got 3");
 }
 
@@ -123,9 +123,10 @@ TEST(Chimera, RecommendsDataParallelismIfItIsSimpler) {
   const Scheme *scheme = findScheme("chimera");
   for (int32_t d = 2; d <= 16; ++d)
     for (int32_t count = 2; count <= d; count += 2)
-      if (canDo(*scheme, d, d, choose(count))) {
+      if (canPlan(*scheme, d, d, chimeraWith(count))) {
         EXPECT_EQ(
-            noteOf(makeCase("chimera", d, d, {}, false, choose(count))).empty(),
+            noteOf(makeCase("chimera", d, d, {}, false, chimeraWith(count)))
+                .empty(),
             count != d)
             << d << " " << count;
       }
@@ -135,7 +136,7 @@ TEST(Chimera, RecommendsDataParallelismIfItIsSimpler) {
   // If there are fewer micro-batches than pipelines, some pipelines get none.
   // Only the others are compared with the number of stages.
   EXPECT_EQ(noteOf(makeCase("chimera", 2, 1)), "");
-  EXPECT_EQ(noteOf(makeCase("chimera", 8, 7, {}, false, choose(8))), "");
+  EXPECT_EQ(noteOf(makeCase("chimera", 8, 7, {}, false, chimeraWith(8))), "");
 }
 
 class Linear : public testing::TestWithParam<const char *> {};
@@ -148,7 +149,7 @@ TEST_P(Linear, IdlesForTheRampOnly) {
       for (auto [f, b] : {std::pair{1, 1}, {1, 2}, {3, 5}}) {
         SCOPED_TRACE(nameOfSizes(d, n));
         Case c = makeCase(GetParam(), d, n, {f, b, 1, 1});
-        ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+        ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
         Timing timing = simulate(c.problem, c.schedule);
         EXPECT_EQ(timing.makespan, (n + d - 1) * (f + b));
         EXPECT_EQ(timing.idle, std::vector<int64_t>(d, (d - 1) * (f + b)));

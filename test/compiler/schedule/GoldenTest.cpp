@@ -41,7 +41,7 @@ Schedule readOrder(Problem &problem, const Lines &lines) {
   problem.splits =
       splitsOf(schedule, static_cast<int32_t>(problem.stages.size()),
                problem.microBatches());
-  EXPECT_EQ(messages(verify(problem, schedule)), "");
+  EXPECT_EQ(violationText(verify(problem, schedule)), "");
   return schedule;
 }
 

@@ -87,7 +87,8 @@ std::vector<DrawnAction> readDense(const std::string &text, size_t width,
   return actions;
 }
 
-std::vector<DrawnAction> drawn(const Schedule &schedule, const Timing &timing) {
+std::vector<DrawnAction> drawnActions(const Schedule &schedule,
+                                      const Timing &timing) {
   std::vector<DrawnAction> actions;
   for (size_t w = 0; w < schedule.workers.size(); ++w)
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {

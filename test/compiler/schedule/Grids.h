@@ -56,7 +56,8 @@ std::vector<DrawnAction> readDense(const std::string &text, size_t width,
                                    StageCost cost, bool split);
 
 /// The actions of a schedule with their simulated times, all in chunk 0.
-std::vector<DrawnAction> drawn(const Schedule &schedule, const Timing &timing);
+std::vector<DrawnAction> drawnActions(const Schedule &schedule,
+                                      const Timing &timing);
 
 /// The order of the actions of a dense grid. The grid has one pipeline. Chunk c
 /// of worker w is stage stageOf(w, c).

@@ -23,7 +23,7 @@ namespace {
 
 /// Checks that renderGrid draws `grid`, in slots or in times.
 void expectGrid(const Case &c, const std::string &grid, bool slots) {
-  ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+  ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
   Timing timing = slots ? slotTiming(c.problem, c.schedule)
                         : simulate(c.problem, c.schedule);
   EXPECT_EQ(cellsOf(gridOf(c, timing, slots)), cellsOf(grid));
@@ -129,7 +129,7 @@ P3   f2  f3  .   F0  B0  =   F1  B1  =   f6  b2  =   f7  .   b3  =   F4  B4  =  
 )";
 
 TEST(Grids, EagerConcatenation) {
-  Choice eager = choose(2, Concatenation::Eager);
+  Choice eager = chimeraWith(2, Concatenation::Eager);
   expectGrid(makeCase("chimera", 4, 8, {}, false, eager), kEager, true);
   expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}, false, eager), kEagerTimed,
              false);
@@ -146,7 +146,7 @@ P3   f2  f3  f6  f7  F0  F1  B0  =   F4  F5  B1  =   .   b2  =   B4  =   b3  =  
 
 TEST(Grids, FineTunedDoubling) {
   expectGrid(makeCase("chimera", 4, 8, {1, 2, 1, 1}, false,
-                      choose(2, Concatenation::FineTunedDoubling)),
+                      chimeraWith(2, Concatenation::FineTunedDoubling)),
              kDoubling, false);
 }
 
@@ -171,15 +171,15 @@ TEST(Grids, FourPipelines) {
        (at = grid.find_first_of("FfBb", at)) != std::string::npos; at += 2)
     if (char &digit = grid[at + 1]; digit >= '2' && digit <= '5')
       digit = static_cast<char>(digit < '4' ? digit + 2 : digit - 2);
-  expectGrid(
-      makeCase("chimera", 8, 8, {}, false, choose(4, Concatenation::Direct)),
-      grid, true);
+  expectGrid(makeCase("chimera", 8, 8, {}, false,
+                      chimeraWith(4, Concatenation::Direct)),
+             grid, true);
 }
 
 /// Compares worker, start, kind and micro-batch of every action.
 void expectDense(const Case &c, const std::string &grid) {
-  ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
-  EXPECT_EQ(drawn(c.schedule, simulate(c.problem, c.schedule)),
+  ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
+  EXPECT_EQ(drawnActions(c.schedule, simulate(c.problem, c.schedule)),
             readDense(grid, 1, c.problem.stages[0], false));
 }
 
@@ -236,9 +236,9 @@ P7 23.46570a1bgehfc.d
 )";
 
 TEST(Grids, FourPipelinesAsSoonAsPossible) {
-  expectDense(
-      makeCase("chimera", 8, 8, {}, false, choose(4, Concatenation::Direct)),
-      kFourPipelines);
+  expectDense(makeCase("chimera", 8, 8, {}, false,
+                       chimeraWith(4, Concatenation::Direct)),
+              kFourPipelines);
 }
 
 /// A dense grid of another family, read as the order of one pipeline with four
@@ -276,9 +276,9 @@ struct Foreign {
   /// grid.
   Timing expectTimes() const {
     EXPECT_EQ(check(problem), "");
-    EXPECT_EQ(messages(verify(problem, schedule)), "");
+    EXPECT_EQ(violationText(verify(problem, schedule)), "");
     Timing timing = simulate(problem, schedule);
-    std::vector<DrawnAction> timed = drawn(schedule, timing);
+    std::vector<DrawnAction> timed = drawnActions(schedule, timing);
     for (size_t i = 0; i < timed.size(); ++i)
       timed[i].chunk = actions[i].chunk;
     EXPECT_EQ(timed, actions);
@@ -364,7 +364,7 @@ TEST(Grids, ZeroBubbleV) {
   // Each stash has 1 byte. With memory caps of 8 bytes, 8 stashes fit.
   grid.problem.bytes.assign(8, {0, 0, 1, 1, 0});
   grid.problem.memoryCaps.assign(4, 8);
-  EXPECT_EQ(messages(verify(grid.problem, grid.schedule)), "");
+  EXPECT_EQ(violationText(verify(grid.problem, grid.schedule)), "");
   grid.problem.memoryCaps.assign(4, 7);
   EXPECT_EQ(verify(grid.problem, grid.schedule).size(), 4u);
 }

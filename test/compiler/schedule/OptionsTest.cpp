@@ -27,10 +27,10 @@ TEST(Options, HaveUniqueNames) {
 
 TEST(Options, PrintWhatTheyParse) {
   for (const Options &options :
-       {choose(2), choose(8), choose(4, Concatenation::Eager),
-        choose(4, Concatenation::Doubling),
-        choose(4, Concatenation::FineTunedDoubling),
-        choose(4, Concatenation::Halving)}) {
+       {chimeraWith(2), chimeraWith(8), chimeraWith(4, Concatenation::Eager),
+        chimeraWith(4, Concatenation::Doubling),
+        chimeraWith(4, Concatenation::FineTunedDoubling),
+        chimeraWith(4, Concatenation::Halving)}) {
     Options copy(chimeraOptions());
     for (size_t i = 0; i < chimeraOptions().size(); ++i)
       EXPECT_EQ(copy.set(chimeraOptions()[i].name, options.print(i)), "");
@@ -40,14 +40,14 @@ TEST(Options, PrintWhatTheyParse) {
 
 TEST(Options, AreSetByName) {
   Options options(chimeraOptions());
-  EXPECT_EQ(options, choose(2));
+  EXPECT_EQ(options, chimeraWith(2));
   EXPECT_FALSE(options.isSet(0));
   EXPECT_EQ(options.set("pipelines", "8"), "");
-  EXPECT_EQ(options, choose(8));
+  EXPECT_EQ(options, chimeraWith(8));
   EXPECT_TRUE(options.isSet(0));
   EXPECT_FALSE(options.isSet(1));
   for (Concatenation concatenation : kConcatenations) {
-    Options wanted = choose(8, concatenation);
+    Options wanted = chimeraWith(8, concatenation);
     EXPECT_EQ(options.set("concatenation", wanted.print(1)), "");
     EXPECT_EQ(options, wanted);
   }
@@ -60,7 +60,7 @@ TEST(Options, OfAnotherSchemeAreRefused) {
   EXPECT_EQ(some.set("waves", "2"),
             "expected one of the options pipelines, concatenation, got "
             "\"waves\"");
-  EXPECT_EQ(some, choose(2));
+  EXPECT_EQ(some, chimeraWith(2));
 }
 
 TEST(Options, OfAnotherValueAreRefused) {
@@ -74,7 +74,7 @@ TEST(Options, OfAnotherValueAreRefused) {
             "expected concatenation to be direct, eager, doubling, "
             "fine-tuned-doubling or halving, or best, got "
             "\"fine-tuned\"");
-  EXPECT_EQ(options, choose(2));
+  EXPECT_EQ(options, chimeraWith(2));
 }
 
 TEST(Options, AreInTheHelpText) {

@@ -63,7 +63,7 @@ TEST(OrderText, IsReadAsItIsWritten) {
       for (int32_t n : {1, d, 2 * d + 1})
         for (const Choice &choice : choices(scheme, d))
           for (bool split : {false, true}) {
-            if (!canDo(scheme, d, n, choice))
+            if (!canPlan(scheme, d, n, choice))
               continue;
             SCOPED_TRACE(nameOf(scheme, d, n, choice));
             PlanOrError made = makePlan(
@@ -145,7 +145,7 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
   refuse(c, 0, "F0 | F3 | F2", 10, "expected a micro-batch below 2, got 2");
 
   c = makeCase("chimera", 2, 8, {2, 4, 2, 2}, false,
-               choose(2, Concatenation::Doubling));
+               chimeraWith(2, Concatenation::Doubling));
   refuse(c, 0, "F0", 0,
          "expected F0-1, because this forward of the direction has these "
          "micro-batches");
@@ -153,7 +153,7 @@ TEST(OrderText, IsRefusedAtTheWordThatIsWrong) {
          "expected no forward that begins with micro-batch");
 
   c = makeCase("chimera", 2, 8, {2, 4, 2, 2}, false,
-               choose(2, Concatenation::Halving));
+               chimeraWith(2, Concatenation::Halving));
   refuse(c, 0, "F0 B0", 3, "expected B0.0 to B0.1");
   refuse(c, 0, "F0 B0.2", 3, "expected B0.0 to B0.1");
 }

@@ -19,11 +19,11 @@ namespace {
 
 Case doubling(int32_t d, int32_t n, StageCost cost = {1, 2, 1, 1}) {
   return makeCase("chimera", d, n, cost, false,
-                  choose(2, Concatenation::Doubling));
+                  chimeraWith(2, Concatenation::Doubling));
 }
 Case halving(int32_t d, int32_t n, StageCost cost = {1, 2, 1, 1}) {
   return makeCase("chimera", d, n, cost, false,
-                  choose(2, Concatenation::Halving));
+                  chimeraWith(2, Concatenation::Halving));
 }
 
 /// Li and Hoefler, Figure 7c.
@@ -158,7 +158,7 @@ TEST(Pieces, AreNumberedOnce) {
     for (bool split : {false, true})
       for (bool again : {false, true}) {
         Case c = makeCase("chimera", 4, 7, {2, 4, 2, 2, 2}, split,
-                          choose(2, concatenation));
+                          chimeraWith(2, concatenation));
         if (again)
           c.problem.recompute = {Recompute::Early, Recompute::None,
                                  Recompute::Fused, Recompute::Early};
@@ -183,7 +183,7 @@ TEST(Pieces, AreNamedInViolations) {
   Case c = doubling(2, 4);
   std::swap(c.schedule.workers[0].front(), c.schedule.workers[0].back());
   c.schedule.slots.clear();
-  std::string text = messages(verify(c.problem, c.schedule));
+  std::string text = violationText(verify(c.problem, c.schedule));
   EXPECT_NE(
       text.find("micro-batch 1 must come after the forward that it depends on"),
       std::string::npos)
@@ -191,13 +191,13 @@ TEST(Pieces, AreNamedInViolations) {
   c = halving(2, 2);
   c.schedule.workers[0].pop_back();
   c.schedule.slots.clear();
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             "backward of pipeline 0, stage 0, micro-batch 0, part 1 of 2 is "
             "missing\n");
   c = doubling(2, 4);
   c.schedule.workers[0].erase(c.schedule.workers[0].begin());
   c.schedule.slots.clear();
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             "forward of pipeline 0, stage 0, micro-batches 0 to 1 is "
             "missing\n");
 }
@@ -212,7 +212,7 @@ TEST(Pieces, HaveToFit) {
   c.problem.pipelines[0].forwards = {65536};
   EXPECT_EQ(check(c.problem), "expected forwards of pipeline 0 over 1 to 65535 "
                               "micro-batches, got 65536");
-  c = makeCase("chimera", 2, 4, {}, false, choose(2));
+  c = makeCase("chimera", 2, 4, {}, false, chimeraWith(2));
   c.problem.pipelines[0].forwards = {2};
   EXPECT_EQ(check(c.problem), "expected each forward of pipeline 0 to cover "
                               "consecutive micro-batches, got 0 and 2");

@@ -97,7 +97,7 @@ TEST(Splits, MayBeMixed) {
         SCOPED_TRACE(nameOf(scheme, d, 2 * d, choice));
         Case c = mixed(whole, random);
         ASSERT_EQ(check(c.problem), "");
-        EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+        EXPECT_EQ(violationText(verify(c.problem, c.schedule)), "");
         int64_t actions = 0;
         for (const std::vector<Action> &row : c.schedule.workers)
           actions += std::ssize(row);
@@ -117,7 +117,7 @@ TEST(Splits, MayBeMixed) {
           EXPECT_GE(timing.makespan, bound.time) << bound.name;
         // With some backwards split, the order with only whole backwards has
         // wrong actions.
-        EXPECT_NE(messages(verify(c.problem, whole.schedule)), "");
+        EXPECT_NE(violationText(verify(c.problem, whole.schedule)), "");
         EXPECT_FALSE(sizesOf(c.problem, c.choice.options));
       }
 }

@@ -38,7 +38,7 @@ protected:
     for (const Scheme &scheme : schemes())
       for (const Choice &choice : choices(scheme, d))
         for (int32_t n = 1; n <= 4 * d + 3; ++n) {
-          if (random() % every != 0 || !canDo(scheme, d, n, choice))
+          if (random() % every != 0 || !canPlan(scheme, d, n, choice))
             continue;
           check(makeCase(scheme.name, d, n, kCost, false, choice));
           if (HasFatalFailure()) {
@@ -55,7 +55,7 @@ protected:
 /// bound.
 void expectSound(const Case &c, Timing &timing) {
   ASSERT_EQ(check(c.problem), "");
-  ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+  ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
   timing = simulate(c.problem, c.schedule);
   ASSERT_TRUE(timing.complete);
   for (const Bound &bound : bounds(c.problem))
@@ -178,7 +178,7 @@ TEST_P(EverySchedule, IsSoundInAVariant) {
     int64_t makespan = simulate(c.problem, c.schedule).makespan;
     bool split = variant < 4;
     if (split) {
-      replan(c, true);
+      scheduleAgain(c, true);
       Timing timing;
       expectSound(c, timing);
       ASSERT_LE(timing.makespan, makespan);
@@ -221,7 +221,7 @@ void expectCriticalPath(const Case &c, const Timing &timing) {
 TEST_P(EverySchedule, IsSoundWithMessages) {
   forEachCase(GetParam() <= 8 ? 2 : 8, [&](Case c) {
     c.problem.bytes.assign(c.problem.stages.size(), {0, 0, 0, 0, 8});
-    replan(c, random() % 2 == 0);
+    scheduleAgain(c, random() % 2 == 0);
     if (random() % 3 == 0) {
       c.problem.recompute.assign(c.problem.stages.size(),
                                  random() % 2 ? Recompute::Fused

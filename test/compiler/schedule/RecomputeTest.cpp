@@ -39,7 +39,7 @@ Case withNoneLeftOut(Case c) {
 
 int64_t makespan(const Case &c) {
   EXPECT_EQ(check(c.problem), "");
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)), "");
   Timing timing = simulate(c.problem, c.schedule);
   EXPECT_TRUE(timing.complete);
   EXPECT_GE(timing.makespan, bestBound(bounds(c.problem)).time);
@@ -98,9 +98,9 @@ TEST(Recompute, LeavesTheIdleSharesOfTheReference) {
         continue;
       Case c = withRecompute(
           makeCase("chimera", d, k * d, {1, 2, 1, 1}, false,
-                   choose(2, expected == direct
-                                 ? Concatenation::Direct
-                                 : Concatenation::FineTunedDoubling)),
+                   chimeraWith(2, expected == direct
+                                      ? Concatenation::Direct
+                                      : Concatenation::FineTunedDoubling)),
           Recompute::Fused);
       Timing timing = simulate(c.problem, c.schedule);
       EXPECT_NEAR(100 * timing.bubbleRatio(), expected, 0.05);
@@ -129,7 +129,7 @@ TEST(Recompute, IsOmittedDirectlyAfterItsForward) {
   // may be left out. After a forward whose backward is cut into two halves, the
   // recompute of the first half may be left out.
   Problem pairs = makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
-                           choose(2, Concatenation::Doubling))
+                           chimeraWith(2, Concatenation::Doubling))
                       .problem;
   pairs.recompute.assign(2, Recompute::Early);
   Schedule order;
@@ -162,7 +162,7 @@ TEST(Recompute, ComesBeforeTheInputGradient) {
                                  {Kind::InputGradient, 0, 0, 0},
                                  {Kind::WeightGradient, 0, 0, 0}}));
   EXPECT_EQ(c.schedule.workers[1].size(), 3u);
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)), "");
 }
 
 /// The input of stage 1 has 1000 bytes, and its stash 200. The worker holds the
@@ -210,7 +210,7 @@ TEST(Recompute, OfEverySchemeIsValid) {
         for (int32_t n : {1, d, 2 * d + 1, 4 * d})
           for (bool split : {false, true})
             for (Recompute how : {Recompute::Early, Recompute::Fused}) {
-              if (!canDo(scheme, d, n, choice))
+              if (!canPlan(scheme, d, n, choice))
                 continue;
               SCOPED_TRACE(nameOf(scheme, d, n, choice));
               Case plain =

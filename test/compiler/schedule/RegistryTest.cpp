@@ -43,9 +43,9 @@ TEST(Registry, InterleavedNamesTheNearestNumbersOfMicroBatches) {
       if (reason.empty())
         continue;
       int32_t fewer = n, more = n;
-      while (!canDo(scheme, d, fewer, twoChunks))
+      while (!canPlan(scheme, d, fewer, twoChunks))
         --fewer;
-      while (!canDo(scheme, d, more, twoChunks))
+      while (!canPlan(scheme, d, more, twoChunks))
         ++more;
       EXPECT_NE(reason.find("use " + std::to_string(fewer) + " or " +
                             std::to_string(more)),
@@ -62,7 +62,8 @@ TEST(Registry, InterleavedStatesItsNumbersOfMicroBatches) {
                "any D >= 1, S = vD, N <= D or a multiple of floor(N/D)");
   for (int32_t d = 1; d <= 8; ++d)
     for (int32_t n = 1; n <= 40; ++n)
-      EXPECT_EQ(canDo(scheme, d, n, Choice({}, 2)), n <= d || n % (n / d) == 0)
+      EXPECT_EQ(canPlan(scheme, d, n, Choice({}, 2)),
+                n <= d || n % (n / d) == 0)
           << d << " workers, " << n << " micro-batches";
 }
 
@@ -91,14 +92,14 @@ TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
       for (int32_t n = 1; n <= 12; ++n)
         for (const Choice &choice : choices(scheme, d))
           for (bool split : {false, true}) {
-            if (!canDo(scheme, d, n, choice))
+            if (!canPlan(scheme, d, n, choice))
               continue;
             ++possible;
             SCOPED_TRACE(nameOf(scheme, d, n, choice) +
                          (split ? " split" : ""));
             Case c = makeCase(scheme.name, d, n, {4, 8, 6, 2}, split, choice);
             ASSERT_EQ(check(c.problem), "");
-            ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+            ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
             Timing timing = simulate(c.problem, c.schedule);
             EXPECT_TRUE(timing.complete);
             // Each worker runs all of its actions. They take 4 + 8 for each
@@ -113,7 +114,7 @@ TEST(Registry, EverySchemeIsValidForSizesItAccepts) {
 
 TEST(Registry, SplitsEveryBackwardIntoNeighbours) {
   for (const Scheme &scheme : schemes()) {
-    if (!canDo(scheme, 4, 4))
+    if (!canPlan(scheme, 4, 4))
       continue; // zb-v, whose backwards are always split
     Case whole = makeCase(scheme.name, 4, 4);
     Case split = makeCase(scheme.name, 4, 4, {}, true);

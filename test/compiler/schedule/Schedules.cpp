@@ -64,7 +64,7 @@ std::string noteOf(const Case &c) {
   return c.scheme->note ? c.scheme->note(c.problem) : "";
 }
 
-void replan(Case &c, bool splitBackward) {
+void scheduleAgain(Case &c, bool splitBackward) {
   Request request = requestOf(c);
   request.splitBackward = splitBackward;
   Plan plan = planFor(*c.scheme, request);
@@ -77,12 +77,12 @@ std::vector<Choice> choices(const Scheme &scheme, int32_t workers) {
   if (std::string_view(scheme.name) == "chimera")
     for (int32_t pipelines = 2; pipelines <= workers; ++pipelines)
       for (Concatenation concatenation : kConcatenations)
-        all.push_back(choose(pipelines, concatenation));
+        all.push_back(chimeraWith(pipelines, concatenation));
   else
     for (int32_t chunks = 1; chunks <= 3; ++chunks)
       all.push_back({{}, chunks});
   for (const Choice &choice : all)
-    if (canDo(scheme, workers, workers, choice))
+    if (canPlan(scheme, workers, workers, choice))
       result.push_back(choice);
   return result;
 }
@@ -111,7 +111,7 @@ std::string gridOf(const Case &c, const Timing &timing, bool slots,
   return renderGrid(timeline);
 }
 
-std::string messages(const std::vector<Violation> &violations) {
+std::string violationText(const std::vector<Violation> &violations) {
   std::string text;
   for (const Violation &violation : violations)
     text += violation.message + "\n";

@@ -46,12 +46,12 @@ Request requestFor(const Scheme &scheme, int32_t workers, int32_t microBatches,
 /// micro-batches. Empty if the scheme has a plan.
 std::string planError(const Scheme &scheme, int32_t workers,
                       int32_t microBatches, const Choice &choice = {});
-inline bool canDo(const Scheme &scheme, int32_t workers, int32_t microBatches,
-                  const Choice &choice = {}) {
+inline bool canPlan(const Scheme &scheme, int32_t workers, int32_t microBatches,
+                    const Choice &choice = {}) {
   return planError(scheme, workers, microBatches, choice).empty();
 }
 
-/// Requires that the scheme exists and has a plan for these numbers (canDo).
+/// Requires that the scheme exists and has a plan for these numbers (canPlan).
 Case makeCase(const std::string &scheme, int32_t workers, int32_t microBatches,
               StageCost cost = {}, bool splitBackward = false,
               const Choice &choice = {});
@@ -65,11 +65,12 @@ std::string noteOf(const Case &c);
 
 /// Replaces the schedule of `c` by a new plan for its present problem, with
 /// whole or split backwards.
-void replan(Case &c, bool splitBackward);
+void scheduleAgain(Case &c, bool splitBackward);
 
 /// Options of chimera: the number of pipelines and the concatenation.
-inline Options choose(int32_t pipelines,
-                      Concatenation concatenation = Concatenation::Direct) {
+inline Options
+chimeraWith(int32_t pipelines,
+            Concatenation concatenation = Concatenation::Direct) {
   return chooseChimera(pipelines, concatenation);
 }
 
@@ -101,7 +102,7 @@ std::string gridOf(const Case &c, const Timing &timing, bool slots,
                    size_t lineWidth = 0);
 
 /// The messages of all violations, one per line.
-std::string messages(const std::vector<Violation> &violations);
+std::string violationText(const std::vector<Violation> &violations);
 
 } // namespace chimera::schedule
 

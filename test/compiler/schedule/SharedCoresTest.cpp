@@ -131,7 +131,7 @@ TEST(SharedCores, NeverShortenASchedule) {
     for (int32_t d : {2, 4, 6})
       for (const Choice &choice : choices(scheme, d)) {
         const int32_t n = d + static_cast<int32_t>(draw(d)) / 2 * 2;
-        if (!canDo(scheme, d, n, choice))
+        if (!canPlan(scheme, d, n, choice))
           continue;
         Case c =
             makeCase(scheme.name, d, n, {8, 12, 6, 6, 8}, draw(1) == 1, choice);
@@ -196,7 +196,7 @@ TEST(SharedCores, RunAllReducesAndUpdatesOfAStep) {
   for (const Scheme &scheme : schemes())
     for (int32_t d : {2, 4})
       for (const Choice &choice : choices(scheme, d)) {
-        if (!canDo(scheme, d, 2 * d, choice))
+        if (!canPlan(scheme, d, 2 * d, choice))
           continue;
         Case c =
             makeCase(scheme.name, d, 2 * d, {8, 12, 6, 6, 8}, false, choice);

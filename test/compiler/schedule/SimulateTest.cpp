@@ -145,7 +145,7 @@ TEST(Simulate, HasNoLatencyInsideAWorker) {
                        {Kind::Backward, 0, 1, 0},
                        {Kind::Backward, 0, 0, 0}}};
   ASSERT_EQ(check(problem), "");
-  ASSERT_EQ(messages(verify(problem, schedule)), "");
+  ASSERT_EQ(violationText(verify(problem, schedule)), "");
   Timing timing = simulate(problem, schedule);
   EXPECT_EQ(timing.makespan, 4);
   EXPECT_EQ(timing.peakActivations, std::vector<int32_t>{2});
@@ -220,7 +220,7 @@ TEST(Simulate, PassesBetweenNeighbourStagesWithoutAMessage) {
       int32_t s = kind == Kind::Forward ? i : 3 - i;
       schedule.workers[s % 3 == 0 ? 0 : 1].push_back({kind, 0, s, 0});
     }
-  ASSERT_EQ(messages(verify(problem, schedule)), "");
+  ASSERT_EQ(violationText(verify(problem, schedule)), "");
   Timing timing = simulate(problem, schedule);
   EXPECT_EQ(timing.starts, (std::vector<std::vector<int64_t>>{
                                {0, 23, 24, 47}, {11, 12, 35, 36}}));
@@ -294,7 +294,7 @@ TEST(StepSimulation, RunsStepAfterStep) {
     for (int32_t d : {1, 2, 4, 6})
       for (const Choice &choice : choices(scheme, d)) {
         const int32_t n = 2 * d;
-        if (!canDo(scheme, d, n, choice))
+        if (!canPlan(scheme, d, n, choice))
           continue;
         Case c = makeCase(scheme.name, d, n, {4, 6, 3, 3, 4}, draw(1), choice);
         c.problem.link = {{draw(3), 0, 1}, {draw(1), 0, 1}, {draw(1), 0, 1}};

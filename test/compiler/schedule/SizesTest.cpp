@@ -45,7 +45,7 @@ bool growsWithActions(const std::function<double()> &timeOfFew,
 /// Measures the time for many stages, and the time for many micro-batches.
 TEST(Sizes, TimeGrowsWithActions) {
   for (const Scheme &scheme : schemes()) {
-    bool fills = !canDo(scheme, 4, 1); // needs N >= D
+    bool fills = !canPlan(scheme, 4, 1); // needs N >= D
     int32_t few = fills ? 64 : 1500;
     EXPECT_TRUE(growsWithActions(
         [&] { return timeOfCalls(scheme, few, fills ? few : 4); },
@@ -66,7 +66,7 @@ TEST(Sizes, TimeGrowsWithActions) {
 TEST(Sizes, OnlyPipelinesWithMicroBatchesAreLaid) {
   constexpr int32_t kWorkers = 60000;
   std::vector<Pipeline> laid =
-      makeCase("chimera", kWorkers, 3, {}, false, choose(kWorkers))
+      makeCase("chimera", kWorkers, 3, {}, false, chimeraWith(kWorkers))
           .problem.pipelines;
   ASSERT_EQ(laid.size(), 3u);
   EXPECT_EQ(laid[2].workers.front(), 2);

@@ -46,7 +46,7 @@ template <typename Check> void forEachFlush(int32_t most, Check check) {
     for (int32_t d = 2; d <= most; ++d)
       for (const Choice &choice : choices(scheme, d))
         for (int32_t n : {1, d - 1, d, 2 * d + 1}) {
-          if (!canDo(scheme, d, n, choice))
+          if (!canPlan(scheme, d, n, choice))
             continue;
           SCOPED_TRACE(nameOf(scheme, d, n, choice));
           Case c = makeCase(scheme.name, d, n, {2, 4, 2, 2, 2}, false, choice);

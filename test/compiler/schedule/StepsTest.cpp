@@ -98,11 +98,11 @@ TEST(Steps, UnrollIntoTheSameOrder) {
             Case c = makeCase(name, d, n, {}, split);
             c.problem.recompute.assign(d, how);
             c.schedule = insertRecompute(c.problem, c.schedule);
-            ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+            ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
             for (int32_t steps : {2, 3, 5}) {
               Problem longer = of(c.problem, steps);
               Schedule order = unrollSteps(c.problem, c.schedule, steps);
-              EXPECT_EQ(messages(verify(longer, order)), "");
+              EXPECT_EQ(violationText(verify(longer, order)), "");
               Schedule own = oneByOne(longer);
               EXPECT_EQ(order.workers, insertRecompute(longer, own).workers);
             }

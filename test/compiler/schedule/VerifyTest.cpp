@@ -19,7 +19,7 @@ bool has(const Case &c, Constraint constraint, const std::string &message) {
     if (violation.constraint == constraint && violation.message == message)
       return true;
   ADD_FAILURE() << "expected: " << message
-                << "\ngot: " << messages(verify(c.problem, c.schedule));
+                << "\ngot: " << violationText(verify(c.problem, c.schedule));
   return false;
 }
 
@@ -108,7 +108,7 @@ TEST(Verify, OrderOfStagesOnOneWorker) {
                          {Kind::Forward, 0, 0, 0},
                          {Kind::Backward, 0, 0, 0},
                          {Kind::Backward, 0, 1, 0}}};
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             "worker 0: forward of stage 1, micro-batch 0 must come after the "
             "forward of stage 0 that it depends on\n"
             "worker 0: backward of stage 0, micro-batch 0 must come after "
@@ -119,9 +119,9 @@ TEST(Verify, Memory) {
   Case c = makeCase("1f1b", 2, 2);
   c.problem.bytes = {{1, 0, 10, 10, 0}, {1, 0, 10, 10, 0}};
   c.problem.memoryCaps = {22, 12};
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)), "");
   c.problem.memoryCaps = {21, 1};
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             "worker 0 needs 22 bytes at backward of stage 0, micro-batch 0, "
             "more than its cap of 21\n"
             "worker 1 needs 12 bytes at backward of stage 1, micro-batch 0, "
@@ -152,7 +152,7 @@ TEST(Verify, Deadlock) {
   // The notes say where the awaited actions are: B0 on worker 1 and F1 on
   // worker 0.
   const std::vector<Violation> all = verify(c.problem, c.schedule);
-  ASSERT_EQ(all.size(), 2u) << messages(all);
+  ASSERT_EQ(all.size(), 2u) << violationText(all);
   ASSERT_EQ(all[0].notes.size(), 1u);
   EXPECT_EQ(all[0].notes[0].message,
             "backward of stage 1, micro-batch 0 is here");
@@ -177,7 +177,7 @@ TEST(Verify, DeadlockNamesTheShortestCycleAndCountsWhoWaitsForIt) {
   std::rotate(order.begin() + 1, first, first + 1);
   c.schedule.workers[63].pop_back(); // and one action is missing
   const std::vector<Violation> all = verify(c.problem, c.schedule);
-  ASSERT_EQ(all.size(), 3u) << messages(all);
+  ASSERT_EQ(all.size(), 3u) << violationText(all);
   for (int32_t k : {0, 1}) {
     EXPECT_EQ(all[k].constraint, Constraint::Deadlock);
     EXPECT_EQ(all[k].worker, 40 + k);
@@ -247,7 +247,7 @@ TEST(Verify, SlotsAscendOnAWorker) {
 TEST(Verify, SlotsBeginAtZero) {
   Case c = makeCase("gpipe", 1, 1);
   c.schedule.slots = {{-1, 0}};
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             "worker 0: expected a slot after that of the previous action, "
             "got slot -1 for forward of stage 0, micro-batch 0\n");
 }
@@ -256,9 +256,9 @@ TEST(Verify, SlotsBeginAtZero) {
 TEST(Verify, AnActionIsInALaterSlotThanItsOperands) {
   Case c = makeCase("gpipe", 2, 1);
   c.schedule.slots = {{0, 3}, {1, 2}};
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)), "");
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)), "");
   c.schedule.slots = {{0, 3}, {0, 2}};
-  EXPECT_EQ(messages(verify(c.problem, c.schedule)),
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             "forward of stage 1, micro-batch 0 in slot 0 depends on forward "
             "of stage 0, micro-batch 0, which is not in an earlier slot, but "
             "in slot 0\n");

@@ -71,7 +71,7 @@ TEST(Windows, HoldOvertakenMessages) {
   c.problem.bytes.assign(2, {0, 0, 0, 0, 10});
   std::rotate(c.schedule.workers[1].begin(), c.schedule.workers[1].begin() + 2,
               c.schedule.workers[1].begin() + 3);
-  ASSERT_EQ(messages(verify(c.problem, c.schedule)), "");
+  ASSERT_EQ(violationText(verify(c.problem, c.schedule)), "");
   Windows windows(c.problem, c.schedule);
   EXPECT_EQ(windows.minWindow(), 3);
   for (int32_t k : {1, 2}) {
@@ -89,7 +89,8 @@ TEST(Windows, HoldOvertakenMessages) {
 TEST(Windows, HoldTheLargestMessage) {
   for (auto [how, bytes] :
        {std::pair(Concatenation::Doubling, 14), {Concatenation::Halving, 7}}) {
-    Case c = makeCase("chimera", 2, 4, {2, 2, 2, 2, 2}, false, choose(2, how));
+    Case c =
+        makeCase("chimera", 2, 4, {2, 2, 2, 2, 2}, false, chimeraWith(2, how));
     c.problem.bytes.assign(2, {0, 0, 0, 0, 7});
     EXPECT_EQ(Windows(c.problem, c.schedule).bytes(1, false),
               (std::vector<int64_t>{bytes, bytes}));
@@ -116,7 +117,7 @@ TEST_P(EveryWindow, FallsToNone) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, d))
       for (int32_t n : {1, d, 2 * d, 3 * d + 1}) {
-        if (!canDo(scheme, d, n, choice))
+        if (!canPlan(scheme, d, n, choice))
           continue;
         SCOPED_TRACE(nameOf(scheme, d, n, choice));
         auto time = [&](int64_t least) {

@@ -78,7 +78,7 @@ TEST(Formulas, EqualTheSimulatorIfTheirConditionsHold) {
     for (int32_t d : {2, 3, 4, 5, 6, 8, 12})
       for (const Choice &choice : choices(scheme, d))
         for (int32_t n = 1; n <= 4 * d + 3; ++n) {
-          if (!canDo(scheme, d, n, choice))
+          if (!canPlan(scheme, d, n, choice))
             continue;
           Case c = makeCase(scheme.name, d, n, {}, false, choice);
           for (StageCost cost : {StageCost{4, 2, 1, 1},
@@ -110,7 +110,7 @@ TEST(Formulas, TakeFusedRecomputesAsPartsOfBackwards) {
     for (int32_t d : {2, 4, 5, 8})
       for (const Choice &choice : choices(scheme, d))
         for (int32_t n : {1, d, d + 1, 2 * d, 4 * d}) {
-          if (!canDo(scheme, d, n, choice))
+          if (!canPlan(scheme, d, n, choice))
             continue;
           SCOPED_TRACE(nameOf(scheme, d, n, choice));
           Case c = makeCase(scheme.name, d, n, {4, 8, 1, 1, 4}, false, choice);
@@ -142,7 +142,7 @@ TEST(Formulas, DoNotApplyToOtherProblems) {
   c.problem.stages[2].backward = 3;
   EXPECT_FALSE(sizesOf(c.problem, {}));
   std::optional<Sizes> split =
-      sizesOf(makeCase("chimera", 4, 4, {}, true).problem, choose(2));
+      sizesOf(makeCase("chimera", 4, 4, {}, true).problem, chimeraWith(2));
   ASSERT_TRUE(split);
   EXPECT_FALSE(findBubbleFormula(*c.scheme, *split));
   EXPECT_FALSE(findPeakFormula(*c.scheme, *split));
@@ -171,7 +171,7 @@ TEST(Report, HasBothBubblesAndTheGap) {
 }
 
 TEST(Report, PassesOnTheSchemesNote) {
-  Report r = report(makeCase("chimera", 4, 4, {}, false, choose(4)));
+  Report r = report(makeCase("chimera", 4, 4, {}, false, chimeraWith(4)));
   ASSERT_EQ(r.notes.size(), 1u);
   EXPECT_NE(r.notes[0].find("plain data parallelism"), std::string::npos);
 }

@@ -64,7 +64,7 @@ TEST(ChromeTrace, HasOneCompleteEventForEachAction) {
 TEST(ChromeTrace, SaysWhatAnActionCovers) {
   using How = Concatenation;
   json first = events(trace(makeCase("chimera", 2, 4, {1, 2, 1, 1}, false,
-                                     choose(2, How::Doubling))),
+                                     chimeraWith(2, How::Doubling))),
                       "X")
                    .front();
   EXPECT_EQ(first["name"], "forward 01");
@@ -74,8 +74,8 @@ TEST(ChromeTrace, SaysWhatAnActionCovers) {
                                  {"stage", 0},
                                  {"micro_batch", 0},
                                  {"micro_batches", 2}}));
-  Case halves =
-      makeCase("chimera", 2, 2, {1, 2, 1, 1}, false, choose(2, How::Halving));
+  Case halves = makeCase("chimera", 2, 2, {1, 2, 1, 1}, false,
+                         chimeraWith(2, How::Halving));
   json last = events(trace(halves), "X").back();
   EXPECT_EQ(last["name"], "backward 1b");
   EXPECT_EQ(last["args"], (json{{"worker", 1},

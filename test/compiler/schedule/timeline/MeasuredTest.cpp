@@ -103,11 +103,11 @@ void expectSame(const Drawn &drawn) {
 
 TEST(Measured, ReadsWhatTheCompilerDraws) {
   for (const Scheme &scheme : schemes()) {
-    if (!canDo(scheme, 4, 8))
+    if (!canPlan(scheme, 4, 8))
       continue;
     for (const Choice &choice : choices(scheme, 4))
       for (bool split : {false, true}) {
-        if (!canDo(scheme, 4, 8, choice))
+        if (!canPlan(scheme, 4, 8, choice))
           continue;
         Case c =
             makeCase(scheme.name, 4, 8, {12, 24, 12, 12, 8, 5}, split, choice);

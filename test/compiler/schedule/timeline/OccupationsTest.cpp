@@ -86,7 +86,7 @@ TEST(Occupations, EqualTheCountOfTheSimulator) {
   for (const Scheme &scheme : schemes())
     for (const Choice &choice : choices(scheme, 4))
       for (bool split : {false, true}) {
-        if (!canDo(scheme, 4, 8, choice))
+        if (!canPlan(scheme, 4, 8, choice))
           continue;
         SCOPED_TRACE(nameOf(scheme, 4, 8, choice));
         Case c = makeCase(scheme.name, 4, 8, {12, 24, 12, 12}, split, choice);

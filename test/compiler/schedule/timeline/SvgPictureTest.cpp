@@ -137,12 +137,12 @@ TEST(SvgPicture, NamesDirectionsOnlyIfThereAreTwo) {
 TEST(SvgPicture, ShadesChunks) {
   TimelineDrawing d =
       draw(makeCase("interleaved-1f1b", 4, 8, {1, 2, 1, 1, 1}, false, {{}, 4}));
-  EXPECT_NE(words(d.svg, "note")
+  EXPECT_NE(textsWithClass(d.svg, "note")
                 .find("forward, chunks 0 to 3 backward, chunks 0 to 3 "
                       "micro-batch 0 of chunks 1 and 2 bubble"),
             std::string::npos);
-  EXPECT_EQ(words(legendPart(d.svg), "s"), "0 0");
-  EXPECT_EQ(words(legendPart(d.svg), "s p"), "1 2 3 1 2 3 0' 0'2");
+  EXPECT_EQ(textsWithClass(legendPart(d.svg), "s"), "0 0");
+  EXPECT_EQ(textsWithClass(legendPart(d.svg), "s p"), "1 2 3 1 2 3 0' 0'2");
   EXPECT_EQ(count(d.svg, "forward of micro-batch 0, stage 9, chunk 2, pipeline "
                          "0, P1,"),
             1u);
@@ -207,8 +207,8 @@ TEST(SvgPicture, ShowsARangeOfTime) {
         EXPECT_GT(box.width, 0);
         EXPECT_LE(box.left + box.width, plot + 0.02);
       }
-      EXPECT_EQ(words(d.svg, "axis").substr(0, 2), "5 ");
-      EXPECT_NE(words(d.svg, "note").find("only a part is shown"),
+      EXPECT_EQ(textsWithClass(d.svg, "axis").substr(0, 2), "5 ");
+      EXPECT_NE(textsWithClass(d.svg, "note").find("only a part is shown"),
                 std::string::npos);
     }
   Picture picture{.from = 0, .to = 4};
@@ -270,8 +270,9 @@ TEST(SvgPicture, CanLeaveOutTheTitle) {
   std::string with = draw(makeCase("chimera", 4, 4), "title").svg;
   std::string without =
       draw(makeCase("chimera", 4, 4), "title", {.hasTitle = false}).svg;
-  EXPECT_EQ(words(without, "title"), "");
-  EXPECT_EQ(words(without, "note"), words(legendPart(without), "note"));
+  EXPECT_EQ(textsWithClass(without, "title"), "");
+  EXPECT_EQ(textsWithClass(without, "note"),
+            textsWithClass(legendPart(without), "note"));
   EXPECT_EQ(numberAfter(legendPart(without), "translate(0 "), 0);
   EXPECT_EQ(numberAfter(with, "translate(46 ") - 46,
             numberAfter(without, "translate(46 "));

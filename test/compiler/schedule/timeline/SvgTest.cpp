@@ -64,7 +64,8 @@ TEST(Svg, DrawsEveryActionWhereItRuns) {
 TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
   auto of = [](const char *scheme, Concatenation how, Recompute recompute,
                bool split) {
-    Case c = makeCase(scheme, 32, 64, {2, 4, 2, 2, 2}, split, choose(2, how));
+    Case c =
+        makeCase(scheme, 32, 64, {2, 4, 2, 2, 2}, split, chimeraWith(2, how));
     if (recompute != Recompute::None) {
       c.problem.recompute.assign(32, recompute);
       c.schedule = insertRecompute(c.problem, c.schedule);
@@ -95,7 +96,7 @@ TEST(Svg, IsLegibleWithPairsHalvesRecomputesAndSteps) {
 /// them if some micro-batches have two digits.
 TEST(Svg, NamesWhatActionsCover) {
   std::string svg = draw(makeCase("chimera", 4, 16, {1, 2, 1, 1}, false,
-                                  choose(2, Concatenation::Doubling)))
+                                  chimeraWith(2, Concatenation::Doubling)))
                         .svg;
   EXPECT_NE(
       svg.find("<title>forward of micro-batches 0 to 1, stage 0, pipeline "
@@ -103,7 +104,7 @@ TEST(Svg, NamesWhatActionsCover) {
       std::string::npos);
   EXPECT_NE(svg.find(">0-1</text>"), std::string::npos);
   svg = draw(makeCase("chimera", 4, 4, {1, 2, 1, 1}, false,
-                      choose(2, Concatenation::Halving)))
+                      chimeraWith(2, Concatenation::Halving)))
             .svg;
   EXPECT_NE(
       svg.find("<title>backward of part 1 of 2 of micro-batch 1, stage 3, "
@@ -116,7 +117,7 @@ TEST(Svg, NamesWhatActionsCover) {
 /// worker repeats, and the time of a step.
 TEST(Svg, ShowsStepsThatOverlap) {
   TimelineDrawing d = draw(makeCase("pipedream", 3, 3, {2, 4, 1, 1}));
-  EXPECT_NE(words(d.svg, "note")
+  EXPECT_NE(textsWithClass(d.svg, "note")
                 .find("2 steps, which overlap; in the steady state one takes "
                       "18, bubble 0.0 %"),
             std::string::npos);
@@ -205,7 +206,7 @@ TEST(Svg, ClipsNoWords) {
                     {123456789012, 234567890123, 1, 1, 345678901234});
   c.problem.link = {{1234567890, 12345678, kMebibyte}};
   TimelineDrawing d = draw(c, title);
-  EXPECT_EQ(words(d.svg, "title"), title);
+  EXPECT_EQ(textsWithClass(d.svg, "title"), title);
   auto [width, most] = widths(d.svg);
   EXPECT_LE(most, width);
   EXPECT_GT(count(d.svg, "<text class=\"title\""), 1u);
@@ -228,42 +229,48 @@ std::string drawIn(const char *unit, StageCost cost, int64_t perUnit = 1) {
 /// The axis and the summary show large times in short form, for every unit.
 TEST(Svg, CountsLargeTimesInLargerUnits) {
   std::string svg = drawIn("none", {100000000, 200000000, 1, 1});
-  EXPECT_EQ(words(svg, "axis"), "0 100 200 300 400 500 600 700 800 900 "
-                                "time in 10⁶");
-  EXPECT_EQ(words(svg, "note")
+  EXPECT_EQ(textsWithClass(svg, "axis"),
+            "0 100 200 300 400 500 600 700 800 900 "
+            "time in 10⁶");
+  EXPECT_EQ(textsWithClass(svg, "note")
                 .find("makespan 900 × 10⁶ (forward 100 × 10⁶, "
                       "backward 200 × 10⁶, p2p 0) · bubble"),
             0u);
   // The tooltip has the exact time.
   EXPECT_NE(svg.find("time 100000000 to 200000000</title>"), std::string::npos);
   svg = drawIn("ns", {100000000, 200000000, 1, 1});
-  EXPECT_EQ(words(svg, "axis"),
+  EXPECT_EQ(textsWithClass(svg, "axis"),
             "0 100 200 300 400 500 600 700 800 900 time in ms");
-  EXPECT_EQ(words(svg, "note").find("makespan 900 ms (forward 100 ms, "), 0u);
+  EXPECT_EQ(
+      textsWithClass(svg, "note").find("makespan 900 ms (forward 100 ms, "),
+      0u);
   svg = drawIn("us", {1500, 3000, 1, 1});
-  EXPECT_EQ(words(svg, "axis"), "0 2 4 6 8 10 12 time in ms");
-  EXPECT_EQ(words(svg, "note").find("makespan 13.5 ms (forward 1500 us, "), 0u);
+  EXPECT_EQ(textsWithClass(svg, "axis"), "0 2 4 6 8 10 12 time in ms");
+  EXPECT_EQ(
+      textsWithClass(svg, "note").find("makespan 13.5 ms (forward 1500 us, "),
+      0u);
   svg = drawIn("us", {1, 2, 1, 1});
-  EXPECT_EQ(words(svg, "axis"), "0 1 2 3 4 5 6 7 8 9 time in us");
+  EXPECT_EQ(textsWithClass(svg, "axis"), "0 1 2 3 4 5 6 7 8 9 time in us");
 }
 
 /// The summary, the axis and all tooltips show times in units, for any number
 /// of ticks in a unit.
 TEST(Svg, CountsInUnitsIfTimesHaveFractions) {
   std::string svg = drawIn("us", {1, 2, 1, 1}, 2);
-  EXPECT_EQ(words(svg, "note")
+  EXPECT_EQ(textsWithClass(svg, "note")
                 .find("makespan 4.5 us (forward 0.5 us, backward "
                       "1 us, p2p 0 us) · bubble"),
             0u);
-  EXPECT_EQ(words(svg, "axis"), "0 0.5 1 1.5 2 2.5 3 3.5 4 4.5 time in us");
+  EXPECT_EQ(textsWithClass(svg, "axis"),
+            "0 0.5 1 1.5 2 2.5 3 3.5 4 4.5 time in us");
   EXPECT_NE(svg.find("P0, time in us 0.5 to 1</title>"), std::string::npos);
   EXPECT_NE(svg.find("P0: idle 1.5 of 4.5 (33.3 %)"), std::string::npos);
   // A unit has eight ticks here. The marks are at round numbers of units.
-  EXPECT_EQ(words(drawIn("none", {1, 2, 1, 1}, 8), "axis"),
+  EXPECT_EQ(textsWithClass(drawIn("none", {1, 2, 1, 1}, 8), "axis"),
             "0 0.2 0.4 0.6 0.8 1 time");
   svg = drawIn("us", {100001, 200002, 1, 1}, 2);
-  EXPECT_EQ(words(svg, "axis"), "0 50 100 150 200 250 300 350 400 450 "
-                                "time in ms");
+  EXPECT_EQ(textsWithClass(svg, "axis"), "0 50 100 150 200 250 300 350 400 450 "
+                                         "time in ms");
   EXPECT_NE(svg.find("P0, time in us 50000.5 to 100001</title>"),
             std::string::npos);
 }
@@ -271,7 +278,7 @@ TEST(Svg, CountsInUnitsIfTimesHaveFractions) {
 /// A name may be one long word of wide letters. It is broken within the word.
 TEST(Svg, CutsWordsThatAreLongerThanTheirLine) {
   std::string svg = draw(makeCase("gpipe", 2, 2), std::string(300, 'W')).svg;
-  std::string all = words(svg, "title");
+  std::string all = textsWithClass(svg, "title");
   size_t longest = 0;
   for (size_t at = 0, end = 0; at < all.size(); at = end + 1) {
     end = std::min(all.find(' ', at), all.size());
@@ -282,8 +289,8 @@ TEST(Svg, CutsWordsThatAreLongerThanTheirLine) {
   EXPECT_EQ(all, std::string(300, 'W'));
   // Lines break between characters, not between bytes.
   svg = draw(makeCase("gpipe", 2, 2), "a " + std::string(34, 'n') + "éö").svg;
-  EXPECT_NE(words(svg, "title").find("é ö"), std::string::npos)
-      << words(svg, "title");
+  EXPECT_NE(textsWithClass(svg, "title").find("é ö"), std::string::npos)
+      << textsWithClass(svg, "title");
 }
 
 } // namespace

@@ -42,7 +42,8 @@ inline size_t count(const std::string &text, const std::string &part) {
 }
 
 /// All texts of a picture in the class `style`, separated by blanks.
-inline std::string words(const std::string &svg, const std::string &style) {
+inline std::string textsWithClass(const std::string &svg,
+                                  const std::string &style) {
   std::regex line("<text class=\"" + style + "\"[^>]*>([^<]*)</text>");
   std::string found;
   for (std::sregex_iterator i(svg.begin(), svg.end(), line), end; i != end; ++i)

@@ -1,4 +1,4 @@
-//===- Fitting.h - Changes plans until their programs fit -------*- C++ -*-===//
+//===- PlanFitter.h - Changes plans until their programs fit ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_PLANNER_FITTING_H
-#define CHIMERA_COMPILER_PLANNER_FITTING_H
+#ifndef CHIMERA_COMPILER_PLANNER_PLANFITTER_H
+#define CHIMERA_COMPILER_PLANNER_PLANFITTER_H
 
 #include "compiler/plan/Search.h"
 #include "compiler/planner/PlanDescription.h"
@@ -24,18 +24,19 @@
 namespace chimera {
 
 /// Finds plans whose programs fit. The question and its evaluator must outlive
-/// the Fitting.
-class Fitting {
+/// the PlanFitter.
+class PlanFitter {
 public:
-  Fitting(PlannerOps ops, const plan::Question &question,
-          const plan::Evaluator &evaluator)
+  PlanFitter(PlannerOps ops, const plan::Question &question,
+             const plan::Evaluator &evaluator)
       : ops(ops), question(question), evaluator(evaluator) {}
 
   /// Called by one thread at a time. `done` of `all` plans are compiled.
   using Progress = std::function<void(size_t done, size_t all)>;
 
-  /// Runs `fit` for all `proposals` on `threads` threads and keeps the results.
-  /// Later calls of `fit` for these proposals compile nothing.
+  /// Runs `findFittingPlan` for all `proposals` on `threads` threads and keeps
+  /// the results. Later calls of `findFittingPlan` for these proposals compile
+  /// nothing.
   void prepare(const std::vector<plan::Proposal> &proposals, uint32_t threads,
                const Progress &progress = {});
 
@@ -44,20 +45,21 @@ public:
   /// the memory, then a plan that recomputes everything (unless the user pins
   /// the recomputation). If none compiles, returns nothing and adds a line to
   /// `rejectedPlans`.
-  std::optional<plan::Proposal> fit(const plan::Proposal &proposal);
-  /// True if `fit` has the result for this proposal and need not compile.
+  std::optional<plan::Proposal> findFittingPlan(const plan::Proposal &proposal);
+  /// True if `findFittingPlan` has the result for this proposal and need not
+  /// compile.
   bool isKnown(const plan::Proposal &proposal);
 
   /// `ranked` is sorted by speed. Replaces it by its fastest `number` plans
   /// that fit.
   void keepFitting(std::vector<plan::Proposal> &ranked, size_t number);
 
-  /// The choices for which `fit` found no plan, each with the error of its
-  /// original plan, in the order of the calls of `fit`.
+  /// The choices for which `findFittingPlan` found no plan, each with the error
+  /// of its original plan, in the order of the calls of `findFittingPlan`.
   const std::vector<std::string> &rejectedPlans() const { return errors; }
 
 private:
-  /// The result of `fit` for a proposal.
+  /// The result of `findFittingPlan` for a proposal.
   struct Fit {
     std::optional<plan::Proposal> proposal; ///< the plan that compiles
     std::string error; ///< error of the original plan; empty if it compiles
@@ -68,15 +70,16 @@ private:
 
   using IsAccepted = std::function<bool(const plan::Proposal &proposal)>;
 
-  /// If a plan of `choice` does not compile, `fit` tries other plans of this
-  /// choice. Returns the first of these other plans that `isAccepted` accepts.
-  /// Skips each plan that `canRuleOut` rules out.
+  /// If a plan of `choice` does not compile, `findFittingPlan` tries other
+  /// plans of this choice. Returns the first of these other plans that
+  /// `isAccepted` accepts. Skips each plan that `canRuleOut` rules out.
   std::optional<plan::Proposal>
   firstChanged(const plan::Choice &choice, const plan::CanRuleOut &canRuleOut,
                const IsAccepted &isAccepted) const;
 
-  /// If `proposal` does not compile, `fit` tries other plans. Returns true if
-  /// one of these plans is faster than `limit`. Compiles nothing.
+  /// If `proposal` does not compile, `findFittingPlan` tries other plans.
+  /// Returns true if one of these plans is faster than `limit`. Compiles
+  /// nothing.
   bool mayBecomeFaster(const plan::Proposal &proposal,
                        const plan::Proposal &limit) const;
 
@@ -85,10 +88,10 @@ private:
   const plan::Evaluator &evaluator;
   std::mutex mutex; ///< protects the context of the ops
   std::map<std::string, Fit>
-      fits; ///< results of `fit`, by the text of the plan
+      fits; ///< results of `findFittingPlan`, by the text of the plan
   std::vector<std::string> errors;
 };
 
 } // namespace chimera
 
-#endif // CHIMERA_COMPILER_PLANNER_FITTING_H
+#endif // CHIMERA_COMPILER_PLANNER_PLANFITTER_H

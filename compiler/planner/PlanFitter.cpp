@@ -1,11 +1,11 @@
-//===- Fitting.cpp - Changes plans until their programs fit ---------------===//
+//===- PlanFitter.cpp - Changes plans until their programs fit ------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/planner/Fitting.h"
+#include "compiler/planner/PlanFitter.h"
 
 #include "compiler/plan/Parallel.h"
 #include "compiler/planner/CompileCheck.h"
@@ -19,15 +19,15 @@ namespace chimera {
 /// memory, in this order.
 static constexpr std::array kMemoryShares = {0.99, 0.96, 0.9, 0.8};
 
-std::string Fitting::describe(const plan::Proposal &proposal) {
+std::string PlanFitter::describe(const plan::Proposal &proposal) {
   std::lock_guard lock(mutex);
   return describePlan(ops, proposal, question.pins.bucketBytes);
 }
 
 std::optional<plan::Proposal>
-Fitting::firstChanged(const plan::Choice &choice,
-                      const plan::CanRuleOut &canRuleOut,
-                      const IsAccepted &isAccepted) const {
+PlanFitter::firstChanged(const plan::Choice &choice,
+                         const plan::CanRuleOut &canRuleOut,
+                         const IsAccepted &isAccepted) const {
   auto changed =
       [&](double share,
           plan::Recomputation recomputation) -> std::optional<plan::Proposal> {
@@ -49,8 +49,8 @@ Fitting::firstChanged(const plan::Choice &choice,
   return std::nullopt;
 }
 
-Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
-                               const std::string &text) {
+PlanFitter::Fit PlanFitter::tryToFit(const plan::Proposal &proposal,
+                                     const std::string &text) {
   std::string error = compileError(text);
   if (error.empty())
     return {proposal, {}};
@@ -62,8 +62,8 @@ Fitting::Fit Fitting::tryToFit(const plan::Proposal &proposal,
           error};
 }
 
-bool Fitting::mayBecomeFaster(const plan::Proposal &proposal,
-                              const plan::Proposal &limit) const {
+bool PlanFitter::mayBecomeFaster(const plan::Proposal &proposal,
+                                 const plan::Proposal &limit) const {
   // If a plan without recomputes needs at most the smallest share of the
   // memory, making it again gives the same plan for every share.
   if (proposal.recompute.empty() &&
@@ -72,15 +72,15 @@ bool Fitting::mayBecomeFaster(const plan::Proposal &proposal,
     return false;
   return firstChanged(
              proposal.choice,
-             [&](double bound, int64_t) { return bound > limit.step; },
+             [&](double bound, int64_t) { return bound > limit.stepTime; },
              [&](const plan::Proposal &changed) {
                return plan::isFaster(changed, limit);
              })
       .has_value();
 }
 
-void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
-                      uint32_t threads, const Progress &progress) {
+void PlanFitter::prepare(const std::vector<plan::Proposal> &proposals,
+                         uint32_t threads, const Progress &progress) {
   // `proposals` may contain a plan twice. The map makes sure that each plan is
   // compiled once.
   std::map<std::string, const plan::Proposal *> byText;
@@ -109,7 +109,8 @@ void Fitting::prepare(const std::vector<plan::Proposal> &proposals,
     fits.emplace(*all[i].first, std::move(made[i]));
 }
 
-std::optional<plan::Proposal> Fitting::fit(const plan::Proposal &proposal) {
+std::optional<plan::Proposal>
+PlanFitter::findFittingPlan(const plan::Proposal &proposal) {
   prepare({proposal}, 1);
   const Fit &fit = fits.at(describe(proposal));
   if (!fit.proposal) {
@@ -120,11 +121,12 @@ std::optional<plan::Proposal> Fitting::fit(const plan::Proposal &proposal) {
   return fit.proposal;
 }
 
-bool Fitting::isKnown(const plan::Proposal &proposal) {
+bool PlanFitter::isKnown(const plan::Proposal &proposal) {
   return fits.contains(describe(proposal));
 }
 
-void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
+void PlanFitter::keepFitting(std::vector<plan::Proposal> &ranked,
+                             size_t number) {
   std::vector<plan::Proposal> fitting;
   for (const plan::Proposal &proposal : ranked) {
     // A plan that is changed to fit is usually slower than before. So a later
@@ -137,7 +139,7 @@ void Fitting::keepFitting(std::vector<plan::Proposal> &ranked, size_t number) {
         !plan::isFaster(proposal, fitting[number - 1]) &&
         !mayBecomeFaster(proposal, fitting[number - 1]))
       continue;
-    if (std::optional<plan::Proposal> fit = this->fit(proposal))
+    if (std::optional<plan::Proposal> fit = findFittingPlan(proposal))
       fitting.insert(std::ranges::upper_bound(fitting, *fit, plan::isFaster),
                      *fit);
   }
