@@ -107,7 +107,9 @@ std::string planTable(const Question &question,
 std::string tableLegend() {
   return "D workers, W copies, N micro-batches of B samples; if D is 1, each "
          "worker has the whole model\n"
-         "limit: the largest part of the step that another plan might avoid\n";
+         "limit: the largest part of the step that another plan might avoid\n"
+         "idle: the share of the step in which workers wait for each other, "
+         "without all-reduces and updates\n";
 }
 
 /// One line for each reason. The line names all choices that were refused for
