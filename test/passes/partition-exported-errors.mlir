@@ -28,5 +28,12 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_bat
 // -----
 
 chimera.model @m exported("Inputs/exported")
+// expected-error@below {{bfloat16 is not supported yet for exported models: expected float32, the type that the model was exported with, got bfloat16 for activations}}
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
+    activation_type(bf16)
+
+// -----
+
+chimera.model @m exported("Inputs/exported")
 // expected-error@below {{expected at most 4 stages, the model's layers with embedding and head, got 5}}
 chimera.pipeline @p of @m stages(5) micro_batches(2) schedule("gpipe") micro_batch_size(4)

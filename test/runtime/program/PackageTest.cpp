@@ -313,6 +313,10 @@ TEST(PackageTest, isUsedAsItWasExported) {
       checkTypesAndSizes(model, {DataType::Float32, DataType::Float32}, 4, 1)
           .find("the type that the model was exported with, float64"),
       std::string::npos);
+  EXPECT_EQ(
+      checkTypesAndSizes(model, {DataType::Float32, DataType::BFloat16}, 4, 1)
+          .find("bfloat16 is not supported yet for exported models"),
+      0);
 }
 
 TEST(PackageTest, sizesDoNotWrap) {

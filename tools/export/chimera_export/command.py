@@ -56,7 +56,7 @@ def parse_arguments():
         "schedules cut them; may be given several times",
     )  # fmt: skip
     parser.add_argument(
-        "--type", choices=("float32", "float64"),
+        "--type", choices=("float32", "float64"), type=arguments.parse_type,
         help="type of the parameters (default: the model's)",
     )  # fmt: skip
     parser.add_argument(
