@@ -128,7 +128,7 @@ def export(options):
     arguments.check(options)
     import torch
 
-    from . import check, files, initial, package
+    from . import check, data, files, initial, notices, package
 
     # If the module uses torch.compile, running it once would take minutes.
     torch.compiler.set_stance("force_eager")
@@ -158,6 +158,8 @@ def export(options):
         exporter.compile(made, compiler)
     archives = compiler.archives if compiler else {}
     files.write(made, model, options.output, exporter.has_values, archives)
+    if text := data.notice(model):
+        notices.note(text)
     if not model.module.training:
         print(
             "exported in eval mode, so without dropout. Call the module's train() to "
