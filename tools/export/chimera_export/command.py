@@ -66,7 +66,8 @@ def parse_arguments():
     )  # fmt: skip
     parser.add_argument(
         "--check", action="store_true",
-        help="run the graphs and compare with PyTorch's autograd",
+        help="run the graphs and compare with PyTorch's autograd; needs a model without "
+        "dropout, such as in eval mode",
     )  # fmt: skip
     parser.add_argument(
         "--native", action="store_true",
