@@ -364,6 +364,21 @@ protected:
   std::filesystem::path folder;
 };
 
+TEST_F(ReadPackageTest, namesTheFolderIfItGetsAFile) {
+  std::ofstream(folder / "file") << "{}";
+  const auto errorOfFile = [&](const char *name) {
+    std::string error;
+    EXPECT_EQ(readPackage((folder / name).string(), error), nullptr);
+    return error;
+  };
+  const std::string expected = ": expected the folder of a package, got a file";
+  EXPECT_EQ(errorOfFile("file"), (folder / "file").string() + expected);
+  std::ofstream(folder / kPackageFile) << "{}";
+  for (const char *name : {"file", kPackageFile})
+    EXPECT_EQ(errorOfFile(name), (folder / name).string() + expected +
+                                     ": name its folder, " + folder.string());
+}
+
 TEST_F(ReadPackageTest, refusesWhatIsNoPackage) {
   std::string error;
   EXPECT_EQ(readPackage((folder / "none").string(), error), nullptr);
