@@ -77,7 +77,8 @@ def parse_arguments():
     )  # fmt: skip
     parser.add_argument(
         "--verbose", action="store_true",
-        help="if the model is refused, print Python's traceback too",
+        help="if there is an error, print Python's whole traceback. By default, a refusal "
+        "has none, and other errors have only the frames of your own code",
     )  # fmt: skip
     return parser.parse_intermixed_args()
 
@@ -136,6 +137,9 @@ def export(options):
     # This logger warns of conditions on values. The exporter refuses these with one
     # line.
     logging.getLogger("torch.fx.experimental.symbolic_shapes").setLevel(logging.ERROR)
+    if not options.verbose:
+        # This logger prints PyTorch's frames of an error that is raised, too.
+        logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     compiler = None
     if options.native:
         from . import native  # PyTorch's compiler takes seconds to import
@@ -189,6 +193,24 @@ def export(options):
         print(f"{options.output / 'native'}: {compiler.functions} graphs")
 
 
+def print_error(options, error):
+    """Prints an error that the user's code, PyTorch or the exporter raised."""
+    from . import frames
+
+    advice = ""
+    # If no frame is the user's, the fault is not in the user's code.
+    if not options.verbose and (text := frames.short_traceback(error)):
+        print(text, end="", file=sys.stderr)
+        advice = " (--verbose prints all frames)"
+    else:
+        traceback.print_exc()
+    print(
+        f"chimera-export: {type(error).__name__} while exporting "
+        f"{options.source}, see above{advice}",
+        file=sys.stderr,
+    )
+
+
 def main():
     options = parse_arguments()
     try:
@@ -204,10 +226,5 @@ def main():
         print("chimera-export: interrupted", file=sys.stderr)
         return 130
     except Exception as error:  # a user's code, or PyTorch's
-        traceback.print_exc()
-        print(
-            f"chimera-export: {type(error).__name__} while exporting "
-            f"{options.source}, see above",
-            file=sys.stderr,
-        )
+        print_error(options, error)
     return 1
