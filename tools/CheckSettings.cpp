@@ -98,6 +98,20 @@ static void checkTimes(const RunSettings &settings, const std::string &option,
     throw std::invalid_argument(option + " needs at least one step");
 }
 
+/// Refuses `file`, which `option` writes, if it is named like one of PyTorch's
+/// own files: torch.load cannot read what is written.
+static void checkNameOfWeights(const std::string &option,
+                               const std::string &file) {
+  for (const char *suffix : {".pt", ".pth", ".bin"})
+    if (file.ends_with(suffix))
+      throw std::invalid_argument(
+          option +
+          " writes a safetensors file, which torch.load cannot read: "
+          "expected a name such as '" +
+          file.substr(0, file.rfind('.')) + ".safetensors', got '" + file +
+          "'");
+}
+
 void chimera::checkSettings(const RunSettings &settings) {
   checkCalibrate(settings);
   checkGenerate(settings);
@@ -105,6 +119,8 @@ void chimera::checkSettings(const RunSettings &settings) {
       settings.save.empty() && settings.saveGradients.empty())
     throw std::invalid_argument("--names is for files of weights: give --load, "
                                 "--save or --save-gradients too");
+  checkNameOfWeights("--save", settings.save);
+  checkNameOfWeights("--save-gradients", settings.saveGradients);
   if (settings.grace && settings.save.empty())
     throw std::invalid_argument("--grace is time to save the weights: give "
                                 "--save too");

@@ -60,9 +60,10 @@ inline std::string adviceFor(std::string_view name) {
                      "data_parallel(…) of chimera.pipeline, whose product is "
                      "the batch size"},
       {"dtype", "set weight_type(…) and activation_type(…) of "
-                "chimera.pipeline"},
-      {"bf16", "set weight_type(…) and activation_type(…) of "
-               "chimera.pipeline"},
+                "chimera.pipeline; for exported models, bfloat16 is not "
+                "supported yet"},
+      {"bf16", "set activation_type(bf16) of chimera.pipeline; for exported "
+               "models, bfloat16 is not supported yet"},
       {"fp16", "float16 is not supported yet: set weight_type(…) and "
                "activation_type(…) of chimera.pipeline to another type"},
       {"tp", kNoTensorParallelism, true},

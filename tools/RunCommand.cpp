@@ -178,6 +178,15 @@ void warnOfSlowType(const RunSettings &settings,
   std::fflush(stdout);
 }
 
+/// If the run trains a model and does not save it, prints that.
+void warnOfLostWeights(const RunSettings &settings, const Workload &load) {
+  if (!usesTensors(load.kind) || settings.quiet || settings.steps == 0 ||
+      !settings.save.empty())
+    return;
+  std::printf("the weights are not kept: --save FILE writes them\n");
+  std::fflush(stdout);
+}
+
 /// If there are 2^29 tokens or more, prints that all tokens are being checked:
 /// the check then takes a second or more. Only the root prints this.
 void announceCheck(const RunSettings &settings,
@@ -243,6 +252,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
                       describeRanks(settings, program, job, share), share);
     if (!load.noEvaluationReason.empty() && !settings.quiet)
       std::printf("%s\n", load.noEvaluationReason.c_str());
+    warnOfLostWeights(settings, load);
     warnOfSlowType(settings, program, load, [&] {
       if (use.setThreads)
         use.setThreads(share.threads.computing);

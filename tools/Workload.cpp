@@ -241,6 +241,9 @@ Workload chimera::makeWorkload(const RunSettings &settings,
     load.data = std::make_unique<SyntheticData>(program.seed);
     return load;
   }
+  // Check this before --data and --tokens: if no data suits the model, these
+  // options would be the wrong advice.
+  expectTokenFields(*program.model);
   if (settings.data.empty())
     throw std::invalid_argument(
         load.kind + " stages need a text to train on: give --data FILE, or "

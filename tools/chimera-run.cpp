@@ -127,8 +127,9 @@ static int run(int argc, char **argv) {
       ->transform(wholeWithin(0, uint64_t(1) << 32));
   addFile("--load", settings.load,
           "Start from the weights in this safetensors file, index of several "
-          "files, or folder with model.safetensors or its index. bfloat16 and "
-          "float16 are converted (default: weights are drawn)");
+          "files, or folder with model.safetensors, its index or a package's "
+          "values.safetensors. bfloat16 and float16 are converted (default: "
+          "weights are drawn)");
   addFile("--names", settings.names,
           "With --load, --save and --save-gradients: a JSON file that maps "
           "parameters to names of tensors in these files, and says which of "

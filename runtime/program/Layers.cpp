@@ -92,6 +92,12 @@ std::string checkTypesAndSizes(const ModelT &model, Types types,
   if (!model.package)
     return "";
   const PackageT &package = *model.package;
+  if (types.activations == DataType::BFloat16)
+    return std::string("bfloat16 is not supported yet for exported models: "
+                       "expected ") +
+           nameOf(package.type) +
+           ", the type that the model was exported with, got bfloat16 for "
+           "activations: leave out activation_type(bf16) or --bf16";
   if (types.weights != package.type || types.activations != package.type)
     return std::string("expected the type that the model was exported with, ") +
            nameOf(package.type) + ", got " + nameOf(types.weights) +

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sys/stat.h>
@@ -79,8 +80,25 @@ std::unique_ptr<PackageT> parsePackage(const std::string &text,
   return error.empty() ? std::move(package) : nullptr;
 }
 
+/// An error if `path` is a file and not the folder of a package. If the file is
+/// in such a folder, the error names the folder.
+static std::string errorOfFile(const std::filesystem::path &path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored))
+    return "";
+  const std::filesystem::path folder = path.parent_path();
+  return path.string() + ": expected the folder of a package, got a file" +
+         (std::filesystem::exists(folder / kPackageFile, ignored)
+              ? ": name its folder, " +
+                    (folder.empty() ? std::string(".") : folder.string())
+              : "");
+}
+
 std::unique_ptr<PackageT> readPackage(const std::string &path,
                                       std::string &error) {
+  error = errorOfFile(path);
+  if (!error.empty())
+    return nullptr;
   const std::string file = path + "/" + kPackageFile;
   std::string text;
   if (!readText(file, text, error))

@@ -337,6 +337,10 @@ class Test(Runs):
                                        "--save"),
                 ("--lr", "set learning_rate(…) of chimera.training"),
                 ("--seed", "set seed(…) of chimera.training"),
+                ("--bf16", "set activation_type(bf16) of chimera.pipeline; for "
+                           "exported models, bfloat16 is not supported yet"),
+                ("--dtype=bfloat16", "for exported models, bfloat16 is not "
+                                     "supported yet"),
                 ("--optimizer", "set optimizer(…) of chimera.training to adamw "
                                 "or sgd"),
                 ("--tp", "tensor parallelism is not supported yet: a stage is "

@@ -36,6 +36,9 @@ IMPORTED = "PyTorch was imported"
 # The arguments after the file, and a part of the expected output.
 CASES = [
     ("width=1 --check --no-values", "--check needs the parameters' values"),
+    ("width=1 --type bfloat16", "--type: bfloat16 is not supported yet for exported models"),
+    ("width=1 --type float16", "--type: float16 is not supported yet for exported models"),
+    ("width=1 --type int8", "argument --type: invalid choice: 'int8'"),
     ("width=1 --no-vlues", "unrecognized arguments: --no-vlues; did you mean --no-values?"),
     ("width=1 --layers=4", "an argument of the function is given as layers=4"),
     ("width=1 --parts 0", "--parts 0: expected a positive number"),

@@ -141,6 +141,25 @@ def verbose_refusal(command):
     return [f"{'ok  ' if good else 'FAIL'} a refusal with a traceback", output], int(not good)
 
 
+def frames_of_errors(command):
+    """Checks that an error of PyTorch has a traceback with the user's frames only, or
+    with all frames if --verbose is given."""
+    lines = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "source.py").write_text(
+            START + "def make(): return model(Net(lambda: nn.Linear(C + 1, C)))"
+        )
+        for options in ([], ["--no-values"], ["--verbose"]):
+            status, output = export(command, folder, *options)
+            good = status == 1 and "    x = block(x)\n" in output
+            good = good and "chimera-export: RuntimeError while exporting " in output
+            for frames in ("/chimera_export/", "/torch/"):
+                good = good and (frames in output) == ("--verbose" in options)
+            lines += [f"{'ok  ' if good else 'FAIL'} frames of an error {options}", output]
+    return lines, sum(line.startswith("FAIL") for line in lines)
+
+
 def check(command, seen, folder, case):
     name, text, wanted, *options = case
     if name == OPERATORS:
@@ -194,7 +213,10 @@ def main():
         seen = set()
 
         def at_end():
-            results = unused_operators(seen), written_files(command), verbose_refusal(command)
+            results = [
+                unused_operators(seen), written_files(command), verbose_refusal(command),
+                frames_of_errors(command),
+            ]  # fmt: skip
             return [line for lines, _ in results for line in lines], sum(n for _, n in results)
 
         check_each(

@@ -339,6 +339,21 @@ def make(): return model(Large(), lambda o, l: cross_entropy(o, l % 16))
 """,
         f"{NOTED}a tensor of 40,960,000 bytes",
     ),
+    (
+        "inputs that are no tokens",
+        """
+class Images(Net):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Linear(6, C)
+    def forward(self, pixels):
+        return super().forward(pixels.flatten(2))
+def make():
+    return Model(Images(), (torch.rand(B, T, 2, 3),), (torch.randint(0, 16, (B, T)),),
+                 cross_entropy)
+""",
+        f"{NOTED}chimera-run has no data for 'pixels' (float64 of shape [4, 2, 3] a sample)",
+    ),
     ("a module in eval mode", "def make(): return model(Net().eval())", EVAL),
     *[
         (

@@ -7,6 +7,12 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_bat
 
 // -----
 
+// expected-error@below {{Inputs/exported/model.json: expected the folder of a package, got a file: name its folder, Inputs/exported}}
+chimera.model @m exported("Inputs/exported/model.json")
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
+
+// -----
+
 chimera.model @m exported("Inputs/exported")
 // expected-error@below {{expected micro-batches of as many samples as the model was exported for (4, 2), got 3: take 4, or export it for 3}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(3)
@@ -24,6 +30,13 @@ chimera.model @m exported("Inputs/exported")
 // expected-error@below {{expected the type that the model was exported with, float32, got float64 for weights and float64 for activations}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
     weight_type(f64)
+
+// -----
+
+chimera.model @m exported("Inputs/exported")
+// expected-error@below {{bfloat16 is not supported yet for exported models: expected float32, the type that the model was exported with, got bfloat16 for activations}}
+chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
+    activation_type(bf16)
 
 // -----
 

@@ -8,6 +8,7 @@
 #include "runtime/stage/torch/Checkpoint.h"
 
 #include "runtime/program/File.h"
+#include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/ShallowJson.h"
@@ -113,6 +114,11 @@ bool covers(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
   return begin == end;
 }
 
+/// The files of a folder that --load looks for, in this order: Hugging Face's,
+/// then that of a package of chimera-export.
+constexpr const char *kFilesOfFolder[] = {
+    "model.safetensors", "model.safetensors.index.json", "values.safetensors"};
+
 constexpr char kPickle[] =
     "weights in a pickle of Python. Load them there, and save them with "
     "safetensors or save_pretrained()";
@@ -132,6 +138,9 @@ std::string adviceOfFolder(const fs::path &folder) {
        "them to the model, and save_pretrained() writes the whole model"},
       {"pytorch_model.bin", kPickle},
       {"pytorch_model.bin.index.json", kPickle},
+      {program::kPackageFile,
+       "a package that was exported without values. Leave out "
+       "--load, and the run draws them"},
   };
   std::error_code ignored;
   for (const auto &form : kForms)
@@ -140,22 +149,39 @@ std::string adviceOfFolder(const fs::path &folder) {
   return {};
 }
 
+/// The file of a folder that has its weights, or the index of these files.
+/// Throws std::runtime_error if there is none.
+std::string weightsOfFolder(const fs::path &folder) {
+  std::error_code ignored;
+  for (const char *name : kFilesOfFolder)
+    if (fs::exists(folder / name, ignored))
+      return folder / name;
+  failToLoad(folder, std::string("expected a folder with ") +
+                         kFilesOfFolder[0] + ", " + kFilesOfFolder[1] + " or " +
+                         kFilesOfFolder[2] + ", and it has none of them" +
+                         adviceOfFolder(folder));
+}
+
+/// Throws std::runtime_error because `path` is no index, with the reason
+/// `what`. If it may be the file of a package's layers, names the file with the
+/// weights.
+[[noreturn]] void failAsNoIndex(const std::string &path,
+                                const std::string &what) {
+  const bool isPackage = fs::path(path).filename() == program::kPackageFile;
+  failToLoad(path, isPackage
+                       ? std::string("it has the layers of a package. Its "
+                                     "weights are in ") +
+                             kFilesOfFolder[2] + " of the same folder: give " +
+                             "--load that file, or the folder"
+                       : "it is no index" + what);
+}
+
 } // namespace
 
 Checkpoint::Checkpoint(const std::string &path) try {
-  constexpr char kFile[] = "model.safetensors",
-                 kIndex[] = "model.safetensors.index.json";
   std::error_code ignored;
-  std::string file = path;
-  if (fs::is_directory(path, ignored)) {
-    file = (fs::path(path) / kFile).string();
-    if (!fs::exists(file, ignored))
-      file = (fs::path(path) / kIndex).string();
-    if (!fs::exists(file, ignored))
-      failToLoad(path, std::string("expected a folder with ") + kFile + " or " +
-                           kIndex + ", and it has neither" +
-                           adviceOfFolder(path));
-  }
+  const std::string file =
+      fs::is_directory(path, ignored) ? weightsOfFolder(path) : path;
   if (file.ends_with(".json"))
     openShards(file);
   else
@@ -180,16 +206,15 @@ void Checkpoint::openShards(const std::string &index) {
       failToLoad(index, "expected an index of at most 100 MB");
     const std::string text = readText(file, index, 0, file.size);
     if (!isShallow(text, 3))
-      failToLoad(index, "it is no index: it nests more than three levels");
+      failAsNoIndex(index, ": it nests more than three levels");
     root = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
   }
   const nlohmann::json map = root.is_object()
                                  ? root.value("weight_map", nlohmann::json())
                                  : nlohmann::json();
   if (!map.is_object() || map.empty())
-    failToLoad(index,
-               "it is no index of safetensors files: expected a JSON object "
-               "with a \"weight_map\" of tensors to files");
+    failAsNoIndex(index, " of safetensors files: expected a JSON object with a "
+                         "\"weight_map\" of tensors to files");
   std::set<std::string> names;
   for (const auto &[tensor, name] : map.items()) {
     const std::string text = name.is_string() ? name.get<std::string>() : "";

@@ -45,8 +45,9 @@ public:
   };
 
   /// Opens one safetensors file, or an index (a name that ends with ".json")
-  /// and its shards. In a folder, opens "model.safetensors" if it exists, else
-  /// "model.safetensors.index.json". Throws std::runtime_error if a file is
+  /// and its shards. In a folder, opens the first of "model.safetensors",
+  /// "model.safetensors.index.json" and "values.safetensors" (of a package of
+  /// chimera-export) that exists. Throws std::runtime_error if a file is
   /// missing or invalid, if a shard lacks a tensor that the index assigns to
   /// it, or if two shards have the same tensor.
   explicit Checkpoint(const std::string &path);

@@ -75,11 +75,16 @@ Put putterOf(program::TensorType type) {
   }
 }
 
+bool has(const std::vector<program::Field> &fields, const char *name) {
+  return std::ranges::find(fields, name, &program::Field::name) != fields.end();
+}
+
 /// `fields`, with the name `nameOfTokens` for the field with the tokens (or
-/// their labels). Throws std::runtime_error unless samples have all fields.
+/// their labels). Throws std::runtime_error unless samples of tokens have all
+/// fields.
 std::vector<program::Field> expectFields(std::vector<program::Field> fields,
                                          const char *nameOfTokens,
-                                         int64_t context, bool pairs) {
+                                         int64_t context) {
   const std::optional<size_t> ofTokens =
       program::indexOfTokens(fields, nameOfTokens);
   if (ofTokens)
@@ -97,28 +102,35 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "next_sentence_label, with one number per token "
           "(next_sentence_label: per sample); got one with '" +
           field.name + "' of " + std::to_string(field.elements()) + " " +
-          program::nameOf(field.type) + " a sample");
-    if (ofSample && !pairs)
-      throw std::runtime_error(
-          "expected pairs of sentences (--pairs) for a model that predicts "
-          "which follow each other");
+          program::nameOf(field.type) +
+          " a sample: data other than tokens is not supported yet");
   }
   // A model without a field for tokens (or labels) is an error. But a model
   // that predicts only next_sentence_label needs no labels.
   if (!ofTokens && (nameOfTokens != std::string_view(program::kLabels) ||
-                    !std::ranges::count(fields, program::kNextSentenceLabel,
-                                        &program::Field::name)))
+                    !has(fields, program::kNextSentenceLabel)))
     throw std::runtime_error(std::string("expected a model with '") +
                              nameOfTokens +
                              "' of type int64, because --data gives tokens");
   return fields;
 }
 
-bool has(const std::vector<program::Field> &fields, const char *name) {
-  return std::ranges::find(fields, name, &program::Field::name) != fields.end();
+std::vector<program::Field> expectInputs(const program::ModelT &model) {
+  return expectFields(program::inputFields(model), program::kInputIds,
+                      program::contextOf(model).value_or(0));
+}
+
+std::vector<program::Field> expectLabels(const program::ModelT &model) {
+  return expectFields(program::labelFields(model), program::kLabels,
+                      program::contextOf(model).value_or(0));
 }
 
 } // namespace
+
+void expectTokenFields(const program::ModelT &model) {
+  expectInputs(model);
+  expectLabels(model);
+}
 
 TextData::TextData(const std::string &path, const program::ProgramT &program,
                    double holdOut, uint64_t mostBytes)
@@ -142,10 +154,13 @@ TextData::TextData(std::unique_ptr<Tokens> given,
         std::to_string(holdOut));
   const program::ModelT &model = *program.model;
   context = program::contextOf(model).value_or(0);
-  inputs = expectFields(program::inputFields(model), program::kInputIds,
-                        context, form.pairing.has_value());
-  labels = expectFields(program::labelFields(model), program::kLabels, context,
-                        form.pairing.has_value());
+  inputs = expectInputs(model);
+  labels = expectLabels(model);
+  if (!form.pairing && (has(inputs, program::kNextSentenceLabel) ||
+                        has(labels, program::kNextSentenceLabel)))
+    throw std::runtime_error(
+        "expected pairs of sentences (--pairs) for a model that predicts "
+        "which follow each other");
   if (form.pairing && !form.masking &&
       program::indexOfTokens(labels, program::kLabels))
     throw std::runtime_error(

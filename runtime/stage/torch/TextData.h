@@ -32,6 +32,10 @@
 
 namespace chimera::runtime {
 
+/// Throws std::runtime_error if the model has an input or a label that samples
+/// of tokens do not have.
+void expectTokenFields(const program::ModelT &model);
+
 class TextData : public DataSource {
 public:
   /// The last floor(count * holdOut) tokens are held out. Throws

@@ -313,6 +313,10 @@ TEST(PackageTest, isUsedAsItWasExported) {
       checkTypesAndSizes(model, {DataType::Float32, DataType::Float32}, 4, 1)
           .find("the type that the model was exported with, float64"),
       std::string::npos);
+  EXPECT_EQ(
+      checkTypesAndSizes(model, {DataType::Float32, DataType::BFloat16}, 4, 1)
+          .find("bfloat16 is not supported yet for exported models"),
+      0);
 }
 
 TEST(PackageTest, sizesDoNotWrap) {
@@ -359,6 +363,21 @@ protected:
 
   std::filesystem::path folder;
 };
+
+TEST_F(ReadPackageTest, namesTheFolderIfItGetsAFile) {
+  std::ofstream(folder / "file") << "{}";
+  const auto errorOfFile = [&](const char *name) {
+    std::string error;
+    EXPECT_EQ(readPackage((folder / name).string(), error), nullptr);
+    return error;
+  };
+  const std::string expected = ": expected the folder of a package, got a file";
+  EXPECT_EQ(errorOfFile("file"), (folder / "file").string() + expected);
+  std::ofstream(folder / kPackageFile) << "{}";
+  for (const char *name : {"file", kPackageFile})
+    EXPECT_EQ(errorOfFile(name), (folder / name).string() + expected +
+                                     ": name its folder, " + folder.string());
+}
 
 TEST_F(ReadPackageTest, refusesWhatIsNoPackage) {
   std::string error;

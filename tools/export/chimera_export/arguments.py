@@ -69,6 +69,15 @@ def parse_values(arguments):
     return values
 
 
+def parse_type(name):
+    """The value of --type. Says that types of 16 bits are not supported yet."""
+    if name.startswith("bf") or name.endswith("16") or name == "half":
+        raise argparse.ArgumentTypeError(
+            f"{name} is not supported yet for exported models: give float32 or float64"
+        )
+    return name
+
+
 def check(options):
     """Refuses arguments that are wrong for every model."""
     if options.check and options.no_values:

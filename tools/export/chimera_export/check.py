@@ -120,7 +120,9 @@ def compare(package, model, narrowed):
     if any("native_dropout" in c["operator"] for k in package["kinds"]
            for g in k["graphs"] for c in g["forward"]["calls"]):  # fmt: skip
         raise Refused(
-            "--check needs a model without dropout, because autograd drops other elements"
+            "--check needs a model without dropout, because autograd drops other elements: "
+            "for the check, set its probability to 0 or call the module's eval(). Then "
+            "export without --check"
         )
     named = dict(model.named_parameters())
     if detect_fake_mode(list(named.values())):

@@ -56,7 +56,7 @@ def parse_arguments():
         "schedules cut them; may be given several times",
     )  # fmt: skip
     parser.add_argument(
-        "--type", choices=("float32", "float64"),
+        "--type", choices=("float32", "float64"), type=arguments.parse_type,
         help="type of the parameters (default: the model's)",
     )  # fmt: skip
     parser.add_argument(
@@ -66,7 +66,8 @@ def parse_arguments():
     )  # fmt: skip
     parser.add_argument(
         "--check", action="store_true",
-        help="run the graphs and compare with PyTorch's autograd",
+        help="run the graphs and compare with PyTorch's autograd; needs a model without "
+        "dropout, such as in eval mode",
     )  # fmt: skip
     parser.add_argument(
         "--native", action="store_true",
@@ -76,7 +77,8 @@ def parse_arguments():
     )  # fmt: skip
     parser.add_argument(
         "--verbose", action="store_true",
-        help="if the model is refused, print Python's traceback too",
+        help="if there is an error, print Python's whole traceback. By default, a refusal "
+        "has none, and other errors have only the frames of your own code",
     )  # fmt: skip
     return parser.parse_intermixed_args()
 
@@ -128,13 +130,16 @@ def export(options):
     arguments.check(options)
     import torch
 
-    from . import check, files, initial, package
+    from . import check, data, files, initial, notices, package
 
     # If the module uses torch.compile, running it once would take minutes.
     torch.compiler.set_stance("force_eager")
     # This logger warns of conditions on values. The exporter refuses these with one
     # line.
     logging.getLogger("torch.fx.experimental.symbolic_shapes").setLevel(logging.ERROR)
+    if not options.verbose:
+        # This logger prints PyTorch's frames of an error that is raised, too.
+        logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     compiler = None
     if options.native:
         from . import native  # PyTorch's compiler takes seconds to import
@@ -158,6 +163,8 @@ def export(options):
         exporter.compile(made, compiler)
     archives = compiler.archives if compiler else {}
     files.write(made, model, options.output, exporter.has_values, archives)
+    if text := data.notice(model):
+        notices.note(text)
     if not model.module.training:
         print(
             "exported in eval mode, so without dropout. Call the module's train() to "
@@ -186,6 +193,24 @@ def export(options):
         print(f"{options.output / 'native'}: {compiler.functions} graphs")
 
 
+def print_error(options, error):
+    """Prints an error that the user's code, PyTorch or the exporter raised."""
+    from . import frames
+
+    advice = ""
+    # If no frame is the user's, the fault is not in the user's code.
+    if not options.verbose and (text := frames.short_traceback(error)):
+        print(text, end="", file=sys.stderr)
+        advice = " (--verbose prints all frames)"
+    else:
+        traceback.print_exc()
+    print(
+        f"chimera-export: {type(error).__name__} while exporting "
+        f"{options.source}, see above{advice}",
+        file=sys.stderr,
+    )
+
+
 def main():
     options = parse_arguments()
     try:
@@ -201,10 +226,5 @@ def main():
         print("chimera-export: interrupted", file=sys.stderr)
         return 130
     except Exception as error:  # a user's code, or PyTorch's
-        traceback.print_exc()
-        print(
-            f"chimera-export: {type(error).__name__} while exporting "
-            f"{options.source}, see above",
-            file=sys.stderr,
-        )
+        print_error(options, error)
     return 1

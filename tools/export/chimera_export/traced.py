@@ -8,8 +8,9 @@ import re
 import traceback
 from unittest import mock
 
-import torch
 from torch import fx
+
+from .frames import OWN, are_of_user
 
 # The traced module is model.WithLoss, whose child `model` is the user's module.
 PREFIX = "model."
@@ -41,8 +42,6 @@ def ancestors(nodes):
     return seen
 
 
-_OWN = str(pathlib.Path(__file__).parent)
-_TORCH = str(pathlib.Path(torch.__file__).parent)
 _FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)(?:\n +(.*))?')
 _FUNCTIONS_OF_USERS = ("made", "loss_of", "_logits")  # of WithLoss
 
@@ -54,12 +53,12 @@ def _of_users(frames):
     entries = [
         i
         for i, f in enumerate(frames)
-        if f.filename.startswith(_OWN) and f.name in _FUNCTIONS_OF_USERS
+        if f.filename.startswith(OWN) and f.name in _FUNCTIONS_OF_USERS
     ]
     if not entries:
         return []
     inner = frames[entries[0] + 1 :]
-    own = [f for f in inner if not f.filename.startswith((_OWN, _TORCH))]
+    own = [f for f in inner if are_of_user(f)]
     return [frames[entries[0]], *(own or inner[-1:])]
 
 
@@ -85,9 +84,9 @@ def _line(trace, path):
     """The module and the last user's line of a stack trace, as text for a message."""
     frames = _FRAME.findall(trace)
     parts = [f"'{own_name(path)}'"] if path.startswith(PREFIX) else []
-    if frames and frames[0][0].startswith(_OWN) and frames[0][2] == "loss_of":
+    if frames and frames[0][0].startswith(OWN) and frames[0][2] == "loss_of":
         parts = ["the loss"]
-    if frames and not frames[-1][0].startswith(_OWN):
+    if frames and not frames[-1][0].startswith(OWN):
         file, line, _, code = frames[-1]
         parts.append(f"{pathlib.Path(file).name}:{line}: {code.strip()}".rstrip(": "))
     return " in " + ", ".join(parts) if parts else ""

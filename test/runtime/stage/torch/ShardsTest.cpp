@@ -86,9 +86,27 @@ TEST_F(ShardsTest, areIgnoredIfThereIsAWholeFile) {
 
 TEST_F(ShardsTest, refusesFoldersWithoutWeights) {
   path = folder;
-  EXPECT_NE(load().find("expected a folder with model.safetensors or "
-                        "model.safetensors.index.json, and it has neither"),
+  EXPECT_NE(load().find("expected a folder with model.safetensors, "
+                        "model.safetensors.index.json or values.safetensors, "
+                        "and it has none of them"),
             std::string::npos);
+}
+
+TEST_F(ShardsTest, areReadFromAPackage) {
+  path = folder / "values.safetensors";
+  ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
+  std::ofstream(folder / "model.json") << R"([[[[{"kinds": []}]]]])";
+  path = folder;
+  EXPECT_EQ(load(), "(loaded)");
+  path = folder / "model.json";
+  for (const char *text : {R"([[[[{"kinds": []}]]]])", R"({"kinds": []})"}) {
+    std::ofstream(folder / "model.json") << text;
+    EXPECT_NE(load().find("model.json': it has the layers of a package. Its "
+                          "weights are in values.safetensors of the same "
+                          "folder"),
+              std::string::npos)
+        << load();
+  }
 }
 
 TEST_F(ShardsTest, namesTheOtherFormOfAFolder) {
@@ -97,7 +115,8 @@ TEST_F(ShardsTest, namesTheOtherFormOfAFolder) {
        {std::pair(".metadata", "but a distributed checkpoint of PyTorch."),
         {"adapter_model.safetensors", "but the weights of an adapter"},
         {"pytorch_model.bin", "but weights in a pickle of Python."},
-        {"pytorch_model.bin.index.json", "but weights in a pickle"}}) {
+        {"pytorch_model.bin.index.json", "but weights in a pickle"},
+        {"model.json", "but a package that was exported without values."}}) {
     std::ofstream(folder / file) << "PK\3\4";
     EXPECT_NE(load().find(form), std::string::npos) << load();
     fs::remove(folder / file);
