@@ -131,6 +131,13 @@ public:
 private:
   using Cell = std::pair<int32_t, int32_t>; ///< micro-batch and stage
 
+  /// A word and its place.
+  struct Word {
+    int32_t worker;
+    size_t column;
+    std::string_view text;
+  };
+
   /// Sets `error` to `message` after the path, line and column. Unless the line
   /// is empty, appends the line and a caret under `column`.
   bool fail(const Line &line, size_t column, const std::string &message) {
@@ -259,6 +266,10 @@ private:
     stages = std::max(stages, stage + 1);
     microBatches = std::max(microBatches, word->last + 1);
     for (int32_t m = word->first; m <= word->last; ++m) {
+      if (auto [only, isFirst] =
+              onlyWords.try_emplace(m, Word{worker, column, text});
+          !isFirst)
+        only->second.reset();
       auto [cell, isNew] = placement.try_emplace({m, stage}, worker);
       if (!isNew && cell->second != worker)
         return fail(line, column,
@@ -303,19 +314,31 @@ private:
     return lines.front();
   }
 
+  /// Fails because stage `s` of micro-batch `m` is in no line. If some
+  /// micro-batch has only one word, the number in this word is probably wrong,
+  /// so the error is at this word.
+  bool failAboutMissing(int32_t m, int32_t s) {
+    for (const auto &[batch, word] : onlyWords)
+      if (word)
+        return fail(lines[word->worker], word->column,
+                    "expected a forward and a backward of micro-batch " +
+                        std::to_string(batch) + " on each stage, got only " +
+                        std::string(word->text) + ": is its number right?");
+    const Line &line = lineFor(m, s);
+    return fail(line, line.column,
+                "expected a forward and a backward of micro-batch " +
+                    std::to_string(m) + " on stage " + std::to_string(s) +
+                    ", got neither in any line");
+  }
+
   bool checkPlacement() {
     if (microBatches == 0)
       return fail(lines.front(), lines.front().column,
                   "expected an action, got none");
     for (int32_t m = 0; m < microBatches; ++m)
       for (int32_t s = 0; s < stages; ++s)
-        if (!placement.contains({m, s})) {
-          const Line &line = lineFor(m, s);
-          return fail(line, line.column,
-                      "expected micro-batch " + std::to_string(m) +
-                          " on stage " + std::to_string(s) +
-                          ", found it in no line");
-        }
+        if (!placement.contains({m, s}))
+          return failAboutMissing(m, s);
     for (const auto &[m, numbers] : parts)
       if (*numbers.rbegin() >= std::ssize(numbers))
         return fail(lines.front(), lines.front().column,
@@ -397,6 +420,8 @@ private:
   std::optional<bool> hasStages;
   int32_t stages = 0, microBatches = 0;
   std::map<Cell, int32_t> placement;
+  std::map<int32_t, std::optional<Word>>
+      onlyWords; ///< the word of a micro-batch; nothing if it has several
   std::map<int32_t, int32_t>
       forwards; ///< number of micro-batches of a forward, by the first
   std::map<int32_t, std::set<int32_t>>
