@@ -55,6 +55,14 @@ std::optional<int32_t> takeWorker(std::string_view &line) {
   return worker;
 }
 
+/// True if `line` begins with a worker and "=", such as "P1 = F0".
+bool hasEquals(std::string_view line) {
+  std::string head(line.substr(0, line.find('=')));
+  head += ':';
+  std::string_view rest = head;
+  return head.size() <= line.size() && takeWorker(rest) && rest.empty();
+}
+
 bool isComment(std::string_view line) {
   return line.starts_with('#') || line.starts_with("//");
 }
@@ -166,6 +174,9 @@ private:
       if (line.empty() || isComment(line))
         continue;
       auto column = [&] { return line.data() - whole.data() + 1; };
+      if (hasEquals(line))
+        return fail({number, 1, whole, whole}, column() + line.find('='),
+                    "expected a colon after the worker, such as P0:, got =");
       std::optional<int32_t> worker = takeWorker(line);
       if (worker && static_cast<size_t>(*worker) != lines.size())
         return fail({number, 1, whole, whole}, 1,
@@ -231,6 +242,8 @@ private:
     message += text.substr(0, 40);
     std::string capital = capitals(text);
     std::optional<ActionWord> word = actionWordOf(capital);
+    if (text.find(',') != text.npos)
+      return message + ": blanks separate words, write no commas";
     if (!word)
       return message + ": a row of a grid is not an order";
     message += ": only a grid has small letters, for a second pipeline; write ";
@@ -438,9 +451,9 @@ bool isOrderFile(std::string_view text) {
     skipBlanks(line);
     if (line.empty() || isComment(line))
       continue;
-    if (takeWorker(line))
+    if (takeWorker(line) || hasEquals(line))
       return true;
-    std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+    std::string_view word = line.substr(0, line.find_first_of(", \t\r"));
     return isIdle(word) || actionWordOf(word).has_value();
   }
   return false;

@@ -12,6 +12,15 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
+// Words are not separated by commas.
+// CHECK: 'chimera.order' op expected a word such as {{.*}} or |, got F0,: blanks separate words, write no commas
+chimera.pipeline @p stages(1) micro_batches(1) {
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0, B0"
+}
+
+// -----
+
 // A micro-batch that does not exist.
 // CHECK: offset :7:29: error: 'chimera.order' op expected a micro-batch below 2, got 2
 chimera.pipeline @p stages(2) micro_batches(2) {

@@ -121,6 +121,17 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
         << word << ": " << textOf(word);
 }
 
+TEST(OrderFile, WrongPunctuationHasAHint) {
+  EXPECT_TRUE(
+      textOf("P0: F0, B0")
+          .ends_with("got F0,: blanks separate words, write no commas"));
+  EXPECT_TRUE(textOf("F0,B0").ends_with(
+      "got F0,B0: blanks separate words, write no commas"));
+  EXPECT_EQ(textOf("P0: F0 B0\n P1 = F0 B0"),
+            "o.txt:2:5: error: expected a colon after the worker, such as P0:, "
+            "got =");
+}
+
 /// Micro-batch 2 runs in the same direction as micro-batch 1, as far as the
 /// file says. So its missing stage 0 belongs on the line of worker 1.
 TEST(OrderFile, MissingStageIsOnTheLineOfItsDirection) {
@@ -176,8 +187,8 @@ TEST(OrderFile, FaultsShowTheirLine) {
 }
 
 TEST(OrderFile, IsToldFromAModule) {
-  for (const char *text :
-       {"F0 B0", "P0: 0F0", "# words\n\n 0F0 B0", "// words\n.3 F0"})
+  for (const char *text : {"F0 B0", "P0: 0F0", "# words\n\n 0F0 B0",
+                           "// words\n.3 F0", "F0, B0", "P0 = F0"})
     EXPECT_TRUE(isOrderFile(text)) << text;
   for (const char *text :
        {"", "chimera.pipeline @p stages(1)", "module {", "// only this", "Foo",
