@@ -178,9 +178,9 @@ std::string describeOccupations(const Timeline &timeline);
 std::string nameOfAllReduce(std::optional<int32_t> stage);
 
 /// A title, a grid and a summary for each timeline. A line below the grid
-/// explains its marks (describeMarks). If messages occupy workers,
-/// a line explains their signs > and <. If a grid would have too many columns,
-/// a line says so instead of the grid.
+/// explains its marks (describeMarks). If messages occupy workers, a line
+/// explains their signs > and <. If a grid would have too many columns, a line
+/// says so instead of the grid.
 std::string renderText(std::span<const Timeline> timelines);
 
 /// The values as text, separated by blanks.
