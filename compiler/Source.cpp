@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <sys/stat.h>
@@ -130,6 +131,74 @@ std::string sourceError(StringRef text) {
   return text.starts_with("ML\xefR") ? "" : Scanner(text).run();
 }
 
+namespace {
+
+/// A kind of file that is no description.
+struct OtherForm {
+  const char *pattern; ///< of its first line
+  const char *error;
+};
+
+} // namespace
+
+static constexpr OtherForm kOtherForms[] = {
+    {"^(import |from .* import |def |class |\"\"\")",
+     "expected a description, got Python: chimera-export makes a package of a "
+     "PyTorch model, and chimera.model @NAME exported(\"PACKAGE\") names it"},
+    {"^[{[]([{\"]|$)",
+     "expected a description, got JSON: to name a package, write chimera.model "
+     "@NAME exported(\"FOLDER\") into a description"},
+    {"^(P[0-9]+ *:|[0-9]*[FBIWR][0-9]+([ ,.-]|$))",
+     "expected a description, got the orders of workers: chimera-show draws "
+     "them; to compile them, write each line as a chimera.order of a "
+     "chimera.pipeline"},
+};
+
+/// The op of a description that `line` begins with, without "chimera.", such as
+/// "model" in "model @m gpt2". Empty if it begins with none.
+static StringRef opWithoutDialect(StringRef line) {
+  StringRef op = line.take_while(llvm::isAlpha);
+  StringRef after = line.drop_front(op.size());
+  StringRef next = after.ltrim(' ');
+  if (next.empty() || next.size() == after.size())
+    return "";
+  const bool isOp =
+      next.front() == '@'
+          ? llvm::is_contained({"model", "training", "machine", "pipeline"}, op)
+          : llvm::isDigit(next.front()) &&
+                llvm::is_contained({"stage", "direction", "order"}, op);
+  return isOp ? op : "";
+}
+
+/// The error about the first line of a file that is no description. Empty if it
+/// may be one.
+static std::string errorOfForm(StringRef line) {
+  for (const OtherForm &form : kOtherForms)
+    if (llvm::Regex(form.pattern).match(line))
+      return form.error;
+  return "";
+}
+
+std::string descriptionError(StringRef text) {
+  bool isFirst = true;
+  for (size_t number = 1; !text.empty(); ++number) {
+    auto [whole, rest] = text.split('\n');
+    text = rest;
+    StringRef line = whole.trim();
+    if (line.empty() || line.starts_with("#") || line.starts_with("//"))
+      continue;
+    std::string error = isFirst ? errorOfForm(line) : "";
+    isFirst = false;
+    if (StringRef op = opWithoutDialect(line); !op.empty())
+      error = ("expected chimera." + op + ", got " + op).str();
+    if (!error.empty())
+      return std::to_string(number) + ":" +
+             std::to_string(line.begin() - whole.begin() + 1) +
+             ": error: " + error;
+  }
+  return "";
+}
+
 bool isDevice(StringRef path) {
   struct stat file;
   return stat(path.str().c_str(), &file) == 0 &&
@@ -137,7 +206,7 @@ bool isDevice(StringRef path) {
          !path.starts_with("/dev/std") && path != "/dev/null";
 }
 
-bool reportBadSources(ArrayRef<char *> arguments) {
+bool reportBadSources(llvm::ArrayRef<char *> arguments) {
   StringRef tool = llvm::sys::path::filename(arguments.front());
   auto refuses = [&](StringRef name, StringRef text) {
     std::string error = sourceError(text);

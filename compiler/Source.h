@@ -30,6 +30,11 @@ namespace chimera {
 /// it can be parsed. Does not check bytecode. Takes linear time.
 std::string sourceError(llvm::StringRef text);
 
+/// The reason why the text is no description, if another form is recognised:
+/// Python, JSON, the orders of workers, or ops without "chimera.". It begins
+/// with "LINE:COLUMN: error: " and says what to do. Empty for any other text.
+std::string descriptionError(llvm::StringRef text);
+
 /// True if `path` is a device, which may have no end. Standard streams and
 /// /dev/null are none.
 bool isDevice(llvm::StringRef path);

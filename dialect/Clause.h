@@ -20,6 +20,7 @@
 #include "dialect/Spelling.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace chimera {
@@ -38,6 +39,8 @@ template <typename Op> struct Clause {
   /// True if the attribute differs from its default, so that the clause must be
   /// printed.
   bool (*differsFromDefault)(Properties &properties, Properties &defaults);
+  /// The form of the text after the name, for errors.
+  llvm::StringRef form = "(VALUE)";
 };
 
 /// True if the attribute `Member` is set and differs from its default.
@@ -66,9 +69,23 @@ mlir::ParseResult checkInherent(mlir::OpAsmParser &parser, llvm::SMLoc at,
                                 llvm::StringRef name, mlir::IntegerAttr value) {
   mlir::NamedAttrList list;
   list.append(name, value);
-  return Op::verifyInherentAttrs(
-      mlir::OperationName(Op::getOperationName(), parser.getContext()), list,
-      [&] { return parser.emitError(at, "got ") << value.getInt() << ": "; });
+  std::string fault;
+  {
+    // Keeps only what the attribute allows of MLIR's message "attribute
+    // 'layers' failed to satisfy constraint: a whole number of at least 1".
+    mlir::ScopedDiagnosticHandler handler(
+        parser.getContext(), [&](mlir::Diagnostic &diagnostic) {
+          fault =
+              llvm::StringRef(diagnostic.str()).split("constraint: ").second;
+          return mlir::success();
+        });
+    if (mlir::succeeded(Op::verifyInherentAttrs(
+            mlir::OperationName(Op::getOperationName(), parser.getContext()),
+            list, [&] { return parser.emitError(at); })))
+      return mlir::success();
+  }
+  return parser.emitError(at, "expected ")
+         << name << " to be " << fault << ", got " << value.getInt();
 }
 
 /// NAME(4): a whole number. Fails if the attribute `name` does not allow it.
@@ -174,7 +191,8 @@ constexpr Clause<Op> flagClause(llvm::StringRef name) {
     return mlir::success();
   };
   auto print = [](mlir::OpAsmPrinter &, Op) {};
-  return {name, false, parse, print, differs<Member, typename Op::Properties>};
+  return {name, false, parse, print, differs<Member, typename Op::Properties>,
+          ""};
 }
 
 /// NAME(word): a word of an enumeration, whose values are 0 to `Last()`.
@@ -245,7 +263,32 @@ constexpr Clause<Op> attributeClause(llvm::StringRef name) {
     printer << ' ';
     (op.getProperties().*Member).print(printer);
   };
-  return {name, false, parse, print, differs<Member, Properties>};
+  return {name,
+          false,
+          parse,
+          print,
+          differs<Member, Properties>,
+          " <FIELD = VALUE>"};
+}
+
+/// Fails if a comma is next.
+inline mlir::ParseResult refuseComma(mlir::OpAsmParser &parser) {
+  llvm::SMLoc at = parser.getCurrentLocation();
+  if (mlir::failed(parser.parseOptionalComma()))
+    return mlir::success();
+  return parser.emitError(at, "expected a blank between clauses, got a comma");
+}
+
+/// Reads the text after the name of `clause`. Fails if it begins with "=".
+template <typename Op>
+mlir::ParseResult parseAfterName(mlir::OpAsmParser &parser,
+                                 const Clause<Op> &clause,
+                                 typename Op::Properties &properties) {
+  llvm::SMLoc at = parser.getCurrentLocation();
+  if (mlir::succeeded(parser.parseOptionalEqual()))
+    return parser.emitError(at, "expected ")
+           << clause.name << clause.form << ", got " << clause.name << "=";
+  return clause.parse(parser, clause.name, properties);
 }
 
 /// Reads the clauses of an op: the required ones in their order, then optional
@@ -268,12 +311,14 @@ mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
       continue;
     }
     llvm::erase(later, clause.name);
-    if (parseRequiredWord(parser, clause.name, later) ||
-        clause.parse(parser, clause.name, properties))
+    if (refuseComma(parser) || parseRequiredWord(parser, clause.name, later) ||
+        parseAfterName(parser, clause, properties))
       return mlir::failure();
     given.push_back(clause.name);
   }
   while (true) {
+    if (refuseComma(parser))
+      return mlir::failure();
     llvm::StringRef next = bareWordAt(parser);
     if (llvm::is_contained(given, next))
       return parser.emitError(parser.getCurrentLocation(), "expected ")
@@ -292,7 +337,7 @@ mlir::ParseResult parseClauses(mlir::OpAsmParser &parser,
         clauses, [&](const Clause<Op> &clause) { return clause.name == word; });
     llvm::erase(left, word);
     given.push_back(word);
-    if (clause.parse(parser, word, properties))
+    if (parseAfterName(parser, clause, properties))
       return mlir::failure();
   }
 }

@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 
 namespace chimera {
@@ -134,6 +135,26 @@ static std::string pictureError(const ShowSettings &settings) {
   return {};
 }
 
+/// The error if the words of the only -e are not in quotes, so that the shell
+/// passes each of them as an argument. Empty if they are.
+static std::string quotesError(const ShowSettings &settings,
+                               const CLI::App &app) {
+  std::error_code ignored;
+  if (settings.expressions.size() != 1 || settings.input.empty() ||
+      settings.input == "-" ||
+      settings.expressions[0].find(' ') != std::string::npos ||
+      std::filesystem::exists(settings.input, ignored))
+    return {};
+  std::string words = settings.expressions[0] + " " + settings.input;
+  for (const std::string &extra : app.remaining()) {
+    if (extra.starts_with('-'))
+      return {};
+    words += " " + extra;
+  }
+  return "expected the words of -e in quotes, got '" + settings.input +
+         "' outside of them: write -e \"" + words + "\"";
+}
+
 std::optional<int> readShowSettings(int argc, char **argv,
                                     ShowSettings &settings) {
   CLI::App app(
@@ -246,6 +267,8 @@ std::optional<int> readShowSettings(int argc, char **argv,
   } catch (const CLI::ParseError &error) {
     return fail(error.what());
   }
+  if (std::string fault = quotesError(settings, app); !fault.empty())
+    return fail(fault);
   if (std::string fault = unknownArgument(app); !fault.empty())
     return fail(fault);
   if (settings.input.empty() && settings.expressions.empty())

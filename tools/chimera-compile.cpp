@@ -214,6 +214,11 @@ static int compile(TimingScope &timing) {
     llvm::errs() << "<stdin>:" << fault << "\n";
     return 1;
   }
+  if (std::string fault = chimera::descriptionError(file->getBuffer());
+      !fault.empty()) {
+    llvm::errs() << (input == "-" ? "<stdin>" : input) << ":" << fault << "\n";
+    return 1;
+  }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   TimingScope phase = timing.nest("parse");
   ModuleOp module = parseSourceFile<ModuleOp>(sources, &context).release();

@@ -277,6 +277,10 @@ int main(int argc, char **argv) {
     llvm::errs() << "<stdin>:" << fault << "\n";
     return 1;
   }
+  if (std::string fault = descriptionError(file->getBuffer()); !fault.empty()) {
+    llvm::errs() << (input == "-" ? "<stdin>" : input) << ":" << fault << "\n";
+    return 1;
+  }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   return endOutput(module ? run(*module, settings) : 1);

@@ -115,6 +115,10 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
     input.lines = std::move(file);
     return input;
   }
+  if (std::string fault = descriptionError(text); !fault.empty()) {
+    llvm::errs() << name << ":" << fault << "\n";
+    return std::nullopt;
+  }
   const bool isBytecode = text.starts_with("ML\xefR");
   if (!isBytecode && !text.contains("chimera."))
     return refuse(name + ": expected a module with a chimera.pipeline, a "

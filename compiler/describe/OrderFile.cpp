@@ -55,6 +55,14 @@ std::optional<int32_t> takeWorker(std::string_view &line) {
   return worker;
 }
 
+/// True if `line` begins with a worker and "=", such as "P1 = F0".
+bool hasEquals(std::string_view line) {
+  std::string head(line.substr(0, line.find('=')));
+  head += ':';
+  std::string_view rest = head;
+  return head.size() <= line.size() && takeWorker(rest) && rest.empty();
+}
+
 bool isComment(std::string_view line) {
   return line.starts_with('#') || line.starts_with("//");
 }
@@ -131,6 +139,13 @@ public:
 private:
   using Cell = std::pair<int32_t, int32_t>; ///< micro-batch and stage
 
+  /// A word and its place.
+  struct Word {
+    int32_t worker;
+    size_t column;
+    std::string_view text;
+  };
+
   /// Sets `error` to `message` after the path, line and column. Unless the line
   /// is empty, appends the line and a caret under `column`.
   bool fail(const Line &line, size_t column, const std::string &message) {
@@ -159,6 +174,9 @@ private:
       if (line.empty() || isComment(line))
         continue;
       auto column = [&] { return line.data() - whole.data() + 1; };
+      if (hasEquals(line))
+        return fail({number, 1, whole, whole}, column() + line.find('='),
+                    "expected a colon after the worker, such as P0:, got =");
       std::optional<int32_t> worker = takeWorker(line);
       if (worker && static_cast<size_t>(*worker) != lines.size())
         return fail({number, 1, whole, whole}, 1,
@@ -224,6 +242,8 @@ private:
     message += text.substr(0, 40);
     std::string capital = capitals(text);
     std::optional<ActionWord> word = actionWordOf(capital);
+    if (text.find(',') != text.npos)
+      return message + ": blanks separate words, write no commas";
     if (!word)
       return message + ": a row of a grid is not an order";
     message += ": only a grid has small letters, for a second pipeline; write ";
@@ -259,6 +279,10 @@ private:
     stages = std::max(stages, stage + 1);
     microBatches = std::max(microBatches, word->last + 1);
     for (int32_t m = word->first; m <= word->last; ++m) {
+      if (auto [only, isFirst] =
+              onlyWords.try_emplace(m, Word{worker, column, text});
+          !isFirst)
+        only->second.reset();
       auto [cell, isNew] = placement.try_emplace({m, stage}, worker);
       if (!isNew && cell->second != worker)
         return fail(line, column,
@@ -303,19 +327,31 @@ private:
     return lines.front();
   }
 
+  /// Fails because stage `s` of micro-batch `m` is in no line. If some
+  /// micro-batch has only one word, the number in this word is probably wrong,
+  /// so the error is at this word.
+  bool failAboutMissing(int32_t m, int32_t s) {
+    for (const auto &[batch, word] : onlyWords)
+      if (word)
+        return fail(lines[word->worker], word->column,
+                    "expected a forward and a backward of micro-batch " +
+                        std::to_string(batch) + " on each stage, got only " +
+                        std::string(word->text) + ": is its number right?");
+    const Line &line = lineFor(m, s);
+    return fail(line, line.column,
+                "expected a forward and a backward of micro-batch " +
+                    std::to_string(m) + " on stage " + std::to_string(s) +
+                    ", got neither in any line");
+  }
+
   bool checkPlacement() {
     if (microBatches == 0)
       return fail(lines.front(), lines.front().column,
                   "expected an action, got none");
     for (int32_t m = 0; m < microBatches; ++m)
       for (int32_t s = 0; s < stages; ++s)
-        if (!placement.contains({m, s})) {
-          const Line &line = lineFor(m, s);
-          return fail(line, line.column,
-                      "expected micro-batch " + std::to_string(m) +
-                          " on stage " + std::to_string(s) +
-                          ", found it in no line");
-        }
+        if (!placement.contains({m, s}))
+          return failAboutMissing(m, s);
     for (const auto &[m, numbers] : parts)
       if (*numbers.rbegin() >= std::ssize(numbers))
         return fail(lines.front(), lines.front().column,
@@ -397,6 +433,8 @@ private:
   std::optional<bool> hasStages;
   int32_t stages = 0, microBatches = 0;
   std::map<Cell, int32_t> placement;
+  std::map<int32_t, std::optional<Word>>
+      onlyWords; ///< the word of a micro-batch; nothing if it has several
   std::map<int32_t, int32_t>
       forwards; ///< number of micro-batches of a forward, by the first
   std::map<int32_t, std::set<int32_t>>
@@ -413,9 +451,9 @@ bool isOrderFile(std::string_view text) {
     skipBlanks(line);
     if (line.empty() || isComment(line))
       continue;
-    if (takeWorker(line))
+    if (takeWorker(line) || hasEquals(line))
       return true;
-    std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+    std::string_view word = line.substr(0, line.find_first_of(", \t\r"));
     return isIdle(word) || actionWordOf(word).has_value();
   }
   return false;

@@ -216,6 +216,26 @@ private:
     return entry->second;
   }
 
+  /// Returns an error if `scheme`, which refuses `request`, would be possible
+  /// with its usual number of stages per worker, but the model has fewer layers
+  /// than these stages. Else an empty text.
+  std::string layersError(const Scheme &scheme,
+                          schedule::Request request) const {
+    const int32_t layers = question.model.layerCount();
+    const int32_t stages = request.workers * scheme.stagesPerWorker;
+    if (stages <= layers ||
+        !allows(pins.stagesPerWorker, scheme.stagesPerWorker))
+      return {};
+    request.stages.resize(stages);
+    if (!schedule::planError(scheme, request).empty())
+      return {};
+    return "expected a model of at least " + std::to_string(stages) +
+           " layers, because " + scheme.name + " needs " +
+           std::to_string(stages) + " stages for " +
+           std::to_string(request.workers) + " workers, got " +
+           std::to_string(layers) + " layers";
+  }
+
   void addOptions(Choice choice) {
     schedule::Request request;
     request.workers = choice.workers;
@@ -232,7 +252,8 @@ private:
         continue;
       }
       choice.options = options;
-      refuse(choice, wrong);
+      const std::string layers = layersError(*choice.scheme, request);
+      refuse(choice, layers.empty() ? wrong : layers);
     }
     for (bool split : {false, true})
       if (allows(pins.splitBackward, split)) {

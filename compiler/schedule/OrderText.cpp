@@ -83,8 +83,11 @@ private:
     constexpr size_t kMost = 40; // a word may be as long as the line
     size_t end =
         std::min({text.find_first_of(" \t", word), text.size(), word + kMost});
-    fail(word, std::string("expected ") + expected + ", got " +
-                   std::string(text.substr(word, end - word)));
+    const std::string got(text.substr(word, end - word));
+    fail(word, std::string("expected ") + expected + ", got " + got +
+                   (got.find(',') == got.npos
+                        ? ""
+                        : ": blanks separate words, write no commas"));
   }
   char next() const { return at < text.size() ? text[at] : ' '; }
 

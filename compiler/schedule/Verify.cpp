@@ -104,12 +104,41 @@ private:
     return problem.pipelines[action.pipeline].workers[action.stage];
   }
 
-  void checkMissing() {
+  /// Calls `visit(id, worker)` for each action that is missing, with its
+  /// worker.
+  template <typename Visit> void forEachMissing(Visit visit) const {
     for (int64_t id = 0; id < ids.count(); ++id)
       if (positionOf[id] == kNowhere && ids.has(id) && !ids.isOptional(id))
+        visit(id, workerOf(ids.action(id)));
+  }
+
+  /// For each worker, the indices of its violations `constraint`, at most two.
+  std::vector<std::vector<size_t>> firstOfEachWorker(Constraint constraint) {
+    std::vector<std::vector<size_t>> found(problem.workers);
+    for (size_t i = 0; i < violations.size(); ++i)
+      if (const Violation &each = violations[i];
+          each.constraint == constraint && each.worker < problem.workers &&
+          found[each.worker].size() < 2)
+        found[each.worker].push_back(i);
+    return found;
+  }
+
+  /// If a worker has one action twice and lacks one, both are one mistake and
+  /// one report.
+  void checkMissing() {
+    const std::vector<std::vector<size_t>> twice =
+        firstOfEachWorker(Constraint::Duplicate);
+    std::vector<int64_t> counts(problem.workers);
+    forEachMissing([&](int64_t, size_t worker) { ++counts[worker]; });
+    forEachMissing([&](int64_t id, size_t worker) {
+      if (counts[worker] == 1 && twice[worker].size() == 1)
+        violations[twice[worker].front()].message +=
+            ": is " + describeId(id) + " meant, which is missing?";
+      else
         violations.push_back({Constraint::Missing,
                               describeId(id) + " is missing",
-                              static_cast<int32_t>(workerOf(ids.action(id)))});
+                              static_cast<int32_t>(worker)});
+    });
   }
 
   /// True if `worker` runs the action `id` later than `position`. If the action
@@ -215,6 +244,18 @@ private:
     return workerAt(positionOf[stuck.waitsFor[worker]]);
   }
 
+  /// True if the action at which `worker` is stuck violates the order
+  /// constraint. If it were later, where it belongs, the worker might run the
+  /// actions that others wait for.
+  bool isStuckAtOrder(const Stuck &stuck, size_t worker) const {
+    const Action &action = schedule.workers[worker][stuck.next[worker]];
+    const int64_t position =
+        first[worker] + static_cast<int64_t>(stuck.next[worker]);
+    return !forEachDependency(action, idAt[position], [&](int64_t dependency) {
+      return !isLaterOnWorker(dependency, position, worker);
+    });
+  }
+
   /// All cycles of workers that wait for each other, the shortest first. Each
   /// cycle starts with its lowest worker. A worker waits for only one other
   /// worker, so cycles do not share workers.
@@ -243,11 +284,18 @@ private:
 
   /// Reports each worker of each cycle. Counts the workers that wait for a
   /// cycle but are not part of one. There is at least one cycle, because every
-  /// waiting worker waits for a worker that waits too.
+  /// waiting worker waits for a worker that waits too. Reports nothing if a
+  /// cycle has a worker that is stuck at an action that violates the order
+  /// constraint: the deadlock may be only a consequence of that violation.
   void reportDeadlock(const Stuck &stuck) {
     int64_t others = std::ssize(stuck.waitsFor) -
                      std::ranges::count(stuck.waitsFor, kNoAction);
-    for (const std::vector<size_t> &cycle : findCycles(stuck))
+    const std::vector<std::vector<size_t>> cycles = findCycles(stuck);
+    for (const std::vector<size_t> &cycle : cycles)
+      if (std::ranges::any_of(
+              cycle, [&](size_t w) { return isStuckAtOrder(stuck, w); }))
+        return;
+    for (const std::vector<size_t> &cycle : cycles)
       for (size_t w : cycle) {
         --others;
         reportWait(stuck, w);

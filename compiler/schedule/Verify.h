@@ -46,14 +46,16 @@ struct Violation {
 const char *nameOf(Violation::Constraint constraint);
 
 /// All violations of `schedule` as a schedule of `problem`; empty if it is
-/// valid. Each constraint is checked independently of the others. For the
-/// deadlock constraint, missing actions count as done, unknown and repeated
-/// actions are skipped, and dependencies that violate the order constraint are
-/// ignored. So a reported deadlock would remain if all violations of other
-/// constraints were corrected. All cycles of workers that wait for each other
-/// are reported, the shortest first. A note on the last report says how many
-/// more workers wait for these workers. Linear in the number of actions.
-/// Requires check(problem).empty().
+/// valid. Each constraint is checked independently of the others, with two
+/// exceptions. If a worker has one action twice and lacks another one, only the
+/// duplicate is reported, and its message names the missing action. If a worker
+/// of a deadlock is stuck at an action that violates the order constraint, only
+/// that violation is reported. For the deadlock constraint, missing actions
+/// count as done, unknown and repeated actions are skipped, and dependencies
+/// that violate the order constraint are ignored. All cycles of workers that
+/// wait for each other are reported, the shortest first. A note on the last
+/// report says how many more workers wait for these workers. Linear in the
+/// number of actions. Requires check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

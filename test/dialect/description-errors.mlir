@@ -1,27 +1,27 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
 // There are more stages than a program file can number.
-// expected-error@below {{attribute 'stages' failed to satisfy constraint: a whole number from 1 to 65535}}
+// expected-error@below {{expected stages to be a whole number from 1 to 65535}}
 chimera.pipeline @p stages(65536) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{attribute 'stages' failed to satisfy constraint}}
+// expected-error@below {{expected stages to be a whole number}}
 chimera.pipeline @p stages(0) micro_batches(1) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{attribute 'micro_batches' failed to satisfy constraint: a whole number from 1 to 2147483647}}
+// expected-error@below {{expected micro_batches to be a whole number from 1 to 2147483647}}
 chimera.pipeline @p stages(1) micro_batches(2147483648) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{attribute 'micro_batch_size' failed to satisfy constraint}}
+// expected-error@below {{expected micro_batch_size to be a whole number}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") micro_batch_size(0)
 
 // -----
 
-// expected-error@below {{attribute 'data_parallel' failed to satisfy constraint}}
+// expected-error@below {{expected data_parallel to be a whole number from 1 to 2147483647, got -1}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") data_parallel(-1)
 
 // -----
@@ -62,7 +62,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <receive_p
 
 // -----
 
-// expected-error@below {{attribute 'memory_cap' failed to satisfy constraint: a whole number of at least 0}}
+// expected-error@below {{expected memory_cap to be a whole number of at least 0}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") memory_cap(-1)
 
 // -----
@@ -132,17 +132,17 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 
 // -----
 
-// expected-error@below {{attribute 'layers' failed to satisfy constraint}}
+// expected-error@below {{expected layers to be a whole number}}
 chimera.model @m gpt2 layers(0) heads(1) width(1) context(1) vocabulary(1)
 
 // -----
 
-// expected-error@below {{attribute 'heads' failed to satisfy constraint}}
+// expected-error@below {{expected heads to be a whole number}}
 chimera.model @m gpt2 layers(1) heads(0) width(1) context(1) vocabulary(1)
 
 // -----
 
-// expected-error@below {{attribute 'width' failed to satisfy constraint}}
+// expected-error@below {{expected width to be a whole number}}
 chimera.model @m gpt2 layers(1) heads(1) width(-1) context(1) vocabulary(1)
 
 // -----
@@ -152,7 +152,7 @@ chimera.model @m gpt2 layers(1) heads(1) width(1) context(0) vocabulary(1)
 
 // -----
 
-// expected-error@below {{attribute 'vocabulary' failed to satisfy constraint}}
+// expected-error@below {{expected vocabulary to be a whole number}}
 chimera.model @m gpt2 layers(1) heads(1) width(1) context(1) vocabulary(2147483648)
 
 // -----

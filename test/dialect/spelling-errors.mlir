@@ -198,3 +198,39 @@ chimera.pipeline @p stages(4) micro_batches(4) schedule(chimera, {pipelines = 0.
 
 // expected-error@below {{expected pipelines of type i64, got 'i32'}}
 chimera.pipeline @p stages(4) micro_batches(4) schedule(chimera, {pipelines = 4 : i32})
+
+// -----
+
+// Clauses are not separated by commas, and have no "=".
+// expected-error@below {{expected a blank between clauses, got a comma}}
+chimera.pipeline @p stages(3), micro_batches(4) schedule("1f1b")
+
+// -----
+
+// expected-error@below {{expected a blank between clauses, got a comma}}
+chimera.pipeline @p stages(3) micro_batches(4) schedule("1f1b"), workers(3)
+
+// -----
+
+// expected-error@below {{expected a blank between clauses, got a comma}}
+chimera.model @m gpt2, layers(1) heads(1) width(1) context(1) vocabulary(1)
+
+// -----
+
+// expected-error@below {{expected stages(VALUE), got stages=}}
+chimera.pipeline @p stages=3 micro_batches(4) schedule("1f1b")
+
+// -----
+
+// expected-error@below {{expected schedule(VALUE), got schedule=}}
+chimera.pipeline @p stages(3) micro_batches(4) schedule="1f1b"
+
+// -----
+
+// expected-error@below {{expected link <FIELD = VALUE>, got link=}}
+chimera.pipeline @p stages(3) micro_batches(4) schedule("1f1b") link=<latency = 1>
+
+// -----
+
+// expected-error@below {{expected split_backward, got split_backward=}}
+chimera.pipeline @p stages(3) micro_batches(4) schedule("1f1b") split_backward=true

@@ -12,6 +12,15 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
+// Words are not separated by commas.
+// CHECK: 'chimera.order' op expected a word such as {{.*}} or |, got F0,: blanks separate words, write no commas
+chimera.pipeline @p stages(1) micro_batches(1) {
+  chimera.direction 0 down on [0] micro_batches [0]
+  chimera.order 0 "F0, B0"
+}
+
+// -----
+
 // A micro-batch that does not exist.
 // CHECK: offset :7:29: error: 'chimera.order' op expected a micro-batch below 2, got 2
 chimera.pipeline @p stages(2) micro_batches(2) {
@@ -102,10 +111,10 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 
 // -----
 
-// A backward comes before its forward.
+// A backward comes before its forward. The deadlock that follows from it is not
+// reported.
 // CHECK: offset :9:23: error: 'chimera.order' op worker 0: backward of stage 0, micro-batch 1 must come after the forward that it depends on
-// CHECK: offset :9:23: error: 'chimera.order' op deadlock: worker 0 cannot run backward of stage 0, micro-batch 1, because it waits for backward of stage 1, micro-batch 1, which worker 1 cannot run before forward of stage 1, micro-batch 1
-// CHECK: offset :10:26: error: 'chimera.order' op deadlock: worker 1 cannot run forward of stage 1, micro-batch 1, because it waits for forward of stage 0, micro-batch 1, which worker 0 cannot run before backward of stage 0, micro-batch 1
+// CHECK-NOT: deadlock
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 B1 F1 B0"

@@ -40,6 +40,7 @@ chimera.pipeline @onefoneb stages(3) micro_batches(4) schedule("1f1b")
 // SPLIT-NEXT: t  0  1  2  3  4  5  6  7  8  9  10{{$}}
 // SPLIT-NEXT: P0 F0 F1 .  .  I0 =  W0 .  I1 =  W1{{$}}
 // SPLIT-NEXT: P1 .  F0 I0 =  W0 F1 I1 =  W1 .  .{{$}}
+// SPLIT-NEXT: (I: input gradient; W: weight gradient){{$}}
 // SPLIT-NEXT: makespan 11 (forward 1, input gradient 2, weight gradient 1, p2p 0)
 // SPLIT-NEXT: bubble 27.3 % of the makespan; idle per worker: 3 3{{$}}
 // SPLIT-NEXT: peak activations per worker: 2 1{{$}}

@@ -18,6 +18,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 namespace chimera::schedule {
 
@@ -183,6 +184,11 @@ headOf(const Timeline &timeline, int64_t column) {
   return {std::move(names), std::move(head)};
 }
 
+/// The number of the column that begins nearest to `time`.
+static int64_t nearestColumn(int64_t time, int64_t column) {
+  return (time + column / 2) / column;
+}
+
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
                picture, syncAndUpdate, step, occupations, isPart] = timeline;
@@ -199,8 +205,8 @@ std::string renderGrid(const Timeline &timeline) {
     std::vector<std::string> &row = rows.emplace_back(head.size(), ".");
     auto fill = [&](int64_t begin, int64_t end, const char *cell) {
       isRounded |= begin % column != 0 || end % column != 0;
-      begin = (begin + column / 2) / column;
-      end = std::min<int64_t>((end + column / 2) / column, std::ssize(row));
+      begin = nearestColumn(begin, column);
+      end = std::min<int64_t>(nearestColumn(end, column), std::ssize(row));
       if (begin < end)
         std::fill(row.begin() + begin, row.begin() + end, cell);
       return begin < end ? begin : -1;
@@ -250,6 +256,98 @@ std::string renderGrid(const Timeline &timeline) {
             (isRounded ? "; starts and ends are rounded to columns" : "") +
             ")\n";
   return text;
+}
+
+namespace {
+
+/// The marks of a grid that not every grid has, each with an explanation.
+class GridMarks {
+public:
+  explicit GridMarks(const Problem &problem) : problem(problem) {}
+
+  void add(const Action &action) {
+    if (problem.pipelines[action.pipeline].up)
+      put(Mark::Up, "small letters: the copy of the model whose activations go "
+                    "up the workers");
+    if (action.kind == Kind::InputGradient)
+      put(Mark::InputGradient, "I: input gradient");
+    if (action.kind == Kind::WeightGradient)
+      put(Mark::WeightGradient, "W: weight gradient");
+    if (action.kind == Kind::Recompute)
+      put(Mark::Recompute, "R: recompute");
+    if (action.microBatches > 1)
+      put(Mark::Range,
+          cellOf(problem, action) + ": of micro-batches " +
+              std::to_string(action.microBatch) + " to " +
+              std::to_string(action.microBatch + action.microBatches - 1));
+    if (action.parts > 1)
+      put(Mark::Part, cellOf(problem, action) + ": part " +
+                          std::to_string(action.part + 1) + " of " +
+                          std::to_string(action.parts));
+    const int32_t chunk = chunkOf(problem, action);
+    if (chunk == 1)
+      put(Mark::SecondChunk, chunkMark(1) + ": on the worker's second stage");
+    if (chunk > 1)
+      put(Mark::LaterChunk, chunkMark(2) + ": on its third stage");
+  }
+
+  void add(const SyncAndUpdate::Work &work) {
+    const std::string cell = cellOf(problem, work);
+    if (work.isUpdate())
+      put(Mark::Update,
+          cell + ": update of stage " + std::to_string(work.stage.value_or(0)));
+    else
+      put(work.stage ? Mark::Wait : Mark::TiedWait,
+          cell + ": wait for the " + nameOfAllReduce(work.stage));
+  }
+
+  std::string text() const {
+    std::string all;
+    for (const auto &[mark, explanation] : explanations)
+      all += (all.empty() ? "" : "; ") + explanation;
+    return all;
+  }
+
+private:
+  /// In the order in which the text explains them.
+  enum class Mark {
+    Up,
+    InputGradient,
+    WeightGradient,
+    Recompute,
+    Range,
+    Part,
+    SecondChunk,
+    LaterChunk,
+    Wait,
+    TiedWait,
+    Update
+  };
+
+  void put(Mark mark, const std::string &explanation) {
+    explanations.try_emplace(mark, explanation);
+  }
+
+  const Problem &problem;
+  std::map<Mark, std::string> explanations;
+};
+
+} // namespace
+
+std::string describeMarks(const Timeline &timeline) {
+  const int64_t column = columnOf(timeline);
+  if (column == 0)
+    return {};
+  GridMarks marks(timeline.problem);
+  for (const std::vector<Action> &actions : timeline.schedule.workers)
+    for (const Action &action : actions)
+      marks.add(action);
+  if (timeline.syncAndUpdate)
+    for (const auto &all : timeline.syncAndUpdate->work)
+      for (const SyncAndUpdate::Work &work : all)
+        if (nearestColumn(work.begin, column) < nearestColumn(work.end, column))
+          marks.add(work);
+  return marks.text();
 }
 
 std::string describeTimes(const Problem &problem, const TimeScale &scale,
@@ -394,6 +492,8 @@ std::string renderText(std::span<const Timeline> timelines) {
   for (const Timeline &timeline : timelines) {
     text += timeline.title + "\n";
     text += renderGrid(timeline);
+    if (std::string marks = describeMarks(timeline); !marks.empty())
+      text += "(" + marks + ")\n";
     text += renderSummary(timeline.problem, timeline.timing, timeline.slots,
                           timeline.scale);
     if (std::string occupied = describeOccupations(timeline); !occupied.empty())

@@ -141,6 +141,12 @@ std::span<const TimelineFormat> timelineFormats();
 /// each with a heading. Requires a complete timing.
 std::string renderGrid(const Timeline &timeline);
 
+/// The marks of the grid that not every grid has, with an example of each:
+/// "I: input gradient; A1: wait for the all-reduce of stage 1". Empty if the
+/// grid has only capital F and B, = and . or if there is no grid. The marks >
+/// and < are in describeOccupations.
+std::string describeMarks(const Timeline &timeline);
+
 /// Three lines: makespan, bubble and peak activations per worker. The first
 /// line also has the costs and message times for which all three hold.
 std::string renderSummary(const Problem &problem, const Timing &timing,
@@ -171,9 +177,10 @@ std::string describeOccupations(const Timeline &timeline);
 /// "all-reduce of stage 1", "all-reduce of tied weights".
 std::string nameOfAllReduce(std::optional<int32_t> stage);
 
-/// A title, a grid and a summary for each timeline. If messages occupy workers,
-/// a line explains their signs > and <. If a grid would have too many columns,
-/// a line says so instead of the grid.
+/// A title, a grid and a summary for each timeline. A line below the grid
+/// explains its marks (describeMarks). If messages occupy workers, a line
+/// explains their signs > and <. If a grid would have too many columns, a line
+/// says so instead of the grid.
 std::string renderText(std::span<const Timeline> timelines);
 
 /// The values as text, separated by blanks.

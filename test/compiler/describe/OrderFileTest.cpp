@@ -101,12 +101,14 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
   EXPECT_EQ(textOf("0F0 0B0\n1F0 0B0"),
             "o.txt:2:5: error: expected stage 0 of micro-batch 0 on worker 0 "
             "only, because its line has it");
-  EXPECT_EQ(textOf("0F0 0B0 0F1 0B1\n1F0 1B0"),
-            "o.txt:2:1: error: expected micro-batch 1 on stage 1, found it in "
-            "no line");
-  EXPECT_EQ(textOf("P0: F0 F1 B0 B1\nP1: F0 B0"),
-            "o.txt:2:5: error: expected micro-batch 1 on stage 1, found it in "
-            "no line");
+  EXPECT_EQ(
+      textOf("0F0 0B0 0F1 0B1\n1F0 1B0"),
+      "o.txt:2:1: error: expected a forward and a backward of micro-batch 1 on "
+      "stage 1, got neither in any line");
+  EXPECT_EQ(
+      textOf("P0: F0 F1 B0 B1\nP1: F0 B0"),
+      "o.txt:2:5: error: expected a forward and a backward of micro-batch 1 on "
+      "stage 1, got neither in any line");
   EXPECT_EQ(textOf("F0 B0.0 B0.2"),
             "o.txt:1:1: error: expected all parts of the backwards of "
             "micro-batch 0 up to 2, got only [0, 2]");
@@ -119,16 +121,40 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
         << word << ": " << textOf(word);
 }
 
+TEST(OrderFile, WrongPunctuationHasAHint) {
+  EXPECT_TRUE(
+      textOf("P0: F0, B0")
+          .ends_with("got F0,: blanks separate words, write no commas"));
+  EXPECT_TRUE(textOf("F0,B0").ends_with(
+      "got F0,B0: blanks separate words, write no commas"));
+  EXPECT_EQ(textOf("P0: F0 B0\n P1 = F0 B0"),
+            "o.txt:2:5: error: expected a colon after the worker, such as P0:, "
+            "got =");
+}
+
 /// Micro-batch 2 runs in the same direction as micro-batch 1, as far as the
 /// file says. So its missing stage 0 belongs on the line of worker 1.
 TEST(OrderFile, MissingStageIsOnTheLineOfItsDirection) {
-  EXPECT_EQ(textOf("P0: 0F0 1F1 1F2 1B1 1B2 0B0\n"
-                   "P1: 0F1 1F0 1B0 0B1\n"),
-            "o.txt:2:5: error: expected micro-batch 2 on stage 0, found it in "
-            "no line");
-  EXPECT_EQ(textOf("P0: 1F0 1B0\n"),
-            "o.txt:1:5: error: expected micro-batch 0 on stage 0, found it in "
-            "no line");
+  EXPECT_EQ(
+      textOf("P0: 0F0 1F1 1F2 1B1 1B2 0B0\n"
+             "P1: 0F1 1F0 1B0 0B1\n"),
+      "o.txt:2:5: error: expected a forward and a backward of micro-batch 2 on "
+      "stage 0, got neither in any line");
+  EXPECT_EQ(
+      textOf("P0: 1F0 1B0\n"),
+      "o.txt:1:5: error: expected a forward and a backward of micro-batch 0 on "
+      "stage 0, got neither in any line");
+}
+
+/// A micro-batch that only one word has is probably a wrong number. The error
+/// is at this word, and not at the first line, which lacks the micro-batch.
+TEST(OrderFile, WrongMicroBatchIsAtItsWord) {
+  EXPECT_EQ(textOf("P0: F0 F1 B0 B1\nP1: F0 F1 B0 B2"),
+            "o.txt:2:14: error: expected a forward and a backward of "
+            "micro-batch 2 on each stage, got only B2: is its number right?");
+  EXPECT_EQ(textOf("P0: F0 F1 B0 B1\nP1: F0 F9 B0 B1"),
+            "o.txt:2:8: error: expected a forward and a backward of "
+            "micro-batch 9 on each stage, got only F9: is its number right?");
 }
 
 TEST(OrderFile, SmallLettersAreOfAGrid) {
@@ -161,8 +187,8 @@ TEST(OrderFile, FaultsShowTheirLine) {
 }
 
 TEST(OrderFile, IsToldFromAModule) {
-  for (const char *text :
-       {"F0 B0", "P0: 0F0", "# words\n\n 0F0 B0", "// words\n.3 F0"})
+  for (const char *text : {"F0 B0", "P0: 0F0", "# words\n\n 0F0 B0",
+                           "// words\n.3 F0", "F0, B0", "P0 = F0"})
     EXPECT_TRUE(isOrderFile(text)) << text;
   for (const char *text :
        {"", "chimera.pipeline @p stages(1)", "module {", "// only this", "Foo",

@@ -146,6 +146,17 @@ TEST(SpaceOf, SaysWhyMostWorkersCannotHaveASetting) {
                                       "B=1");
 }
 
+/// ZB-V has two stages on each worker. If the model has too few layers, the
+/// reason names the layers, because the user has given no number of stages.
+TEST(SpaceOf, SaysHowManyLayersASchemeNeeds) {
+  Question question = {someModel(5, 1), someMachine(4, 1 << 24), 8, {}};
+  question.pins.workers = {4};
+  ASSERT_EQ(readSchemes("zb-v", question.pins.schemes), "");
+  EXPECT_EQ(spaceOf(question).onlyReason,
+            "expected a model of at least 8 layers, because zb-v needs 8 "
+            "stages for 4 workers, got 5 layers");
+}
+
 TEST(SpaceOf, SaysWhichStepsAreTooLong) {
   Question question = someQuestion(1, 1 << 24, 1 << 17);
   ASSERT_EQ(readSchemes("gpipe", question.pins.schemes), "");

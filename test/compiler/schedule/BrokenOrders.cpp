@@ -96,8 +96,8 @@ const Broken kBrokenOrders[] = {
        c.schedule.workers[0][0].microBatch = 1;
        return c;
      },
-     {"duplicate: worker 0: F0.1 is in the order twice",
-      "missing: F0.0 is missing"}},
+     {"duplicate: worker 0: F0.1 is in the order twice: is F0.0 meant, which "
+      "is missing?"}},
     {"UnknownStagesAndBatches",
      [] {
        Case c = smallGpipe();

@@ -72,8 +72,8 @@ const Broken kBrokenPieces[] = {
        return c;
      },
      {"placement: worker 1: F0.0-1 belongs on worker 0",
-      "duplicate: worker 1: F0.0-1 is in the order twice",
-      "missing: F0.2-3 is missing"}},
+      "duplicate: worker 1: F0.0-1 is in the order twice: is F0.2-3 meant, "
+      "which is missing?"}},
     {"APairBehindItsBackwards",
      [] {
        Case c = pairs();
@@ -83,11 +83,7 @@ const Broken kBrokenPieces[] = {
        return c;
      },
      {"order: worker 0: B0.0 must come after the forward that it depends on",
-      "order: worker 0: B0.1 must come after the forward that it depends on",
-      "deadlock: deadlock: worker 0 cannot run B0.0, because it waits for "
-      "B1.0, which worker 1 cannot run before F1.0-1",
-      "deadlock: deadlock: worker 1 cannot run F1.0-1, because it waits for "
-      "F0.0-1, which worker 0 cannot run before B0.0"}},
+      "order: worker 0: B0.1 must come after the forward that it depends on"}},
     {"HalvesMixedUp",
      [] {
        Case c = halves();
@@ -97,8 +93,8 @@ const Broken kBrokenPieces[] = {
            action.part = 1;
        return c;
      },
-     {"duplicate: worker 0: B0.0b is in the order twice",
-      "missing: B0.0a is missing"}},
+     {"duplicate: worker 0: B0.0b is in the order twice: is B0.0a meant, which "
+      "is missing?"}},
     {"AWholeForItsHalves",
      [] {
        Case c = halves();

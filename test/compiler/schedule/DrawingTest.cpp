@@ -246,6 +246,44 @@ TEST(Timeline, HasTheStepTimeIfStepsOverlap) {
             "forward 1, backward 2, recompute 3, p2p 1");
 }
 
+/// The marks that not every grid has are explained, and only those that occur.
+TEST(Timeline, ExplainsItsMarks) {
+  auto marksOf = [](const Case &c) {
+    Timing timing = simulate(c.problem, c.schedule);
+    return describeMarks({"p", "title", c.problem, c.schedule, timing});
+  };
+  EXPECT_EQ(marksOf(makeCase("1f1b", 4, 4)), "");
+  EXPECT_EQ(marksOf(makeCase("1f1b", 2, 2, {1, 3, 2, 1}, true)),
+            "I: input gradient; W: weight gradient");
+  EXPECT_EQ(marksOf(makeCase("chimera", 4, 4)),
+            "small letters: the copy of the model whose activations go up the "
+            "workers");
+  EXPECT_EQ(marksOf(makeCase("zb-v", 4, 8, {1, 2, 1, 1}, false, {{}, 2})),
+            "I: input gradient; W: weight gradient; ': on the worker's second "
+            "stage");
+  Case changed = makeCase("chimera", 2, 2);
+  Timing before = simulate(changed.problem, changed.schedule);
+  changed.schedule.workers[0][0].microBatches = 2;
+  changed.schedule.workers[0][1].parts = 2;
+  const std::string marks =
+      describeMarks({"p", "title", changed.problem, changed.schedule, before});
+  EXPECT_TRUE(marks.ends_with("; F01: of micro-batches 0 to 1; f1a: part 1 of "
+                              "2"))
+      << marks;
+  Case c = makeCase("gpipe", 1, 1);
+  Timing timing = simulate(c.problem, c.schedule);
+  SyncAndUpdate after;
+  after.work = {{{{3, 5}, 0, std::nullopt},
+                 {{5, 6}, std::nullopt, std::nullopt},
+                 {{6, 7}, 0, 0}}};
+  after.ends = {7};
+  Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+  timeline.syncAndUpdate = &after;
+  EXPECT_EQ(describeMarks(timeline),
+            "A0: wait for the all-reduce of stage 0; A: wait for the "
+            "all-reduce of tied weights; U0: update of stage 0");
+}
+
 TEST(Timeline, SaysWhatItsNumbersHoldFor) {
   Case c = makeCase("gpipe", 2, 2, {1, 2, 1, 1});
   c.problem.link.alpha = 1;
