@@ -47,14 +47,6 @@ std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
                                  : decimalTime(ticks, scale);
 }
 
-/// A line that replaces a grid with too many columns.
-std::string tooWide(int64_t columns) {
-  return "(no grid: it would have " + std::to_string(columns) +
-         " columns, more than " + std::to_string(kMostColumns) +
-         ": write a picture or a trace, or use times with a larger common "
-         "divisor)\n";
-}
-
 } // namespace
 
 int32_t chunkOf(const Problem &problem, const Action &action) {
@@ -160,7 +152,24 @@ static int64_t columnOf(const Timeline &timeline) {
   if (timeline.slots)
     return 0;
   int64_t column = roundColumn(timeline);
-  return timeline.end() / column < kMostRounded ? column : 0;
+  return (timeline.end() - 1) / column < kMostRounded ? column : 0;
+}
+
+/// A line that replaces a grid with too many columns.
+static std::string tooWide(const Timeline &timeline) {
+  int64_t columns = timeline.end(), most = kMostColumns;
+  std::string unit = " slots";
+  if (!timeline.slots) {
+    const int64_t column = roundColumn(timeline);
+    columns = 1 + (timeline.end() - 1) / column;
+    most = kMostRounded;
+    unit = " columns of " +
+           roundedTime(static_cast<double>(column), timeline.scale) +
+           ", for the shortest action";
+  }
+  return "(no grid: it would have " + std::to_string(columns) + unit +
+         ", and at most " + std::to_string(most) +
+         " are drawn: write a picture or a trace)\n";
 }
 
 /// The names of the grid's columns, and the head of their row.
@@ -194,7 +203,7 @@ std::string renderGrid(const Timeline &timeline) {
                picture, syncAndUpdate, step, occupations, isPart] = timeline;
   const int64_t column = columnOf(timeline);
   if (column == 0)
-    return tooWide(timeline.end());
+    return tooWide(timeline);
   std::vector<std::vector<std::string>> rows;
   auto [head, headName] = headOf(timeline, column);
   bool isRounded = false;

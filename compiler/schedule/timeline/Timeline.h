@@ -132,9 +132,9 @@ std::span<const TimelineFormat> timelineFormats();
 ///
 /// A grid of more than a thousand ticks has longer columns: as long as the
 /// shortest action, rounded down to 1, 2 or 5 times a power of ten. A line
-/// below the grid then says how long a column is. If there would be 250 or more
-/// of these longer columns, or more than a thousand slots, there is no grid.
-/// One line says so instead.
+/// below the grid then says how long a column is. If there would be more than
+/// 250 of these longer columns, or more than a thousand slots, there is no
+/// grid. One line says so instead.
 ///
 /// Lines have at most `lineWidth` characters (0: no limit), but at least one
 /// column. Columns that do not fit into a line follow in further grids below,

@@ -141,10 +141,10 @@ TEST(Timeline, FoldsGridsThatAreTooWide) {
 /// Instead of a grid that is too large to read, a line says how else to see the
 /// schedule.
 TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
-  auto textOf = [](int64_t backward) {
+  auto textOf = [](int64_t backward, bool areSlots = false) {
     Case c = makeCase("gpipe", 1, 1, {1, backward, 1, 1});
     Timing timing = simulate(c.problem, c.schedule);
-    Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+    Timeline timeline{"p", "title", c.problem, c.schedule, timing, areSlots};
     return renderText({&timeline, 1});
   };
   EXPECT_NE(textOf(999).find("P0   F0"), std::string::npos);
@@ -152,10 +152,14 @@ TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
   EXPECT_EQ(
       textOf(2999).find(
           "title\n"
-          "(no grid: it would have 3000 columns, more than 1000: write a "
-          "picture or a trace, or use times with a larger common divisor)\n"
+          "(no grid: it would have 3000 columns of 1, for the shortest action, "
+          "and at most 250 are drawn: write a picture or a trace)\n"
           "makespan 3000 ("),
       0u);
+  EXPECT_NE(textOf(2999, /*areSlots=*/true)
+                .find("(no grid: it would have 3000 slots, and at most 1000 "
+                      "are drawn: write a picture or a trace)\n"),
+            std::string::npos);
 }
 
 /// Times with at most four digits stay as they are. Longer ones are rounded to
