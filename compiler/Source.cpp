@@ -125,10 +125,12 @@ static std::string errorOfMark(StringRef text) {
   return "";
 }
 
+static bool isBytecode(StringRef text) { return text.starts_with("ML\xefR"); }
+
 std::string sourceError(StringRef text) {
   if (std::string error = errorOfMark(text); !error.empty())
     return "1:1: error: " + error;
-  return text.starts_with("ML\xefR") ? "" : Scanner(text).run();
+  return isBytecode(text) ? "" : Scanner(text).run();
 }
 
 namespace {
@@ -180,6 +182,8 @@ static std::string errorOfForm(StringRef line) {
 }
 
 std::string descriptionError(StringRef text) {
+  if (isBytecode(text))
+    return "";
   bool isFirst = true;
   for (size_t number = 1; !text.empty(); ++number) {
     auto [whole, rest] = text.split('\n');
@@ -199,6 +203,19 @@ std::string descriptionError(StringRef text) {
   return "";
 }
 
+/// Prints `error` after the name of the file, unless it is empty. Returns
+/// whether it has printed.
+static bool report(StringRef path, const std::string &error) {
+  if (!error.empty())
+    errs() << (path == "-" ? "<stdin>" : path) << ":" << error << "\n";
+  return !error.empty();
+}
+
+bool reportBadDescription(StringRef path, StringRef text) {
+  return report(path, sourceError(text)) ||
+         report(path, descriptionError(text));
+}
+
 bool isDevice(StringRef path) {
   struct stat file;
   return stat(path.str().c_str(), &file) == 0 &&
@@ -208,12 +225,6 @@ bool isDevice(StringRef path) {
 
 bool reportBadSources(llvm::ArrayRef<char *> arguments) {
   StringRef tool = llvm::sys::path::filename(arguments.front());
-  auto refuses = [&](StringRef name, StringRef text) {
-    std::string error = sourceError(text);
-    if (!error.empty())
-      errs() << name << ":" << error << "\n";
-    return !error.empty();
-  };
   StringRef before;
   for (StringRef argument : arguments.drop_front()) {
     bool isOutput = before == "-o" || before == "--o";
@@ -224,7 +235,7 @@ bool reportBadSources(llvm::ArrayRef<char *> arguments) {
       continue;
     if (S_ISREG(file.st_mode)) {
       if (auto text = llvm::MemoryBuffer::getFile(argument);
-          text && refuses(argument, (*text)->getBuffer()))
+          text && report(argument, sourceError((*text)->getBuffer())))
         return true;
     } else if (isDevice(argument)) {
       errs() << tool << ": " << argument

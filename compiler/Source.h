@@ -35,6 +35,10 @@ std::string sourceError(llvm::StringRef text);
 /// with "LINE:COLUMN: error: " and says what to do. Empty for any other text.
 std::string descriptionError(llvm::StringRef text);
 
+/// True, after an error message, if sourceError or descriptionError refuses the
+/// text of the file `path` ("-" for standard input).
+bool reportBadDescription(llvm::StringRef path, llvm::StringRef text);
+
 /// True if `path` is a device, which may have no end. Standard streams and
 /// /dev/null are none.
 bool isDevice(llvm::StringRef path);

@@ -66,6 +66,12 @@ public:
   void add(StringRef name, int64_t &time, bool required = false) {
     times.push_back({name, &time, required, Dimension::Time});
   }
+  /// Like add, for a time that may be divided into two halves. If the times
+  /// have fractions, its half is a whole number of ticks.
+  void addDivisible(StringRef name, int64_t &time) {
+    divisible = times.size();
+    add(name, time, /*required=*/true);
+  }
   /// Adds a rate in bytes per second.
   void addRate(StringRef name, int64_t &rate) {
     rates.push_back({name, &rate, false, Dimension::BytesPerSecond});
@@ -90,6 +96,9 @@ public:
                << times[i].name << " = "
                << textOf(Decimal(*times[i].value, placesOf[i]));
     places = *llvm::max_element(placesOf);
+    if (places > 0 && divisible && placesOf[*divisible] == places &&
+        *times[*divisible].value % 2 != 0)
+      ++places;
     for (auto [field, its] : llvm::zip_equal(times, placesOf)) {
       int64_t finer = 0;
       if (places > kMostPlaces ||
@@ -103,24 +112,18 @@ public:
     return success();
   }
 
-  /// Multiplies all values by ten and counts one more decimal place. The times
-  /// stay the same.
-  void refine() {
-    for (NumberField &field : times)
-      *field.value *= 10;
-    ++places;
-  }
-
   bool haveUnits = false;
   /// The times are the parsed values × 10^-places.
   uint32_t places = 0;
 
 private:
-  static constexpr uint32_t kMostPlaces = 9;
+  /// The most decimal places, one of which may be for halves.
+  static constexpr uint32_t kMostPlaces = 10;
 
   AsmParser &parser;
   SMLoc at;
   SmallVector<NumberField> times, rates;
+  std::optional<size_t> divisible; ///< its index in `times`
 };
 
 } // namespace
@@ -131,17 +134,13 @@ Attribute CostAttr::parse(AsmParser &parser, Type) {
           recompute = 0, update = 0;
   TimeFields fields(parser);
   fields.add("forward", forward, /*required=*/true);
-  fields.add("backward", backward, /*required=*/true);
+  fields.addDivisible("backward", backward);
   fields.add("input_gradient", inputGradient);
   fields.add("weight_gradient", weightGradient);
   fields.add("recompute", recompute);
   fields.add("update", update);
   if (fields.parse())
     return {};
-  // If times have fractions, make `backward` even, so that its two halves are
-  // equal.
-  if (fields.places > 0 && backward % 2 != 0 && backward < INT64_MAX / 100)
-    fields.refine();
   return parser.getChecked<CostAttr>(at, parser.getContext(), forward, backward,
                                      inputGradient, weightGradient, recompute,
                                      update, fields.haveUnits, fields.places);

@@ -141,7 +141,8 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
       text += (" " + word).str();
     }
   }
-  const bool isBare = !llvm::isAlpha(StringRef(text).rtrim().back());
+  const StringRef trimmed = StringRef(text).rtrim();
+  const bool isBare = trimmed.empty() || !llvm::isAlpha(trimmed.back());
   if (hasUnit)
     *hasUnit = !isBare;
   if (std::optional<Decimal> number;

@@ -209,16 +209,8 @@ static int compile(TimingScope &timing) {
   auto file = openInputFile(input, &error);
   if (!file)
     return fail(error);
-  if (std::string fault = chimera::sourceError(file->getBuffer());
-      input == "-" && !fault.empty()) {
-    llvm::errs() << "<stdin>:" << fault << "\n";
+  if (chimera::reportBadDescription(input, file->getBuffer()))
     return 1;
-  }
-  if (std::string fault = chimera::descriptionError(file->getBuffer());
-      !fault.empty()) {
-    llvm::errs() << (input == "-" ? "<stdin>" : input) << ":" << fault << "\n";
-    return 1;
-  }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   TimingScope phase = timing.nest("parse");
   ModuleOp module = parseSourceFile<ModuleOp>(sources, &context).release();

@@ -272,15 +272,8 @@ int main(int argc, char **argv) {
   auto file = openInputFile(input, &error);
   if (!file)
     return fail(error);
-  if (std::string fault = sourceError(file->getBuffer());
-      input == "-" && !fault.empty()) {
-    llvm::errs() << "<stdin>:" << fault << "\n";
+  if (reportBadDescription(input, file->getBuffer()))
     return 1;
-  }
-  if (std::string fault = descriptionError(file->getBuffer()); !fault.empty()) {
-    llvm::errs() << (input == "-" ? "<stdin>" : input) << ":" << fault << "\n";
-    return 1;
-  }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   return endOutput(module ? run(*module, settings) : 1);

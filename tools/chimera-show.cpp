@@ -115,18 +115,12 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
     input.lines = std::move(file);
     return input;
   }
-  if (std::string fault = descriptionError(text); !fault.empty()) {
-    llvm::errs() << name << ":" << fault << "\n";
+  if (reportBadDescription(name, text))
     return std::nullopt;
-  }
   const bool isBytecode = text.starts_with("ML\xefR");
   if (!isBytecode && !text.contains("chimera."))
     return refuse(name + ": expected a module with a chimera.pipeline, a "
                          "program or the orders of workers (P0: F0 B0)");
-  if (std::string fault = sourceError(text); !fault.empty()) {
-    llvm::errs() << name << ":" << fault << "\n";
-    return std::nullopt;
-  }
   input.module = std::move(file);
   return input;
 }

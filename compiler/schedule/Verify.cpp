@@ -282,32 +282,35 @@ private:
     return cycles;
   }
 
-  /// Reports each worker of each cycle. Counts the workers that wait for a
-  /// cycle but are not part of one. There is at least one cycle, because every
-  /// waiting worker waits for a worker that waits too. Reports nothing if a
-  /// cycle has a worker that is stuck at an action that violates the order
-  /// constraint: the deadlock may be only a consequence of that violation.
+  /// Reports each worker of each cycle, but of no cycle with a worker that is
+  /// stuck at an action that violates the order constraint: such a deadlock may
+  /// be only a consequence of that violation. There is at least one cycle,
+  /// because every waiting worker waits for a worker that waits too.
   void reportDeadlock(const Stuck &stuck) {
     int64_t others = std::ssize(stuck.waitsFor) -
                      std::ranges::count(stuck.waitsFor, kNoAction);
-    const std::vector<std::vector<size_t>> cycles = findCycles(stuck);
-    for (const std::vector<size_t> &cycle : cycles)
+    bool isWhole = true;
+    for (const std::vector<size_t> &cycle : findCycles(stuck)) {
       if (std::ranges::any_of(
-              cycle, [&](size_t w) { return isStuckAtOrder(stuck, w); }))
-        return;
-    for (const std::vector<size_t> &cycle : cycles)
+              cycle, [&](size_t w) { return isStuckAtOrder(stuck, w); })) {
+        isWhole = false;
+        continue;
+      }
       for (size_t w : cycle) {
         --others;
         reportWait(stuck, w);
       }
+    }
+    // If a cycle is left out, the other workers may wait for that cycle only.
+    if (!isWhole || others == 0)
+      return;
     // This note has no place of its own. As the first note it directly follows
     // the error, whose place tools have just shown.
     std::vector<Violation::Note> &notes = violations.back().notes;
-    if (others > 0)
-      notes.insert(notes.begin(), {std::to_string(others) +
-                                   (others == 1 ? " more worker waits"
-                                                : " more workers wait") +
-                                   " for these workers"});
+    notes.insert(notes.begin(),
+                 {std::to_string(others) +
+                  (others == 1 ? " more worker waits" : " more workers wait") +
+                  " for these workers"});
   }
 
   /// Reports that `worker` waits for another worker: for the action at which

@@ -49,13 +49,14 @@ const char *nameOf(Violation::Constraint constraint);
 /// valid. Each constraint is checked independently of the others, with two
 /// exceptions. If a worker has one action twice and lacks another one, only the
 /// duplicate is reported, and its message names the missing action. If a worker
-/// of a deadlock is stuck at an action that violates the order constraint, only
-/// that violation is reported. For the deadlock constraint, missing actions
-/// count as done, unknown and repeated actions are skipped, and dependencies
-/// that violate the order constraint are ignored. All cycles of workers that
-/// wait for each other are reported, the shortest first. A note on the last
-/// report says how many more workers wait for these workers. Linear in the
-/// number of actions. Requires check(problem).empty().
+/// of a cycle is stuck at an action that violates the order constraint, only
+/// that violation is reported, and not the cycle. For the deadlock constraint,
+/// missing actions count as done, unknown and repeated actions are skipped, and
+/// dependencies that violate the order constraint are ignored. All other cycles
+/// of workers that wait for each other are reported, the shortest first. If no
+/// cycle was left out, a note on the last report says how many more workers
+/// wait for these workers. Linear in the number of actions. Requires
+/// check(problem).empty().
 std::vector<Violation> verify(const Problem &problem, const Schedule &schedule);
 
 } // namespace chimera::schedule

@@ -29,12 +29,12 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency =
 
 // -----
 
-// expected-error@below {{expected times of fewer digits, and at most 9 of them after the point, got latency = 1.0000000001}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = 1.0000000001>
+// expected-error@below {{expected times of fewer digits, and at most 10 of them after the point, got latency = 1.00000000001}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = 1.00000000001>
 
 // -----
 
-// expected-error@below {{expected times of fewer digits, and at most 9 of them after the point, got per_mib = 9000000000000000000}}
+// expected-error@below {{expected times of fewer digits, and at most 10 of them after the point, got per_mib = 9000000000000000000}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <latency = 0.1, per_mib = 9000000000000000000>
 
 // -----
@@ -47,6 +47,22 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") link <send = -0
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected positive costs, got forward -0.5 and backward 1}}
   chimera.stage 0 cost <forward = -0.5, backward = 1> bytes <weights = 8, optimizer = 0, stash = 8, boundary = 8>
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // The halves of the backward need one more decimal place, for which the update
+  // is too long.
+  // expected-error@below {{expected times of fewer digits, and at most 10 of them after the point, got update = 9000000000}}
+  chimera.stage 0 cost <forward = 1, backward = 0.123456789, update = 9000000000> bytes <weights = 8, optimizer = 0, stash = 8, boundary = 8>
+}
+
+// -----
+
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
+  // expected-error@below {{expected a time, such as 40 us, got  (units: ns, us, ms, s)}}
+  chimera.stage 0 cost <forward = "", backward = 1> bytes <weights = 8, optimizer = 0, stash = 8, boundary = 8>
 }
 
 // -----

@@ -183,8 +183,9 @@ private:
   std::vector<std::unique_ptr<SimulatedDevice>> devices;
   std::vector<std::unique_ptr<QueueState>> queues; ///< null if destroyed
   std::set<SharedOperation> operations;            ///< that have not ended
-  // What can happen next. Abandoned operations and their transfers may be in
-  // the lists, but are never chosen.
+  // The steps that the simulation may choose next: operations that may begin
+  // or end, and transfers that may move their bytes. The lists may also have
+  // abandoned operations and their transfers, which are never chosen.
   std::vector<SharedOperation> canBegin, canEnd;
   std::vector<std::shared_ptr<Transfer>> canMove;
   std::vector<Host> hosts;

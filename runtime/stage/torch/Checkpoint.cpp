@@ -139,8 +139,8 @@ std::string adviceOfFolder(const fs::path &folder) {
       {"pytorch_model.bin", kPickle},
       {"pytorch_model.bin.index.json", kPickle},
       {program::kPackageFile,
-       "a package that was exported without values. Leave out "
-       "--load, and the run draws them"},
+       "a package that was exported without values. Leave out --load, and the "
+       "run draws them"},
   };
   std::error_code ignored;
   for (const auto &form : kForms)
@@ -243,18 +243,15 @@ void Checkpoint::openShards(const std::string &index) {
 void Checkpoint::open(const std::string &path) {
   Opened file(path);
   uint64_t length = 0;
-  constexpr uint32_t kZip =
-      0x04034b50; // "PK\3\4", the start of torch.save's files
-  uint32_t start = 0;
-  if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&start, 1))) ==
-          sizeof start &&
-      start == kZip)
-    failToLoad(path,
-               std::string("expected a safetensors file, got ") + kPickle);
   if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&length, 1))) !=
           sizeof length ||
-      length > kLargestHeader || length > file.size - sizeof length)
-    failToLoad(path, "it is no safetensors file, or a truncated one");
+      length > kLargestHeader || length > file.size - sizeof length) {
+    constexpr uint32_t kZip = 0x04034b50; // torch.save's files start so
+    failToLoad(path,
+               static_cast<uint32_t>(length) == kZip
+                   ? std::string("expected a safetensors file, got ") + kPickle
+                   : "it is no safetensors file, or a truncated one");
+  }
   const std::string text = readText(file, path, sizeof length, length);
   if (!isShallow(text, 3))
     failToLoad(

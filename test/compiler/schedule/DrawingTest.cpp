@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/timeline/Grid.h"
 #include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Grids.h"
 #include "test/compiler/schedule/Schedules.h"

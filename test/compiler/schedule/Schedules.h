@@ -18,9 +18,9 @@
 
 namespace chimera::schedule {
 
-/// What a test chooses besides the numbers of workers and micro-batches: the
-/// scheme's options (by default its own defaults), and the number of stages of
-/// a pipeline on each worker.
+/// The options of a scheme (by default its own defaults), and the number of
+/// stages of a pipeline on each worker. A test chooses them, and the numbers of
+/// workers and micro-batches.
 struct Choice {
   Options options;
   int32_t chunks;

@@ -114,7 +114,6 @@ private:
     uint32_t groupLeft = 0;
     std::map<std::vector<uint32_t>, std::vector<uint32_t>> groupEnds;
     std::vector<uint32_t> groupBegins;
-    std::vector<uint32_t> groupAfter;
 
     auto useOf = [&](uint32_t buffer, uint32_t first, uint32_t last,
                      bool writes, size_t position) {

@@ -10,6 +10,7 @@
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/timeline/ChromeTrace.h"
 #include "compiler/schedule/timeline/Differences.h"
+#include "compiler/schedule/timeline/Grid.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "test/compiler/schedule/Schedules.h"
 
