@@ -23,12 +23,13 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-/// Channels that sleep for `kSlow` before each message to another host and
+/// Channels that sleep for `slow` before each message to another host and
 /// before each all-reduce over two hosts.
 class SlowBetweenHosts : public ForwardingChannels {
 public:
-  SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts)
-      : ForwardingChannels(channels), hosts(hosts) {}
+  SlowBetweenHosts(Channels &channels, const std::vector<uint32_t> &hosts,
+                   std::chrono::milliseconds slow)
+      : ForwardingChannels(channels), hosts(hosts), slow(slow) {}
   std::unique_ptr<Request> postSendBlock(uint32_t to, Block &memory,
                                          uint64_t size, Event after) override {
     sleepOnWayTo(to);
@@ -46,20 +47,22 @@ public:
         group, type, std::move(contributions), sum, after);
   }
 
-  static constexpr std::chrono::milliseconds kSlow{2};
-
 private:
   void sleepOnWayTo(uint32_t other) const {
     if (hosts[other] != hosts[rank()])
-      std::this_thread::sleep_for(kSlow);
+      std::this_thread::sleep_for(slow);
   }
 
   const std::vector<uint32_t> &hosts;
+  const std::chrono::milliseconds slow;
 };
 
 /// The calibration of ranks that are threads. They report the given hosts as
-/// theirs. Their layers sleep for a picosecond per floating-point operation.
-Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
+/// theirs. A message between hosts takes `slow` longer. Their layers sleep for
+/// a picosecond per floating-point operation.
+Calibration calibrateThreads(
+    const std::vector<uint32_t> &hosts,
+    std::chrono::milliseconds slow = std::chrono::milliseconds(2)) {
   const auto ranks = static_cast<uint32_t>(hosts.size());
   auto controls = makeInProcessControls(ranks);
   auto channels = makeInProcessChannels(ranks);
@@ -67,8 +70,8 @@ Calibration calibrateThreads(const std::vector<uint32_t> &hosts) {
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
-      SlowBetweenHosts slow(*channels[rank], hosts);
-      Calibration own = calibrate(*controls[rank], slow,
+      SlowBetweenHosts between(*channels[rank], hosts, slow);
+      Calibration own = calibrate(*controls[rank], between,
                                   {.stages = makeSyntheticStages(1e-3),
                                    .host = {.host = hosts[rank],
                                             .cores = ranks,
@@ -120,24 +123,23 @@ TEST(Calibrate, FindsTheSpeedsOfTheDevices) {
 }
 
 TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
-  constexpr double kSlow =
-      std::chrono::nanoseconds(SlowBetweenHosts::kSlow).count();
-  // Try several times: other processes may disturb a measurement, but not every
-  // one.
+  // Other processes may make messages within a host slow too. So try again with
+  // messages between hosts that are much slower.
   test::retryUntilSuccess(
-      std::chrono::milliseconds(0), [&](auto) -> std::string {
-        Calibration found = calibrateThreads({0, 0, 2, 2});
+      std::chrono::milliseconds(2), [](auto slowness) -> std::string {
+        const double slow = std::chrono::nanoseconds(slowness).count();
+        Calibration found = calibrateThreads({0, 0, 2, 2}, slowness);
         EXPECT_EQ(found.hosts.count, 2u);
         EXPECT_EQ(found.hosts.ranksOnEach, 2u);
         if (!found.hostLinks)
           return "no links within a host";
-        EXPECT_GE(found.links.send.base, 0.9 * kSlow);
+        EXPECT_GE(found.links.send.base, 0.9 * slow);
         // An all-reduce of 4 ranks has 4 messages one after another, and an
         // all-reduce of 2 ranks has 2 messages. `message` has the time of one
         // of them.
-        EXPECT_GE(found.links.sum.message.base * 4, 0.9 * kSlow);
-        if (found.hostLinks->send.base <= 0.5 * kSlow &&
-            found.hostLinks->sum.message.base * 2 <= 0.5 * kSlow)
+        EXPECT_GE(found.links.sum.message.base * 4, 0.9 * slow);
+        if (found.hostLinks->send.base <= 0.5 * slow &&
+            found.hostLinks->sum.message.base * 2 <= 0.5 * slow)
           return "";
         return "slow links within a host: " +
                std::to_string(found.hostLinks->send.base) + " and " +
