@@ -1,6 +1,7 @@
 # `cmake --install`: the tools, and the runtime as a CMake package, `chimera`,
 # with the targets chimera::program, chimera::proof, chimera::stage,
-# chimera::torch_stage, chimera::system, chimera::device, chimera::channel,
+# chimera::torch_stage, chimera::weights, chimera::checkpoint,
+# chimera::saved_state, chimera::system, chimera::device, chimera::channel,
 # chimera::control (and with _mpi where MPI was found), chimera::interpreter,
 # chimera::watch, chimera::train, chimera::train_job, chimera::calibrate and
 # chimera::calibrate_ranks. Headers are
@@ -8,7 +9,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries options program proof system device stage torch_stage channel
+set(libraries options program proof system device stage torch_stage weights
+  checkpoint saved_state channel
   channel_mpi control control_tcp control_store control_join interpreter watch train train_job
   calibrate calibrate_ranks)
 set(targets)

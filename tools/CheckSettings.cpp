@@ -116,14 +116,23 @@ void chimera::checkSettings(const RunSettings &settings) {
   checkCalibrate(settings);
   checkGenerate(settings);
   if (!settings.names.empty() && settings.load.empty() &&
-      settings.save.empty() && settings.saveGradients.empty())
+      settings.save.empty() && settings.saveGradients.empty() &&
+      settings.checkpoint.empty() && settings.resume.empty())
     throw std::invalid_argument("--names is for files of weights: give --load, "
-                                "--save or --save-gradients too");
+                                "--save, --save-gradients, --checkpoint or "
+                                "--resume too");
+  for (const char *option : {"--checkpoint-every", "--keep"})
+    if (settings.checkpoint.empty() && settings.givenOptions.contains(option))
+      throw std::invalid_argument(std::string(option) +
+                                  " is for --checkpoint FOLDER: give that too");
+  if (!settings.checkpoint.empty() && settings.device == kSimulated)
+    throw std::invalid_argument("runs on simulated devices write no "
+                                "checkpoints: leave out --checkpoint");
   checkNameOfWeights("--save", settings.save);
   checkNameOfWeights("--save-gradients", settings.saveGradients);
-  if (settings.grace && settings.save.empty())
+  if (settings.grace && settings.save.empty() && settings.checkpoint.empty())
     throw std::invalid_argument("--grace is time to save the weights: give "
-                                "--save too");
+                                "--save or --checkpoint too");
   if (!settings.saveGradients.empty() && settings.steps == 0)
     throw std::invalid_argument("--save-gradients needs at least one step");
   bool hasProcesses = settings.transport == kMpi || settings.transport == kTcp;

@@ -49,17 +49,17 @@ inline std::string fileAfterSignal(const RunSettings &settings) {
 }
 
 /// The time that a run has after SIGINT or SIGTERM to end its step and save its
-/// weights. None if no weights are saved, or with --grace 0. The time must be
-/// shorter than the delay after which a launcher kills its processes: 1 s for
-/// mpirun, 30 s for torchrun, Slurm and Kubernetes. `onBegin` is called with
-/// the signal when this time begins.
+/// state. None if neither weights nor checkpoints are saved, or with --grace 0.
+/// The time must be shorter than the delay after which a launcher kills its
+/// processes: 1 s for mpirun, 30 s for torchrun, Slurm and Kubernetes.
+/// `onBegin` is called with the signal when this time begins.
 inline std::optional<runtime::Grace>
 graceAfterSignal(const RunSettings &settings,
                  const std::optional<runtime::Job> &job,
                  std::function<void(int)> onBegin) {
   const bool isUnderMpirun = job && std::string_view(job->launcher) == "mpirun";
   const double seconds = settings.grace.value_or(isUnderMpirun ? 0.6 : 25);
-  if (settings.save.empty() || seconds == 0)
+  if ((settings.save.empty() && settings.checkpoint.empty()) || seconds == 0)
     return std::nullopt;
   return runtime::Grace{std::chrono::milliseconds(
                             static_cast<int64_t>(std::ceil(seconds * 1000))),

@@ -139,16 +139,45 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
                  const Workload &load, RunConditions conditions)
     : settings(settings), program(program), load(load),
       conditions(std::move(conditions)),
-      progress({settings.steps, load.text ? tokensPerStep(program) : 0,
-                settings.quiet, settings.log}) {}
+      progress({.steps = settings.steps,
+                .firstStep = load.firstStep,
+                .tokensPerStep = load.text ? tokensPerStep(program) : 0,
+                .quiet = settings.quiet,
+                .logFile = settings.log,
+                .resumes = !load.resumedFrom.empty()}),
+      lastCheckpoint(load.resumedFrom) {}
 
 void Results::onStep(const StepEvent &event) {
   loss = event.loss;
   attempt([&] { progress.step(event); });
-  if (loss && !std::isfinite(loss->mean) && settings.save.empty())
+  if (loss && !std::isfinite(loss->mean) && settings.save.empty() &&
+      settings.checkpoint.empty())
     throw std::runtime_error(
         reasonOf({.step = event.step, .loss = loss->mean, .stages = {}}) +
         "; with --save the last finite weights are kept");
+}
+
+void Results::onCheckpoint(const CheckpointOutcome &outcome) {
+  progress.endLine();
+  if (!outcome.path.empty()) {
+    lastCheckpoint = outcome.path;
+    if (!settings.quiet) {
+      std::printf("checkpoint %s (%.1f MB in %.2f s)\n", outcome.path.c_str(),
+                  static_cast<double>(outcome.bytes) * 1e-6, outcome.seconds);
+      std::fflush(stdout);
+    }
+    attempt([&] { progress.checkpoint(outcome); });
+  }
+  if (outcome.error.empty())
+    return;
+  const std::string of =
+      "checkpoint after step " + std::to_string(outcome.step);
+  reportError(outcome.path.empty()
+                  ? of + " is not written: " + outcome.error + "; " +
+                        (lastCheckpoint.empty()
+                             ? "there is no earlier one of this run"
+                             : "the last one is " + lastCheckpoint)
+                  : outcome.error);
 }
 
 void Results::onEvaluation(uint64_t step, double value) {
@@ -267,6 +296,13 @@ void Results::saveLastFinite(const RunResult &result) {
                               ? reasonOf(*result.divergence)
                               : "ended by " + signalName(result.stoppedBy);
   hasFailed |= result.divergence.has_value();
+  if (settings.save.empty()) {
+    progress.endLine();
+    std::fflush(stdout);
+    std::fprintf(stderr, "chimera-run: %s; --resume %s continues\n",
+                 why.c_str(), settings.checkpoint.c_str());
+    return;
+  }
   const std::string file = result.divergence ? lastFiniteFile(settings.save)
                                              : fileAfterSignal(settings);
   std::string where;

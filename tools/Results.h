@@ -42,8 +42,12 @@ public:
           const Workload &load, runtime::RunConditions conditions);
 
   /// Logs a step. Throws std::runtime_error if the loss of the step is not
-  /// finite and --save is not given.
+  /// finite and neither --save nor --checkpoint is given.
   void onStep(const runtime::StepEvent &event);
+
+  /// Reports a checkpoint, or why it was not written. The run then continues
+  /// and fails at its end.
+  void onCheckpoint(const runtime::CheckpointOutcome &outcome);
 
   /// Logs the mean loss on held-out text after `step` steps.
   void onEvaluation(uint64_t step, double loss);
@@ -80,6 +84,7 @@ private:
   const runtime::RunConditions conditions;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
+  std::string lastCheckpoint;    ///< its folder; empty if there is none
   std::optional<double> heldOut; ///< the last loss on held-out text
   nlohmann::json summary;
   bool hasFailed = false;

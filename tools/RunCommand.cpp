@@ -18,6 +18,7 @@
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
+#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
 #include "runtime/watch/Report.h"
@@ -49,7 +50,12 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--all-reduce", digest(settings.allReduce)},
       {"--data and --hold-out", load.text ? load.text->digest() : 0},
       {"--trust-data", settings.trustData},
-      {"--load", load.valuesDigest},
+      // If ranks found different checkpoints, their numbers of steps differ
+      // too. So compare this first.
+      {"checkpoint of --resume", digest(load.resumedFrom)},
+      {load.resumedFrom.empty() ? "--load" : "content of the checkpoint",
+       load.valuesDigest},
+      {"--checkpoint", digest(settings.checkpoint)},
       {"--names", load.tensorNames.digest()},
       // Compare only whether native code is used, and not its folder: the
       // program determines the code, and each host may have it in another
@@ -87,7 +93,16 @@ TrainingRun makeRun(const RunSettings &settings,
   run.timeout = timeoutOf(settings);
   run.signals = &signals;
   // Gathering is collective, so every rank must know what will be gathered.
-  run.gatherWeights = run.keepFinite = !settings.save.empty();
+  run.firstStep = load.firstStep;
+  if (!settings.checkpoint.empty())
+    run.checkpoints =
+        CheckpointSettings{.folder = settings.checkpoint,
+                           .every = settings.checkpointEvery,
+                           .keep = settings.keep,
+                           .dataDigest = load.text ? load.text->digest() : 0,
+                           .names = &load.tensorNames};
+  run.gatherWeights = !settings.save.empty();
+  run.keepFinite = run.gatherWeights || run.checkpoints;
   run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
                     .passes = load.evaluationPasses,
@@ -181,9 +196,36 @@ void warnOfSlowType(const RunSettings &settings,
 /// If the run trains a model and does not save it, prints that.
 void warnOfLostWeights(const RunSettings &settings, const Workload &load) {
   if (!usesTensors(load.kind) || settings.quiet || settings.steps == 0 ||
-      !settings.save.empty())
+      !settings.save.empty() || !settings.checkpoint.empty())
     return;
   std::printf("the weights are not kept: --save FILE writes them\n");
+  std::fflush(stdout);
+}
+
+/// Prints where the run begins, if --resume is given.
+void reportResume(const RunSettings &settings, const Workload &load) {
+  if (settings.resume.empty())
+    return;
+  if (load.resumedFrom.empty() && !settings.quiet)
+    std::printf("no checkpoint in %s yet: starts at the first step\n",
+                settings.resume.c_str());
+  else if (!settings.quiet)
+    std::printf("resumes from %s, after %s\n", load.resumedFrom.c_str(),
+                program::countWithNoun(load.firstStep, "step").c_str());
+  if (!load.resumeNote.empty())
+    std::printf("%s\n", load.resumeNote.c_str());
+  std::fflush(stdout);
+}
+
+/// Prints the memory that checkpoints need.
+void reportCheckpoints(const RunSettings &settings,
+                       const program::ProgramT &program, const Workload &load) {
+  if (settings.checkpoint.empty() || settings.quiet ||
+      !usesTensors(load.kind) || settings.sequential)
+    return;
+  std::printf("checkpoints: a rank keeps a copy of its state of at most %.1f "
+              "MB\n",
+              static_cast<double>(largestCheckpointCopy(program)) * 1e-6);
   std::fflush(stdout);
 }
 
@@ -209,9 +251,10 @@ void announceCheck(const RunSettings &settings,
 /// time.
 void reportGrace(const RunSettings &settings, int signal) {
   if (signal == SIGINT)
-    writeReport("SIGINT: the run ends after this step and saves the weights "
-                "to " +
-                fileAfterSignal(settings) +
+    writeReport(std::string("SIGINT: the run ends after this step and ") +
+                (settings.checkpoint.empty()
+                     ? "saves the weights to " + fileAfterSignal(settings)
+                     : "writes a checkpoint to " + settings.checkpoint) +
                 "; a second SIGINT ends it at once; " + kHowToStop + "\n");
 }
 
@@ -252,6 +295,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
                       describeRanks(settings, program, job, share), share);
     if (!load.noEvaluationReason.empty() && !settings.quiet)
       std::printf("%s\n", load.noEvaluationReason.c_str());
+    reportResume(settings, load);
+    reportCheckpoints(settings, program, load);
     warnOfLostWeights(settings, load);
     warnOfSlowType(settings, program, load, [&] {
       if (use.setThreads)
@@ -259,6 +304,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     });
   };
   run.onStep = [&](const StepEvent &event) { results->onStep(event); };
+  run.onCheckpoint = [&](const CheckpointOutcome &outcome) {
+    results->onCheckpoint(outcome);
+  };
   run.evaluation.onLoss = [&](uint64_t step, double loss) {
     results->onEvaluation(step, loss);
   };

@@ -9,7 +9,7 @@
 #define CHIMERA_TOOLS_RUNFILES_H
 
 #include "runtime/program/Program.h"
-#include "runtime/stage/torch/WeightNames.h"
+#include "runtime/weights/WeightNames.h"
 #include "tools/RunSettings.h"
 
 namespace chimera {

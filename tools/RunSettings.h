@@ -67,6 +67,10 @@ struct RunSettings {
   std::string allowNativeCode; ///< folder of the native code
   std::string save;
   std::string saveGradients;
+  std::string checkpoint;       ///< folder; empty: writes no checkpoints
+  uint64_t checkpointEvery = 0; ///< steps; 0: only at the end
+  uint64_t keep = 2;            ///< number of checkpoints; 0: all
+  std::string resume;           ///< folder of checkpoints, or a checkpoint
   std::string log;
   std::string profile;
   std::string trace;

@@ -7,6 +7,8 @@
 
 #include "tools/Workload.h"
 
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/SavedState.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/program/Fields.h"
 #include "runtime/program/Package.h"
@@ -98,8 +100,8 @@ static void refuseWithoutEffect(const RunSettings &settings,
     for (const char *option :
          {"--data", "--tokens", "--trust-data", "--mask", "--mask-rate",
           "--pairs", "--document-end", "--load", "--names", "--save",
-          "--save-gradients", "--hold-out", "--evaluate-batches",
-          "--evaluate-every", "--cuda-graphs"})
+          "--checkpoint", "--resume", "--save-gradients", "--hold-out",
+          "--evaluate-batches", "--evaluate-every", "--cuda-graphs"})
       refuse(option, "transformer and exported");
   if (kind != kExported)
     refuse("--allow-native-code", kExported);
@@ -141,18 +143,47 @@ static void refuseWithoutValues(const program::ProgramT &program) {
             "values.safetensors of its package");
 }
 
+/// The values with which the training begins: those of a checkpoint of --resume
+/// if there is one, else those of --load, else null.
+static std::shared_ptr<const InitialValues>
+valuesOf(Workload &load, const RunSettings &settings,
+         const program::ProgramT &program) {
+  const std::optional<std::string> folder =
+      settings.resume.empty() ? std::nullopt : findCheckpoint(settings.resume);
+  if (folder) {
+    auto saved =
+        std::make_shared<SavedState>(program, *folder, load.tensorNames);
+    const CheckpointDescription &description = saved->description();
+    if (description.step > settings.steps)
+      throw std::invalid_argument(
+          "the checkpoint '" + *folder + "' is after " +
+          program::countWithNoun(description.step, "step") +
+          ", and the training has only " + std::to_string(settings.steps) +
+          ": give more --steps");
+    load.resumedFrom = *folder;
+    load.firstStep = description.step;
+    load.valuesDigest = saved->digest();
+    load.resumeNote = noteOfChanges(
+        description, describeCheckpoint(program, description.step,
+                                        load.text ? load.text->digest() : 0));
+    return saved;
+  }
+  if (settings.load.empty())
+    return nullptr;
+  auto values = std::make_shared<CheckpointWeights>(program, settings.load,
+                                                    load.tensorNames);
+  load.valuesDigest = values->digest();
+  load.conversionMessage = values->conversion();
+  return values;
+}
+
 /// Adds the stages of the program's model, on the accelerator if there is one,
 /// else on the host.
 static void addModel(Workload &load, const RunSettings &settings,
                      const program::ProgramT &program) {
-  std::shared_ptr<const CheckpointWeights> values;
   load.tensorNames = tensorNamesOf(settings, program);
-  if (!settings.load.empty()) {
-    values = std::make_shared<CheckpointWeights>(program, settings.load,
-                                                 load.tensorNames);
-    load.valuesDigest = values->digest();
-    load.conversionMessage = values->conversion();
-  }
+  const std::shared_ptr<const InitialValues> values =
+      valuesOf(load, settings, program);
   DevicePlacement placement;
   if (load.accelerator)
     placement = {.isCuda = true, .kernels = &load.accelerator->kernels()};

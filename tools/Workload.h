@@ -11,8 +11,8 @@
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/stage/exported/NativeCode.h"
 #include "runtime/stage/torch/TextData.h"
-#include "runtime/stage/torch/WeightNames.h"
 #include "runtime/train/Accelerator.h"
+#include "runtime/weights/WeightNames.h"
 #include "tools/RunSettings.h"
 
 #include <memory>
@@ -26,9 +26,14 @@ struct Workload {
   /// Makes the whole model as one stage, and ignores the given stage number.
   /// Empty if the program has no model.
   runtime::StageFactory wholeModel;
-  uint64_t valuesDigest = 0;     ///< digest of the initial values from --load
-  std::string conversionMessage; ///< says to which type the values of --load
-                                 ///< are converted; empty if they are not
+  /// Digest of the initial values from --resume or --load; 0 if drawn.
+  uint64_t valuesDigest = 0;
+  std::string resumedFrom; ///< the checkpoint of --resume; empty if none
+  uint64_t firstStep = 0;  ///< the number of steps before this run
+  /// The differences from the run that wrote the checkpoint; empty if none.
+  std::string resumeNote;
+  std::string conversionMessage;    ///< says to which type the values of --load
+                                    ///< are converted; empty if they are not
   runtime::WeightNames tensorNames; ///< names of tensors in files of weights
   /// Native code that replaces graphs of an exported model. Null without
   /// --allow-native-code.

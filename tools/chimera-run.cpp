@@ -62,11 +62,11 @@ static int run(int argc, char **argv) {
       "0)\n"
       "for each process; ranks then connect over TCP.\n\n"
       "SIGUSR1 stops the run after its step, with its results. SIGINT and\n"
-      "SIGTERM end the run and report what each rank was doing. With --save,\n"
-      "the run ends after its step and writes the weights to\n"
-      "FILE.last-finite. It ends at once without --save, on a second signal, "
-      "or\n"
-      "after --grace.",
+      "SIGTERM end the run and report what each rank was doing. With\n"
+      "--checkpoint or --save, the run ends after its step. It then writes a\n"
+      "checkpoint, or the weights to FILE.last-finite. It ends at once "
+      "without\n"
+      "these options, on a second signal, or after --grace.",
       "chimera-run");
   app.set_version_flag("--version", "chimera-run " CHIMERA_VERSION);
   RunSettings settings;
@@ -131,9 +131,9 @@ static int run(int argc, char **argv) {
           "values.safetensors. bfloat16 and float16 are converted (default: "
           "weights are drawn)");
   addFile("--names", settings.names,
-          "With --load, --save and --save-gradients: a JSON file that maps "
-          "parameters to names of tensors in these files, and says which of "
-          "them are transposed");
+          "With --load, --save, --save-gradients and checkpoints: a JSON file "
+          "that maps parameters to names of tensors in these files, and says "
+          "which of them are transposed");
   app.add_option("--allow-native-code", settings.allowNativeCode,
                  "Run the native code in this folder of chimera-export "
                  "--native instead of an exported model's graphs. Results are "
@@ -160,7 +160,8 @@ static int run(int argc, char **argv) {
       ->transform(wholeWithin(0, UINT64_MAX))
       ->capture_default_str();
   app.add_option("--steps", settings.steps,
-                 "Training steps; 0: save the initial weights")
+                 "Training steps, including those before --resume; 0: save the "
+                 "initial weights")
       ->transform(wholeWithin(0, uint64_t(1) << 40))
       ->capture_default_str();
   addFile("--save", settings.save,
@@ -171,9 +172,31 @@ static int run(int argc, char **argv) {
   addFile("--save-gradients", settings.saveGradients,
           "Write the last step's gradients of the mean loss to this "
           "safetensors file");
+  app.add_option("--checkpoint", settings.checkpoint,
+                 "Write checkpoints to this folder: weights, optimizer state "
+                 "and position. One is written at the end of the run, also "
+                 "after SIGUSR1, SIGINT and SIGTERM")
+      ->type_name("FOLDER")
+      ->check(fileName());
+  app.add_option("--checkpoint-every", settings.checkpointEvery,
+                 "Also write a checkpoint each time after this number of "
+                 "steps. Training continues meanwhile")
+      ->transform(wholeWithin(1, uint64_t(1) << 40));
+  app.add_option("--keep", settings.keep,
+                 "The number of newest checkpoints to keep; 0: all")
+      ->transform(wholeWithin(0, uint64_t(1) << 40))
+      ->capture_default_str();
+  app.add_option("--resume", settings.resume,
+                 "Continue from the newest complete checkpoint in this folder, "
+                 "or from this checkpoint. If there is none yet, start at the "
+                 "first step (with --load, if given). Schedule, workers, "
+                 "copies and transport may differ from the run before")
+      ->type_name("FOLDER")
+      ->check(fileName());
   addFile("--log", settings.log,
           "Write one JSON object per line: one for each step, then a summary. "
-          "The file is FILE.part until the run ends. An existing log of either "
+          "The file is FILE.part until the run ends. A run that resumes "
+          "continues an existing log. Otherwise an existing log of either "
           "name is renamed to FILE.1, FILE.2, …");
   addFile("--profile", settings.profile,
           "Write a profile as JSON: for each stage the times of its actions, "
@@ -207,8 +230,10 @@ static int run(int argc, char **argv) {
       ->check(within(0.0, 1e9));
   app.add_option(
          "--grace", settings.grace,
-         "With --save: seconds after SIGINT or SIGTERM in which a run may end "
-         "its step and save its weights; then it ends at once; 0: none "
+         "With --save or --checkpoint: seconds after SIGINT or SIGTERM in "
+         "which "
+         "a run may end its step and save its state; then it ends at once; 0: "
+         "none "
          "(default: 25, but 0.6 under mpirun, which kills ranks after 1 s)")
       ->check(within(0.0, 1e6));
   app.add_flag("--sequential", settings.sequential,

@@ -31,7 +31,7 @@ pip_version=25.3
 venv=build/venv
 common=(g++ cmake ninja-build ccache git python3 python3-venv
         libflatbuffers-dev flatbuffers-compiler libcli11-dev
-        nlohmann-json3-dev libgtest-dev)
+        nlohmann-json3-dev libxxhash-dev libgtest-dev)
 compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools
           libbenchmark-dev)
 runtime=(libopenmpi-dev openmpi-bin fortunes)

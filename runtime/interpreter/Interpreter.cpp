@@ -70,6 +70,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
       pieces(program), compute(device.makeQueue("compute")),
       blocks(blocksOf(program, worker)), lastUses(worker) {
   status.enter(Status::Starting);
+  step = options.firstStep;
   findRecomputes();
   if (options.evaluation.data)
     findEvaluated();
@@ -236,10 +237,10 @@ void Interpreter::run(uint64_t steps, const OnStep &onStep) {
 
 void Interpreter::begin(uint64_t count, OnStep callback) {
   onStep = std::move(callback);
-  steps = count;
-  status.setPosition(0, 0);
+  steps = step + count;
+  status.setPosition(step, 0);
   status.enter(Status::Running);
-  if (steps == 0)
+  if (count == 0)
     return;
   inPrologue = true;
   if (options.profile && device.isSynchronous())
@@ -399,6 +400,21 @@ void Interpreter::noteUses(const Instruction &instruction) {
     bool reads = use == Use::Read || use == Use::EndOfRead;
     lastUses.recordUse(memoryOf[buffer], !reads, event);
   });
+}
+
+Interpreter::ReplicaState
+Interpreter::stateOf(std::pair<uint32_t, uint32_t> key) const {
+  const auto state =
+      std::ranges::find_if(worker.states, [&](const program::State &each) {
+        return std::pair(each.pipeline(), each.stage()) == key;
+      });
+  if (state == worker.states.end())
+    throw std::out_of_range("expected a replica of this worker");
+  const Event now = compute->record();
+  auto read = [&](uint32_t buffer) {
+    return device.readBack(bytesOf(buffer), now, options.timeout);
+  };
+  return {read(state->weights()), read(state->optimizer_state())};
 }
 
 Replicas Interpreter::weights() const {

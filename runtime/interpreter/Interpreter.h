@@ -63,6 +63,8 @@ using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
 class Interpreter {
 public:
   struct Options {
+    /// The number of steps before the first step that `run` runs.
+    uint64_t firstStep = 0;
     /// The timeout of every wait of the host.
     std::chrono::milliseconds timeout = kForever;
     /// Whether to keep a copy of each update's gradient sum until the next
@@ -112,10 +114,10 @@ public:
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
 
-  /// Runs the program. With a flush, it runs the body `steps` times. Without a
-  /// flush, it runs the prologue, the body for each step but the last, and the
-  /// epilogue. Calls `onStep` after each step, with the step's loss if this
-  /// worker has one. Call it once.
+  /// Runs the next `steps` steps. With a flush, it runs the body for each step.
+  /// Without a flush, it runs the prologue, the body for each step but the
+  /// last, and the epilogue. Calls `onStep` after each step, with the step's
+  /// loss if this worker has one. Another call continues with the next step.
   ///
   /// On an asynchronous device, the host enqueues at most kMaxStepsAhead whole
   /// steps that have not ended on the device. If there are more, the host waits
@@ -142,6 +144,12 @@ public:
   /// Whether `advance` would block until the device has ended a step.
   bool isTooFarAhead() const;
 
+  /// The state of a replica after a run, for the host to read.
+  struct ReplicaState {
+    HostBytes weights, optimizer;
+  };
+  ReplicaState stateOf(std::pair<uint32_t, uint32_t> key) const;
+
   /// The weights of this worker's replicas, and the gradient sums of their last
   /// updates if `keepGradients` is set. Floating-point gradients are multiplied
   /// by gradientScale (Scale.h). Call these functions after the run.
@@ -158,7 +166,7 @@ public:
   /// The number of times that the host blocked inside a step to wait for the
   /// device.
   uint64_t hostBlocksInSteps() const { return blocksInSteps; }
-  /// The number of steps that ended.
+  /// The number of steps that ended, including the steps before firstStep.
   uint64_t stepsRun() const { return step; }
   /// The bytes allocated for the arena, and the maximum bytes of stashes.
   uint64_t arenaBytes() const { return allocated; }

@@ -391,8 +391,17 @@ std::string checkOptimizer(const std::string &name) {
   return "expected optimizer 'adamw' or 'sgd', got '" + name + "'";
 }
 
+std::span<const std::string_view> optimizerStates(std::string_view optimizer) {
+  static constexpr std::string_view kOfAdamW[] = {"exp_avg", "exp_avg_sq"};
+  if (optimizer == kSgd)
+    return {};
+  return kOfAdamW;
+}
+
 int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes) {
-  return optimizer == kSgd ? 0 : saturatedProduct({2, parameterBytes});
+  return saturatedProduct(
+      {static_cast<int64_t>(optimizerStates(optimizer).size()),
+       parameterBytes});
 }
 
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {

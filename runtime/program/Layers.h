@@ -30,6 +30,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -197,8 +198,12 @@ inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd";
 /// optimizer.
 std::string checkOptimizer(const std::string &name);
 
-/// Bytes of the optimizer state for `parameterBytes` bytes of parameters: two
-/// averages for AdamW, nothing for SGD.
+/// The names of the vectors of an optimizer's state, in their order in memory,
+/// as in PyTorch: exp_avg and exp_avg_sq for AdamW, none for SGD. Each vector
+/// has as many elements as the parameters.
+std::span<const std::string_view> optimizerStates(std::string_view optimizer);
+
+/// Bytes of the optimizer state for `parameterBytes` bytes of parameters.
 int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes);
 
 /// The bytes that the first stage (inputs) and the last stage (labels) load for

@@ -34,6 +34,12 @@ static void workAsRoot(const TrainingRun &run, HeartbeatSender &heartbeat,
   heartbeat.sendLast();
 }
 
+void chimera::runtime::reportCheckpoint(
+    const TrainingRun &run, const std::optional<CheckpointOutcome> &outcome) {
+  if (outcome && run.onCheckpoint)
+    run.onCheckpoint(*outcome);
+}
+
 bool chimera::runtime::gatherAndSaveResult(
     const TrainingRun &run, Control &control, const Interpreter &interpreter,
     const std::optional<Divergence> &loss, double seconds, uint64_t deviceBytes,
@@ -111,14 +117,25 @@ bool chimera::runtime::gatherAndSaveResult(
 }
 
 void chimera::runtime::endRank(const TrainingRun &run, Control &control,
-                               Status &status, const OnFailure &fail) {
+                               Status &status, CheckpointWriter *writer,
+                               const OnFailure &fail) {
   const uint32_t root = rootOf(run.program);
   if (control.rank() == root) {
     status.enter(Status::Saving);
     HeartbeatSender heartbeat(control, run.timeout);
-    workAsRoot(run, heartbeat, run.onEnd, fail);
+    workAsRoot(
+        run, heartbeat,
+        [&] {
+          if (writer)
+            reportCheckpoint(run, writer->finish());
+          if (run.onEnd)
+            run.onEnd();
+        },
+        fail);
   } else {
     status.enter(Status::Finishing);
+    if (writer)
+      writer->finish();
     awaitLastHeartbeat(control, root, run.timeout);
   }
   status.enter(Status::Done);

@@ -15,6 +15,14 @@ namespace chimera::runtime {
 
 using OnFailure = std::function<void(const std::string &)>;
 
+/// Why a rank whose updates have halted writes no checkpoint.
+inline constexpr char kHalted[] =
+    "updates have halted, because a loss or a gradient is not finite";
+
+/// Gives the outcome of a checkpoint, if there is one, to run.onCheckpoint.
+void reportCheckpoint(const TrainingRun &run,
+                      const std::optional<CheckpointOutcome> &outcome);
+
 /// Sends all results that `run` requests from this rank to the root, after the
 /// last step. The root then calls run.onResult while the other ranks wait.
 /// `loss` is the first loss that was not finite. `seconds` is the time of all
@@ -28,10 +36,11 @@ bool gatherAndSaveResult(const TrainingRun &run, Control &control,
                          const Trace &trace, Status &status,
                          const OnFailure &fail);
 
-/// Ends a rank after all its other work. The root calls run.onEnd while the
-/// other ranks wait.
+/// Ends a rank after all its other work. Waits for the last checkpoint of
+/// `writer`, unless it is null. The root calls run.onEnd while the other ranks
+/// wait.
 void endRank(const TrainingRun &run, Control &control, Status &status,
-             const OnFailure &fail);
+             CheckpointWriter *writer, const OnFailure &fail);
 
 } // namespace chimera::runtime
 

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <stdexcept>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -32,14 +33,20 @@ LogFile::LogFile(std::string target, std::string part)
 
 // The delegated constructor has completed. So if this constructor throws, the
 // destructor closes the file.
-LogFile::LogFile(const std::string &file)
+LogFile::LogFile(const std::string &file, const Keeps &keeps)
     : LogFile(program::isRegularOrNew(file) ? program::targetOf(file) : file,
               temporaryName(file)) {
+  // The log of a run that ended has its final name.
+  if (keeps && grows() && access(part.c_str(), F_OK) != 0 &&
+      std::rename(target.c_str(), part.c_str()) != 0 && errno != ENOENT)
+    fail();
   do {
     if (descriptor >= 0)
       close(descriptor);
     descriptor = open(part.c_str(),
-                      O_WRONLY | O_CLOEXEC | (grows() ? O_CREAT : 0), 0666);
+                      (keeps && grows() ? O_RDWR : O_WRONLY) | O_CLOEXEC |
+                          (grows() ? O_CREAT : 0),
+                      0666);
     if (descriptor < 0)
       fail();
     if (!grows())
@@ -51,7 +58,9 @@ LogFile::LogFile(const std::string &file)
     // Between open and flock, another run may have completed its log and
     // renamed it. In that case, try again.
     if (isStillNamed()) {
-      if (isEmpty())
+      if (keeps)
+        cutAfterKept(keeps);
+      if (keeps || isEmpty())
         return;
       // The file is from a run that did not finish. The next iteration makes a
       // new one.
@@ -81,6 +90,18 @@ bool LogFile::isEmpty() const {
   if (fstat(descriptor, &opened) != 0)
     fail();
   return opened.st_size == 0;
+}
+
+/// Cuts the file after the lines that stay, and sets its position to the end.
+void LogFile::cutAfterKept(const Keeps &keeps) const {
+  std::ifstream lines(part, std::ios::binary);
+  std::string line;
+  off_t end = 0;
+  // A last line without a line break is incomplete.
+  while (std::getline(lines, line) && !lines.eof() && keeps(line))
+    end = lines.tellg();
+  if (ftruncate(descriptor, end) != 0 || lseek(descriptor, end, SEEK_SET) < 0)
+    fail();
 }
 
 void LogFile::number(const std::string &file) const {

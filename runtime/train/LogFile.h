@@ -8,6 +8,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_LOGFILE_H
 #define CHIMERA_RUNTIME_TRAIN_LOGFILE_H
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,12 +22,17 @@ std::string temporaryName(const std::string &file);
 /// A log that is written to temporaryName(FILE) and gets its final name when it
 /// is complete. Old logs are never lost: a file that an earlier run left under
 /// either name is first renamed to FILE.1, or to FILE.2 if that exists, and so
-/// on.
+/// on. A log may instead continue such a file.
 class LogFile {
 public:
-  /// Throws std::runtime_error if the file cannot be written, or if another
-  /// process is writing it.
-  explicit LogFile(const std::string &file);
+  /// Whether a line of an existing log, without its line break, stays.
+  using Keeps = std::function<bool(std::string_view)>;
+
+  /// If `keeps` is not empty and an earlier run left a log, continues this log
+  /// after its last line before the first line that does not stay. Throws
+  /// std::runtime_error if the file cannot be written, or if another process is
+  /// writing it.
+  explicit LogFile(const std::string &file, const Keeps &keeps = {});
   /// An incomplete log keeps its temporary name.
   ~LogFile();
   LogFile(const LogFile &) = delete;
@@ -41,6 +47,7 @@ public:
 
 private:
   LogFile(std::string target, std::string part);
+  void cutAfterKept(const Keeps &keeps) const;
   bool grows() const { return part != target; }
   bool isStillNamed() const;
   bool isEmpty() const;

@@ -24,7 +24,21 @@ Progress::Progress(const Options &options)
     // a terminal even if its own output is a file.
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (!options.logFile.empty())
-    log.emplace(options.logFile);
+    log.emplace(options.logFile, keptLines());
+}
+
+/// The lines of an existing log that stay, if the run continues it: those
+/// before the first line that is of a later step, a summary, or incomplete.
+LogFile::Keeps Progress::keptLines() const {
+  if (!options.resumes)
+    return {};
+  return [firstStep = options.firstStep](std::string_view line) {
+    const auto object =
+        nlohmann::json::parse(line, nullptr, /*exceptions=*/false);
+    return object.is_object() && object.contains("step") &&
+           object["step"].is_number_unsigned() &&
+           object["step"].get<uint64_t>() <= firstStep;
+  };
 }
 
 void Progress::step(const StepEvent &event) {
@@ -43,7 +57,8 @@ void Progress::step(const StepEvent &event) {
       (last || event.seconds - lastShown >= (terminal ? 0.1 : 5))) {
     lastShown = event.seconds;
     show(event, event.seconds > 0
-                    ? static_cast<double>(event.step + 1) / event.seconds
+                    ? static_cast<double>(event.step + 1 - options.firstStep) /
+                          event.seconds
                     : 0);
   }
   if (!log)
@@ -69,6 +84,16 @@ void Progress::evaluation(uint64_t steps, double loss) {
   }
   if (log)
     append(nlohmann::ordered_json{{"step", steps}, {"held_out_loss", loss}}
+               .dump());
+}
+
+void Progress::checkpoint(const CheckpointOutcome &outcome) {
+  if (log)
+    append(nlohmann::ordered_json{{"step", outcome.step},
+                                  {"checkpoint", outcome.path},
+                                  {"bytes", outcome.bytes},
+                                  {"seconds", outcome.seconds},
+                                  {"waited_seconds", outcome.waited}}
                .dump());
 }
 

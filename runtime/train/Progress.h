@@ -21,16 +21,20 @@ namespace chimera::runtime {
 /// has no label that contributes to the loss, this is also reported, but only
 /// for the first such step.
 ///
-/// The log (a LogFile) has one JSON object per line for each step and each
-/// evaluation, and at the end one with the key "summary". Steps count from 1.
-/// Logged numbers have enough digits to be read back exactly.
+/// The log (a LogFile) has one JSON object per line for each step, each
+/// evaluation and each checkpoint, and at the end one with the key "summary".
+/// Steps count from 1. Logged numbers have enough digits to be read back
+/// exactly.
 class Progress {
 public:
   struct Options {
-    uint64_t steps = 0;
+    uint64_t steps = 0;         ///< of the training
+    uint64_t firstStep = 0;     ///< number of steps before this run
     uint64_t tokensPerStep = 0; ///< 0 if the program has no model
     bool quiet = false;
     std::string logFile; ///< empty if there is no log
+    /// Whether an existing log continues: its lines up to step firstStep stay.
+    bool resumes = false;
   };
 
   /// All functions throw std::runtime_error if the log cannot be written. After
@@ -42,6 +46,8 @@ public:
   /// Logs the loss on held-out data after this number of steps. Also shows the
   /// loss, except at the end of the run.
   void evaluation(uint64_t steps, double loss);
+  /// Logs a checkpoint.
+  void checkpoint(const CheckpointOutcome &outcome);
   /// Ends the progress line on a terminal, if there is one. Call it before
   /// anything else is printed.
   void endLine();
@@ -49,6 +55,7 @@ public:
   void finish(const nlohmann::json &summary);
 
 private:
+  LogFile::Keeps keptLines() const;
   void append(const std::string &line);
   void show(const StepEvent &event, double perSecond);
 

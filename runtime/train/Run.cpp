@@ -16,6 +16,7 @@
 #include "runtime/system/Deadline.h"
 #include "runtime/train/AbortScope.h"
 #include "runtime/train/Capacity.h"
+#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
@@ -48,7 +49,7 @@ Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
 }
 
 void chimera::runtime::checkRun(const TrainingRun &run) {
-  if (run.gatherGradients && run.steps == 0)
+  if (run.gatherGradients && run.steps <= run.firstStep)
     throw std::invalid_argument("expected at least one step to gather the "
                                 "gradients of the last step, got none");
   if (run.evaluation.every > 0 &&
@@ -58,6 +59,9 @@ void chimera::runtime::checkRun(const TrainingRun &run) {
         run.program.schedule +
         ": without one, the stages never all have the weights of the same "
         "step; leave out --evaluate-every to evaluate only at the end");
+  if (run.checkpoints && !run.accelerator)
+    if (std::string fault = checkpointMemoryError(run.program); !fault.empty())
+      throw std::invalid_argument(fault);
   for (uint32_t stage = 0; stage < run.program.stages.size(); ++stage)
     run.stages(run.program, stage);
 }
@@ -74,6 +78,8 @@ std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
   agreedValues.insert(
       agreedValues.end(),
       {{"number of steps", run.steps},
+       {"number of steps before this run", run.firstStep},
+       {"--checkpoint-every", run.checkpoints ? run.checkpoints->every : 0},
        {"--check-replicas", run.checkReplicas},
        // The timeout must be equal, because the root's rate of heartbeats
        // depends on it.
@@ -115,6 +121,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   uint32_t root = rootOf(run.program);
   bool isRoot = control.rank() == root;
   Interpreter::Options options;
+  options.firstStep = run.firstStep;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
   options.mayBeginStep = mayBeginStep;
@@ -129,7 +136,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
     trace =
         Trace(run.program,
               *run.program.workers[control.rank() % run.program.workers.size()],
-              std::min(run.traceSteps, run.steps));
+              std::min(run.traceSteps, run.steps - run.firstStep));
     options.trace = &trace;
   }
   options.evaluation = evaluationOf(run, isRoot);
@@ -167,19 +174,29 @@ void runRank(const TrainingRun &run, const Communication &communication,
     if (!fault.empty())
       throw std::runtime_error(fault);
   }
+  std::unique_ptr<CheckpointWriter> writer;
+  if (run.checkpoints)
+    writer = makeCheckpointWriter(run, control);
   int64_t begin = steadyNanoseconds();
   auto seconds = [&] {
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
   double ofSteps = 0;
   std::optional<Divergence> badLoss;
-  interpreter.run(run.steps, [&](uint64_t step, std::optional<Loss> loss) {
-    ofSteps = seconds();
-    if (isRoot && run.onStep)
-      run.onStep({step, loss, ofSteps});
-    if (isRoot && mustStopForLoss(run, step, loss, badLoss))
-      askToStop();
-  });
+  runSegments(
+      run, interpreter, writer.get(),
+      checkpointParts(run.program, control.rank()),
+      [&](uint64_t step, std::optional<Loss> loss) {
+        ofSteps = seconds();
+        if (isRoot && run.onStep)
+          run.onStep({step, loss, ofSteps});
+        if (isRoot && mustStopForLoss(run, step, loss, badLoss))
+          askToStop();
+        if (writer)
+          reportCheckpoint(run, writer->poll());
+      },
+      mayBeginStep,
+      [&] { return badLoss || !interpreter.halted().empty() ? kHalted : ""; });
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
@@ -188,7 +205,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
       device.allocatedBytes().value_or(0), profile, trace, status, fail);
   if (run.evaluation.data && goesOn)
     interpreter.evaluate();
-  endRank(run, control, status, fail);
+  endRank(run, control, status, writer.get(), fail);
 }
 
 /// Checks this rank's part of its host's copy of the data. Reports the errors

@@ -15,6 +15,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_RUN_H
 #define CHIMERA_RUNTIME_TRAIN_RUN_H
 
+#include "runtime/checkpoint/Writer.h"
 #include "runtime/interpreter/Interpreter.h"
 #include "runtime/train/Accelerator.h"
 #include "runtime/train/Agreement.h"
@@ -23,7 +24,7 @@
 namespace chimera::runtime {
 
 struct StepEvent {
-  uint64_t step; ///< from 0
+  uint64_t step; ///< of the training, from 0
   std::optional<Loss> loss;
   double seconds; ///< since the first step began
 };
@@ -59,7 +60,9 @@ struct RunResult {
   /// The maximum error of a difference between times of two hosts in the
   /// traces, in nanoseconds. None if all ranks are on one host.
   std::optional<int64_t> clockError = {};
-  uint64_t steps; ///< fewer than requested if the run was stopped
+  /// The steps of the training that have ended: fewer than requested if the
+  /// run was stopped.
+  uint64_t steps;
   double seconds; ///< from the begin of the first step to the end of the last
   /// The signal that stopped the run before its last step; 0 if none.
   int stoppedBy = 0;
@@ -74,11 +77,28 @@ struct RunResult {
   }
 };
 
+/// When and where a run writes checkpoints (runtime/checkpoint/).
+struct CheckpointSettings {
+  std::string folder;
+  uint64_t every = 0;      ///< steps between checkpoints; 0: only at the end
+  uint64_t keep = 0;       ///< number of newest checkpoints to keep; 0: all
+  uint64_t dataDigest = 0; ///< 0 if the data are unknown
+  const WeightNames *names = nullptr; ///< of tensors in the files; not null
+};
+
 struct TrainingRun {
   const program::ProgramT &program;
   StageFactory stages;
   DataSource &data;
+  /// The steps of the training. If the run resumes, it runs those from
+  /// `firstStep` on.
   uint64_t steps = 1;
+  uint64_t firstStep = 0;
+  /// If set, the run writes a checkpoint after every `every` steps, and one
+  /// after its last step, unless updates have halted (keepFinite). Schedules
+  /// without a flush run their epilogue before a checkpoint and their prologue
+  /// after it.
+  std::optional<CheckpointSettings> checkpoints = {};
   /// Additional settings that must be equal at all ranks of a job; otherwise
   /// the run fails before its first step.
   std::vector<AgreedValue> agreedValues = {};
@@ -132,6 +152,9 @@ struct TrainingRun {
   /// result even if that evaluation fails. onEnd is called after all other
   /// work.
   std::function<void(const StepEvent &)> onStep = {};
+  /// Called at the root when a checkpoint has been written, or when this has
+  /// failed: on the thread of onStep or, for the last one, of onEnd.
+  std::function<void(const CheckpointOutcome &)> onCheckpoint = {};
   std::function<void(const RunResult &)> onResult = {};
   std::function<void()> onEnd = {};
   /// Called by every rank, on its thread, if a signal with a grace time stopped

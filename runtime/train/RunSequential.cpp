@@ -8,7 +8,9 @@
 #include "runtime/train/RunSequential.h"
 
 #include "runtime/control/InProcess.h"
+#include "runtime/program/Layers.h"
 #include "runtime/train/Capacity.h"
+#include "runtime/train/FinishRank.h"
 #include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/Sequential.h"
@@ -16,8 +18,38 @@
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
+#include <algorithm>
+#include <unistd.h>
+
 using namespace chimera;
 using namespace chimera::runtime;
+
+/// The parts of a checkpoint: the whole model, or each of its stages.
+static std::vector<CheckpointPart> partsOf(const program::ProgramT &program,
+                                           uint32_t stages) {
+  if (stages == 1)
+    return {{.number = 0,
+             .first = 0,
+             .layers = program::layerCount(*program.model)}};
+  std::vector<CheckpointPart> parts;
+  for (uint32_t s = 0; s < stages; ++s)
+    parts.push_back({.number = s,
+                     .first = program.stages[s].first_layer(),
+                     .layers = program.stages[s].layers()});
+  return parts;
+}
+
+static CheckpointWriter::Options optionsOf(const TrainingRun &run,
+                                           uint32_t stages) {
+  return {.folder = run.checkpoints->folder,
+          .keep = run.checkpoints->keep,
+          .nonce = static_cast<uint64_t>(getpid()),
+          .parts = stages,
+          .firstStep = run.firstStep,
+          .dataDigest = run.checkpoints->dataDigest,
+          .isRoot = true,
+          .timeout = run.timeout};
+}
 
 void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                                      uint32_t stages) {
@@ -25,7 +57,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
       1, shareCores(findCores(), 1, use.threads, ProgressMode::Off)};
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
-  std::atomic<uint64_t> stepsDone = 0;
+  std::atomic<uint64_t> stepsDone = run.firstStep;
   std::atomic<bool> stop = false;
   enum Phase { Training, Saving, Evaluating };
   std::atomic<Phase> phase = Training;
@@ -71,36 +103,63 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
         });
     phase.store(Evaluating);
   };
+  std::optional<CheckpointWriter> writer;
+  if (run.checkpoints)
+    writer.emplace(run.program, *run.checkpoints->names,
+                   partsOf(run.program, stages), optionsOf(run, stages));
   double ofSteps = 0;
   std::optional<Divergence> badLoss;
-  trainSequentially(
-      run.program, made, run.data, run.steps,
-      [&](uint64_t step, Loss loss) {
-        ofSteps = seconds();
-        if (run.onStep)
-          run.onStep({step, loss, ofSteps});
-        stepsDone.store(step + 1);
-        return !mustStopForLoss(run, step, loss, badLoss) && !stop.load();
-      },
-      evaluationOf(run, /*isRoot=*/true),
-      [&](SequentialResult &trained) {
-        const uint64_t digest = digestOfWeights(run.program, trained.weights);
-        RunResult result = {.weights = std::move(trained.weights),
-                            .gradients = std::move(trained.gradients),
-                            .digest = digest,
-                            .ranks = {},
-                            .profiles = {},
-                            .steps = stepsDone.load(),
-                            .seconds = ofSteps};
-        setStopReason(run, run.signals ? run.signals->stopSignal() : 0, badLoss,
-                      trained.halted, result);
-        if (run.onResult)
-          work([&] { run.onResult(result); });
-        if (!result.endedRegularly() && result.stoppedBy != 0 && run.onStopped)
-          run.onStopped(result.stoppedBy);
-        return result.endedRegularly();
-      },
-      run.keepFinite);
-  if (run.onEnd)
-    work(run.onEnd);
+  SequentialOptions options{
+      .firstStep = run.firstStep,
+      .onStep =
+          [&](uint64_t step, Loss loss) {
+            ofSteps = seconds();
+            if (run.onStep)
+              run.onStep({step, loss, ofSteps});
+            if (writer)
+              reportCheckpoint(run, writer->poll());
+            stepsDone.store(step + 1);
+            return !mustStopForLoss(run, step, loss, badLoss) && !stop.load();
+          },
+      .evaluation = evaluationOf(run, /*isRoot=*/true),
+      .onTrained =
+          [&](SequentialResult &trained) {
+            const uint64_t digest =
+                digestOfWeights(run.program, trained.weights);
+            RunResult result = {.weights = std::move(trained.weights),
+                                .gradients = std::move(trained.gradients),
+                                .digest = digest,
+                                .ranks = {},
+                                .profiles = {},
+                                .steps = stepsDone.load(),
+                                .seconds = ofSteps};
+            setStopReason(run, run.signals ? run.signals->stopSignal() : 0,
+                          badLoss, trained.halted, result);
+            if (run.onResult)
+              work([&] { run.onResult(result); });
+            if (!result.endedRegularly() && result.stoppedBy != 0 &&
+                run.onStopped)
+              run.onStopped(result.stoppedBy);
+            return result.endedRegularly();
+          },
+      .keepFinite = run.keepFinite};
+  if (writer) {
+    options.checkpointEvery = run.checkpoints->every;
+    options.onCheckpoint = [&](uint64_t step, bool hasHalted,
+                               const SequentialOptions::States &states) {
+      writer->begin(step, hasHalted || badLoss ? kHalted : "",
+                    [&](size_t i, Bytes parameters, Bytes optimizer) {
+                      std::ranges::copy(states[i].first, parameters.begin());
+                      std::ranges::copy(states[i].second, optimizer.begin());
+                    });
+    };
+  }
+  trainSequentially(run.program, made, run.data, run.steps, options);
+  if (writer || run.onEnd)
+    work([&] {
+      if (writer)
+        reportCheckpoint(run, writer->finish());
+      if (run.onEnd)
+        run.onEnd();
+    });
 }

@@ -36,7 +36,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
   };
   uint32_t root = rootOf(run.program);
   double ofSteps = 0;
-  ranks.run(run.steps,
+  ranks.run(run.steps - run.firstStep,
             [&](uint32_t rank, uint64_t step, std::optional<Loss> loss) {
               ofSteps = seconds();
               if (rank == root && run.onStep)
@@ -54,6 +54,9 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   if (run.profile || run.traceSteps > 0)
     throw std::invalid_argument("simulated devices have no times to profile or "
                                 "trace");
+  if (run.checkpoints)
+    throw std::invalid_argument("runs on simulated devices write no "
+                                "checkpoints");
   auto failure = [&](const char *reason) {
     return RunFailure("simulated devices, seed " + std::to_string(seed) + ": " +
                       reason);
@@ -64,6 +67,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
   try {
     SimulatedRanks::Options options;
     options.seed = seed;
+    options.interpreter.firstStep = run.firstStep;
     options.interpreter.keepGradients = run.gatherGradients;
     options.interpreter.mayBeginStep = [&](uint64_t step) {
       return page.mayBeginStep(step);
@@ -95,7 +99,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
       ranks.evaluate();
     runOnThreads(run, page, controls,
                  [&](uint32_t rank, const OnFailure &fail) {
-                   endRank(run, *controls[rank], page.of(rank), fail);
+                   endRank(run, *controls[rank], page.of(rank), nullptr, fail);
                  });
   } catch (const std::exception &error) {
     throw failure(error.what());

@@ -151,9 +151,8 @@ void append(Memory &whole, ConstBytes part) {
 SequentialResult chimera::runtime::trainSequentially(
     const program::ProgramT &program,
     const std::vector<std::unique_ptr<Stage>> &stages, DataSource &data,
-    uint64_t steps, const std::function<bool(uint64_t, Loss)> &onStep,
-    const Evaluation &evaluation,
-    const std::function<bool(SequentialResult &)> &onTrained, bool keepFinite) {
+    uint64_t steps, const SequentialOptions &options) {
+  const Evaluation &evaluation = options.evaluation;
   size_t count = stages.size();
   if (count != 1 && count != program.stages.size())
     throw std::invalid_argument(
@@ -166,16 +165,25 @@ SequentialResult chimera::runtime::trainSequentially(
   program::BackwardPieces pieces(program);
   for (size_t s = 0; s < count; ++s) {
     stages[s]->initialize(memory[s].weights, memory[s].optimizer);
-    memory[s].halted.resize(keepFinite ? kFlagBytes : 0);
+    memory[s].halted.resize(options.keepFinite ? kFlagBytes : 0);
   }
 
   bool flushes = program.updates == program::Updates::Flush;
+  // Without a flush, versions of weights count from the first step and from
+  // each checkpoint, because a pipeline is empty there.
   std::vector<WeightVersions> older;
-  for (size_t s = 0; s < count; ++s) {
-    older.emplace_back(program, s, count == 1 ? program.stages.size() : s + 1);
-    if (!flushes)
-      older[s].keep(memory[s].weights);
-  }
+  uint64_t segmentBegin = options.firstStep;
+  auto beginSegment = [&](uint64_t step) {
+    segmentBegin = step;
+    older.clear();
+    for (size_t s = 0; s < count; ++s) {
+      older.emplace_back(program, s,
+                         count == 1 ? program.stages.size() : s + 1);
+      if (!flushes)
+        older[s].keep(memory[s].weights);
+    }
+  };
+  beginSegment(options.firstStep);
 
   uint64_t microBatches =
       static_cast<uint64_t>(program.micro_batches) * program.data_parallel;
@@ -196,7 +204,8 @@ SequentialResult chimera::runtime::trainSequentially(
       data.load(ValueKind::Labels, piece, slice(labels, part, parts));
     }
     for (size_t s = 0; s < count; ++s)
-      weights[s] = flushes ? &memory[s].weights : &older[s].read(step, m);
+      weights[s] =
+          flushes ? &memory[s].weights : &older[s].read(step - segmentBegin, m);
     // As in a pipeline, the forwards of all parts come before the first
     // backward, because the backward needs the loss of the whole micro-batch.
     Memory shares(loss.size() * parts);
@@ -282,7 +291,16 @@ SequentialResult chimera::runtime::trainSequentially(
       }
     return any;
   };
-  for (uint64_t step = 0; step < steps; ++step) {
+  auto saveState = [&](uint64_t step) {
+    SequentialOptions::States states;
+    for (size_t s = 0; s < count; ++s)
+      states.push_back(
+          {Bytes(memory[s].weights).first(memory[s].gradient.size()),
+           Bytes(memory[s].optimizer)});
+    options.onCheckpoint(step, hasHalted(step - 1), states);
+    beginSegment(step);
+  };
+  for (uint64_t step = options.firstStep; step < steps; ++step) {
     for (uint64_t u = 0; u < updates; ++u) {
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
         for (uint32_t k = 0; k < perUpdate; ++k)
@@ -294,9 +312,14 @@ SequentialResult chimera::runtime::trainSequentially(
     result.losses.push_back(
         readLoss(sumOf(), stages.back()->lossType(),
                  totalWeight(program, data, step, 0, program.micro_batches)));
-    const bool wantsMore = !onStep || onStep(step, result.losses.back());
+    const bool wantsMore =
+        !options.onStep || options.onStep(step, result.losses.back());
     const bool goesOn = !hasHalted(step) && wantsMore;
     const bool isLast = !goesOn || step + 1 == steps;
+    if (options.onCheckpoint &&
+        (isLast || (options.checkpointEvery > 0 &&
+                    (step + 1) % options.checkpointEvery == 0)))
+      saveState(step + 1);
     if (!isLast && evaluation.data && evaluation.every > 0 &&
         (step + 1) % evaluation.every == 0)
       evaluate(step + 1);
@@ -313,8 +336,8 @@ SequentialResult chimera::runtime::trainSequentially(
     dropTiedCopy(program, result.weights);
     dropTiedCopy(program, result.gradients);
   }
-  const bool evaluates = !onTrained || onTrained(result);
+  const bool evaluates = !options.onTrained || options.onTrained(result);
   if (evaluation.data && evaluates)
-    evaluate(result.losses.size());
+    evaluate(options.firstStep + result.losses.size());
   return result;
 }

@@ -13,12 +13,33 @@
 namespace chimera::runtime {
 
 struct SequentialResult {
-  std::vector<Loss> losses; ///< by step
+  std::vector<Loss> losses; ///< by step, from the first step on
   /// The parameters of the whole model, in stage order, with tied ones once.
   std::vector<std::byte> weights;
   std::vector<std::byte> gradients; ///< of the last step, scaled
   /// For each of the program's stages: the step in which its updates halted.
   std::vector<std::optional<uint64_t>> halted;
+};
+
+/// What trainSequentially does besides the steps.
+struct SequentialOptions {
+  uint64_t firstStep = 0; ///< number of steps before the first one
+  /// Called after each step. Training stops if it returns false.
+  std::function<bool(uint64_t, Loss)> onStep = {};
+  Evaluation evaluation = {};
+  /// Called after the last step with the result before the last evaluation,
+  /// which is skipped if it returns false.
+  std::function<bool(SequentialResult &)> onTrained = {};
+  /// If true, updates halt (Stage::optimizerStep), and training stops after the
+  /// step in which they halt.
+  bool keepFinite = false;
+  /// If `onCheckpoint` is set: called after every `checkpointEvery` steps (0:
+  /// never) and after the last one, with the number of steps, whether updates
+  /// have halted, and the weights and the optimizer state of each stage.
+  /// Without a flush, the stages then all use their newest weights.
+  uint64_t checkpointEvery = 0;
+  using States = std::vector<std::pair<ConstBytes, ConstBytes>>;
+  std::function<void(uint64_t, bool, const States &)> onCheckpoint = {};
 };
 
 /// Trains the model of `program` on one device. Each step takes the
@@ -31,11 +52,7 @@ struct SequentialResult {
 /// of both copies of tied parameters are replaced by their sum. Only the
 /// program's sizes are used, not its instruction streams.
 ///
-/// Calls `onStep` after each step and stops if it returns false. With
-/// `keepFinite`, updates halt (Stage::optimizerStep), and training stops after
-/// the step in which they halt. Evaluates as `evaluation` says. After the last
-/// step, calls `onTrained` with the result before the last evaluation. If
-/// `onTrained` returns false, skips this evaluation.
+/// Runs steps [options.firstStep, steps).
 ///
 /// Throws what the stages throw. Throws std::invalid_argument if `stages` has
 /// neither one stage nor all stages of the program.
@@ -43,10 +60,7 @@ SequentialResult
 trainSequentially(const program::ProgramT &program,
                   const std::vector<std::unique_ptr<Stage>> &stages,
                   DataSource &data, uint64_t steps,
-                  const std::function<bool(uint64_t, Loss)> &onStep = {},
-                  const Evaluation &evaluation = {},
-                  const std::function<bool(SequentialResult &)> &onTrained = {},
-                  bool keepFinite = false);
+                  const SequentialOptions &options = {});
 
 } // namespace chimera::runtime
 

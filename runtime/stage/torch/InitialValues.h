@@ -13,11 +13,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace chimera::runtime {
 
-/// The initial values of parameters, by name. Any thread may call this.
+/// The initial values of parameters, by name, and those of their optimizer
+/// state. Any thread may call this.
 class InitialValues {
 public:
   virtual ~InitialValues() = default;
@@ -27,6 +29,17 @@ public:
   /// read.
   virtual void read(const std::string &name, program::DataType type,
                     const std::vector<int64_t> &shape, Bytes memory) const = 0;
+
+  /// Like `read`, but for a part of the optimizer state of parameter `name`,
+  /// such as "exp_avg" (optimizerStates in Layers.h). Returns false, and leaves
+  /// `memory` as it is, if the optimizer state begins with zeros.
+  virtual bool readState(const std::string &name, std::string_view state,
+                         program::DataType type,
+                         const std::vector<int64_t> &shape,
+                         Bytes memory) const {
+    (void)name, (void)state, (void)type, (void)shape, (void)memory;
+    return false;
+  }
 };
 
 } // namespace chimera::runtime

@@ -213,6 +213,28 @@ void StageWeights::initialize(Bytes weights, Bytes optimizerState,
              {static_cast<int64_t>(optimizerState.size())}, at::kByte,
              placement)
       .zero_();
+  if (values)
+    readStates(optimizerState, *values);
+}
+
+/// Sets the parts of the optimizer state that `values` has.
+void StageWeights::readStates(Bytes optimizerState,
+                              const InitialValues &values) const {
+  const std::span<const std::string_view> states =
+      program::optimizerStates(optimizer.name);
+  for (size_t i = 0; i < states.size(); ++i) {
+    const auto begin = static_cast<int64_t>(i) * parameterBytes();
+    const std::vector<Tensor> tensors =
+        tensorsOver(optimizerState.data() + begin);
+    for (size_t slot = 0; slot < tensors.size(); ++slot) {
+      const std::vector<int64_t> &shape = parameterSlots[slot].parameter.shape;
+      Tensor read = at::empty(shape, type());
+      if (values.readState(
+              parameterSlots[slot].name, states[i], types.weights, shape,
+              {static_cast<std::byte *>(read.data_ptr()), read.nbytes()}))
+        tensors[slot].copy_(read);
+    }
+  }
 }
 
 void StageWeights::initializeWeights(Bytes weights,

@@ -70,8 +70,9 @@ public:
   /// is one, else the parameters.
   std::vector<at::Tensor> computedTensorsOver(const std::byte *weights) const;
 
-  /// Sets the weights to their values before the first step, and the averages
-  /// to zero. If `values` is null, parameters are drawn at random. A tied
+  /// Sets the weights to their values before the first step, and the optimizer
+  /// state to that of `values` or to zero. If `values` is null, parameters are
+  /// drawn at random. A tied
   /// parameter starts with the first layer's values on every stage. Throws
   /// std::invalid_argument if a size is wrong, or if the model needs `values`
   /// and it is null. Throws what `values` throws.
@@ -98,6 +99,7 @@ private:
   std::vector<at::Tensor> tensorsOverAs(const std::byte *flat,
                                         program::DataType type) const;
   at::Tensor startOf(const Slot &slot, const InitialValues *values) const;
+  void readStates(Bytes optimizerState, const InitialValues &values) const;
   /// Makes the copy equal to the parameters.
   void refreshCopy(std::byte *weights) const;
   /// Sets the flag `halted` if an element of the gradient sum is not finite.

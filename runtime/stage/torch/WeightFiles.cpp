@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// See Checkpoint.h for the file format.
+// See TensorFiles.h for the file format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,21 +16,18 @@
 #include "runtime/program/Printable.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Finite.h"
-#include "runtime/stage/torch/Transposed.h"
+#include "runtime/weights/Safetensors.h"
+#include "runtime/weights/Transposed.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <set>
 #include <stdexcept>
 
 namespace chimera::runtime {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "the file is written as memory holds it");
 
 // A parameter in a file of the program's weights.
 struct FileTensor {
@@ -66,25 +63,13 @@ std::vector<FileTensor> tensorsOf(const program::ProgramT &program,
   return tensors;
 }
 
-std::string typeOf(const program::ProgramT &program) {
-  return program.weight_type == program::DataType::Float64 ? "F64" : "F32";
-}
-
-// The header of a file with these tensors. Keys are ordered, so that equal
-// weights give equal files.
-std::string weightHeaderOf(const program::ProgramT &program,
-                           const std::vector<FileTensor> &tensors) {
-  nlohmann::ordered_json header;
-  header["__metadata__"]["format"] = "pt";
-  for (const FileTensor &tensor : tensors) {
-    auto &entry = header[tensor.named.name];
-    entry["dtype"] = typeOf(program);
-    entry["shape"] = tensor.shape();
-    entry["data_offsets"] = {tensor.begin, tensor.end};
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  return text;
+std::string headerOf(const program::ProgramT &program,
+                     const std::vector<FileTensor> &tensors) {
+  std::vector<TensorEntry> entries;
+  for (const FileTensor &tensor : tensors)
+    entries.push_back({tensor.named.name, program.weight_type, tensor.shape(),
+                       tensor.end - tensor.begin});
+  return safetensorsHeader(entries);
 }
 
 // The number of the tied parameter within the first layer of a tied model.
@@ -144,12 +129,10 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
   if (!fits(program, weights.size(), error))
     return false;
   const std::vector<FileTensor> tensors = tensorsOf(program, names);
-  const std::string header = weightHeaderOf(program, tensors);
-  const uint64_t length = header.size();
+  const std::string header = headerOf(program, tensors);
 
   auto write = [&](int file) {
-    if (!program::writeAll(file, {std::as_bytes(std::span(&length, 1)),
-                                  std::as_bytes(std::span(header))}))
+    if (!program::writeAll(file, {std::as_bytes(std::span(header))}))
       return false;
     auto writeBytes = [&](ConstBytes bytes) {
       return program::writeAll(file, {bytes});
@@ -172,15 +155,14 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
 
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names) {
-  return sizeof(uint64_t) +
-         weightHeaderOf(program, tensorsOf(program, names)).size() +
+  return headerOf(program, tensorsOf(program, names)).size() +
          dataBytesOf(program);
 }
 
 CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
                                      const std::string &path,
                                      const WeightNames &names)
-    : path(path), type(program.weight_type), checkpoint(path) {
+    : path(path), type(program.weight_type), files(path) {
   auto fail = [&](const std::string &reason) {
     throw std::runtime_error("cannot load weights from '" + path +
                              "': " + reason);
@@ -199,7 +181,7 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
   // the first such tensor.
   std::map<std::string, std::pair<size_t, std::string>> ofOtherTypes;
   auto typeOf = [&](const std::string &name,
-                    const Checkpoint::Tensor &tensor) -> const FileType * {
+                    const TensorFiles::Tensor &tensor) -> const FileType * {
     for (const FileType &each : types)
       if (tensor.type == "\"" + std::string(each.name) + "\"")
         return &each;
@@ -207,7 +189,7 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
     return nullptr;
   };
   auto expectRange = [&](const std::string &name,
-                         const Checkpoint::Tensor &tensor,
+                         const TensorFiles::Tensor &tensor,
                          std::optional<uint64_t> bytes) {
     if (tensor.range &&
         tensor.range->second - tensor.range->first ==
@@ -224,14 +206,14 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
   for (const FileTensor &tensor : expected) {
     const auto &[name, isTransposed] = tensor.named;
     known.insert(name);
-    const auto found = checkpoint.tensors().find(name);
-    if (found == checkpoint.tensors().end() || !found->second.isObject) {
+    const auto found = files.tensors().find(name);
+    if (found == files.tensors().end() || !found->second.isObject) {
       differs(name, name == tensor.parameter
                         ? "missing"
                         : "missing, for " + tensor.parameter);
       continue;
     }
-    const Checkpoint::Tensor &there = found->second;
+    const TensorFiles::Tensor &there = found->second;
     const FileType *fileType = typeOf(name, there);
     if (const std::string shape = nlohmann::json(tensor.shape()).dump();
         there.shape != shape)
@@ -250,7 +232,7 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
   const FileTensor *tied = program::isTied(*program.model)
                                ? &expected[tiedNumber(program)]
                                : nullptr;
-  for (const auto &[name, tensor] : checkpoint.tensors()) {
+  for (const auto &[name, tensor] : files.tensors()) {
     if (known.contains(name))
       continue;
     if (names.isIgnored(name) && tensor.isObject) {
@@ -282,7 +264,7 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
                      : ""));
   if (!differences.empty())
     fail("it does not fit the program's model:" + differences);
-  if (const std::string file = checkpoint.fileWithGaps(); !file.empty())
+  if (const std::string file = files.fileWithGaps(); !file.empty())
     fail((file == path ? "it" : "'" + file + "'") +
          std::string(" is no safetensors file: its tensors overlap or "
                      "leave gaps"));
@@ -302,7 +284,7 @@ std::string CheckpointWeights::conversion() const {
 
 uint64_t CheckpointWeights::digest() const {
   constexpr uint64_t kBlock = 4096;
-  uint64_t state = checkpoint.digest();
+  uint64_t state = files.digest();
   std::vector<std::byte> block;
   for (const auto &[name, range] : ranges) {
     const uint64_t bytes = range.elements * range.type->bytes;
@@ -310,7 +292,7 @@ uint64_t CheckpointWeights::digest() const {
     const uint64_t last = bytes - size;
     block.resize(size);
     for (uint64_t begin : {uint64_t{0}, last / 2, last}) {
-      checkpoint.read(range.file, range.begin + begin, block, name);
+      files.read(range.file, range.begin + begin, block, name);
       state = mix({state, program::checksum(block)});
     }
   }
@@ -349,16 +331,14 @@ void CheckpointWeights::readElements(const std::string &name,
                                      Bytes memory) const {
   const uint64_t bytes = range.type->bytes;
   if (range.type == &losslessSources(type).front())
-    return checkpoint.read(range.file, range.begin + first * bytes, memory,
-                           name);
+    return files.read(range.file, range.begin + first * bytes, memory, name);
   const auto wide = static_cast<uint64_t>(program::bytesOf(type));
   std::vector<std::byte> narrow;
   for (uint64_t at = 0; at < memory.size() / wide;) {
     const uint64_t count =
         std::min(memory.size() / wide - at, kBlockBytes / bytes);
     narrow.resize(count * bytes);
-    checkpoint.read(range.file, range.begin + (first + at) * bytes, narrow,
-                    name);
+    files.read(range.file, range.begin + (first + at) * bytes, narrow, name);
     widen(*range.type, narrow, type, memory.subspan(at * wide, count * wide));
     at += count;
   }

@@ -20,10 +20,10 @@
 
 #include "runtime/program/Output.h"
 #include "runtime/stage/Stage.h"
-#include "runtime/stage/torch/Checkpoint.h"
 #include "runtime/stage/torch/InitialValues.h"
-#include "runtime/stage/torch/WeightNames.h"
 #include "runtime/stage/torch/Widen.h"
+#include "runtime/weights/TensorFiles.h"
+#include "runtime/weights/WeightNames.h"
 
 #include <map>
 #include <string>
@@ -44,7 +44,7 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names = {});
 
-/// The initial parameters of a program from a checkpoint (Checkpoint.h). Each
+/// The initial parameters of a program from a checkpoint (TensorFiles.h). Each
 /// call of `read` reads only the bytes of one parameter.
 class CheckpointWeights : public InitialValues {
 public:
@@ -85,7 +85,7 @@ private:
 
   std::string path;
   program::DataType type; ///< of the program's weights
-  Checkpoint checkpoint;
+  TensorFiles files;
   std::map<std::string, Range> ranges; ///< by parameter
   /// The number of converted tensors, by their type in the file.
   std::map<std::string_view, size_t> converted;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/WeightNames.h"
+#include "runtime/weights/WeightNames.h"
 #include "runtime/stage/torch/WeightFiles.h"
 #include "test/runtime/program/SamplePackages.h"
 #include "test/runtime/stage/torch/SmallModel.h"

@@ -23,8 +23,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTNAMES_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTNAMES_H
+#ifndef CHIMERA_RUNTIME_WEIGHTS_WEIGHTNAMES_H
+#define CHIMERA_RUNTIME_WEIGHTS_WEIGHTNAMES_H
 
 #include "runtime/program/Program.h"
 
@@ -76,4 +76,4 @@ private:
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_WEIGHTNAMES_H
+#endif // CHIMERA_RUNTIME_WEIGHTS_WEIGHTNAMES_H

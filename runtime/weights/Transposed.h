@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_TRANSPOSED_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_TRANSPOSED_H
+#ifndef CHIMERA_RUNTIME_WEIGHTS_TRANSPOSED_H
+#define CHIMERA_RUNTIME_WEIGHTS_TRANSPOSED_H
 
 #include "runtime/device/Bytes.h"
 
@@ -41,4 +41,4 @@ bool writeTransposed(const MatrixShape &shape, ConstBytes matrix,
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_TRANSPOSED_H
+#endif // CHIMERA_RUNTIME_WEIGHTS_TRANSPOSED_H

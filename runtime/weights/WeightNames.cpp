@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/WeightNames.h"
+#include "runtime/weights/WeightNames.h"
 
 #include "runtime/program/File.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
-#include "runtime/stage/torch/ShallowJson.h"
+#include "runtime/weights/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Transposed.h"
+#include "runtime/weights/Transposed.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,18 +1,18 @@
-//===- Checkpoint.cpp - Tensors in safetensors files ----------------------===//
+//===- TensorFiles.cpp - Tensors in safetensors files ---------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/Checkpoint.h"
+#include "runtime/weights/TensorFiles.h"
 
 #include "runtime/program/File.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
 #include "runtime/stage/Mix.h"
-#include "runtime/stage/torch/ShallowJson.h"
 #include "runtime/system/ReadAt.h"
+#include "runtime/weights/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
 
@@ -178,7 +178,7 @@ std::string weightsOfFolder(const fs::path &folder) {
 
 } // namespace
 
-Checkpoint::Checkpoint(const std::string &path) try {
+TensorFiles::TensorFiles(const std::string &path) try {
   std::error_code ignored;
   const std::string file =
       fs::is_directory(path, ignored) ? weightsOfFolder(path) : path;
@@ -191,14 +191,14 @@ Checkpoint::Checkpoint(const std::string &path) try {
   throw;
 }
 
-Checkpoint::~Checkpoint() { close(); }
+TensorFiles::~TensorFiles() { close(); }
 
-void Checkpoint::close() {
+void TensorFiles::close() {
   for (const File &file : files)
     ::close(file.descriptor);
 }
 
-void Checkpoint::openShards(const std::string &index) {
+void TensorFiles::openShards(const std::string &index) {
   nlohmann::json root;
   {
     const Opened file(index);
@@ -240,7 +240,7 @@ void Checkpoint::openShards(const std::string &index) {
   }
 }
 
-void Checkpoint::open(const std::string &path) {
+void TensorFiles::open(const std::string &path) {
   Opened file(path);
   uint64_t length = 0;
   if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&length, 1))) !=
@@ -286,7 +286,7 @@ void Checkpoint::open(const std::string &path) {
   }
 }
 
-std::string Checkpoint::fileWithGaps() const {
+std::string TensorFiles::fileWithGaps() const {
   std::vector<std::vector<std::pair<uint64_t, uint64_t>>> ranges(files.size());
   for (const auto &[name, tensor] : byName)
     if (tensor.range)
@@ -297,8 +297,8 @@ std::string Checkpoint::fileWithGaps() const {
   return "";
 }
 
-void Checkpoint::read(size_t file, uint64_t begin, Bytes memory,
-                      const std::string &what) const {
+void TensorFiles::read(size_t file, uint64_t begin, Bytes memory,
+                       const std::string &what) const {
   const ssize_t read = readAt(files.at(file).descriptor, begin, memory);
   if (read < 0 || static_cast<size_t>(read) < memory.size())
     throw std::runtime_error("cannot read '" + program::printable(what) +

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_SHALLOWJSON_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_SHALLOWJSON_H
+#ifndef CHIMERA_RUNTIME_WEIGHTS_SHALLOWJSON_H
+#define CHIMERA_RUNTIME_WEIGHTS_SHALLOWJSON_H
 
 #include <string_view>
 
@@ -33,4 +33,4 @@ inline bool isShallow(std::string_view text, int levels) {
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_SHALLOWJSON_H
+#endif // CHIMERA_RUNTIME_WEIGHTS_SHALLOWJSON_H

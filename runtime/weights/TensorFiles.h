@@ -1,24 +1,24 @@
-//===- Checkpoint.h - Tensors in safetensors files --------------*- C++ -*-===//
+//===- TensorFiles.h - Tensors in safetensors files -------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A checkpoint in safetensors format. A file consists of
+// Tensors in safetensors format. A file consists of
 // - a little-endian uint64: the length of the header in bytes,
 // - the header: a JSON object {"name": {"dtype", "shape", "data_offsets":
 //   [begin, end]}, ...}, padded with spaces so that the data is aligned,
 // - the data.
 //
-// Large checkpoints are several such files (shards) in one folder with an
+// Large sets of tensors are several such files (shards) in one folder with an
 // index, which is a JSON object {"weight_map": {"name": "file of its tensor",
 // ...}, ...}.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_STAGE_TORCH_CHECKPOINT_H
-#define CHIMERA_RUNTIME_STAGE_TORCH_CHECKPOINT_H
+#ifndef CHIMERA_RUNTIME_WEIGHTS_TENSORFILES_H
+#define CHIMERA_RUNTIME_WEIGHTS_TENSORFILES_H
 
 #include "runtime/device/Bytes.h"
 
@@ -30,9 +30,9 @@
 
 namespace chimera::runtime {
 
-/// A checkpoint whose files are open and whose headers have been read. Only
+/// A set of tensors whose files are open and whose headers have been read. Only
 /// `read` reads data.
-class Checkpoint {
+class TensorFiles {
 public:
   /// A tensor's entry in a header. `type`, `shape` and `offsets` are JSON text
   /// that has not been checked.
@@ -50,10 +50,10 @@ public:
   /// chimera-export) that exists. Throws std::runtime_error if a file is
   /// missing or invalid, if a shard lacks a tensor that the index assigns to
   /// it, or if two shards have the same tensor.
-  explicit Checkpoint(const std::string &path);
-  ~Checkpoint();
-  Checkpoint(const Checkpoint &) = delete;
-  Checkpoint &operator=(const Checkpoint &) = delete;
+  explicit TensorFiles(const std::string &path);
+  ~TensorFiles();
+  TensorFiles(const TensorFiles &) = delete;
+  TensorFiles &operator=(const TensorFiles &) = delete;
 
   const std::map<std::string, Tensor> &tensors() const { return byName; }
 
@@ -89,4 +89,4 @@ private:
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_STAGE_TORCH_CHECKPOINT_H
+#endif // CHIMERA_RUNTIME_WEIGHTS_TENSORFILES_H

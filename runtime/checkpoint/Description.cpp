@@ -1,0 +1,171 @@
+//===- Description.cpp - The file training.json of a checkpoint -----------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/checkpoint/Description.h"
+
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/weights/ShallowJson.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+constexpr char kFormat[] = "chimera checkpoint 1";
+
+std::string hexadecimal(uint64_t number) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(number));
+  return text;
+}
+
+/// The value of a key, or an error that names the key.
+template <typename Value>
+Value valueOf(const nlohmann::json &object, const char *key,
+              const char *expected) {
+  const auto found = object.find(key);
+  bool isRight = found != object.end();
+  if constexpr (std::is_same_v<Value, uint64_t>)
+    isRight = isRight && found->is_number_unsigned();
+  else
+    isRight = isRight && found->is_string();
+  if (!isRight)
+    throw std::runtime_error(std::string("expected \"") + key + "\" with " +
+                             expected);
+  return found->template get<Value>();
+}
+
+std::map<std::string, Checksums> checksumsOf(const nlohmann::json &root) {
+  std::map<std::string, Checksums> all;
+  const auto files = root.find("checksums");
+  const char *wrong = "expected \"checksums\" with an object of files, each "
+                      "with an object of tensors and checksums";
+  if (files == root.end() || !files->is_object())
+    throw std::runtime_error(wrong);
+  for (const auto &[file, tensors] : files->items()) {
+    if (!tensors.is_object())
+      throw std::runtime_error(wrong);
+    Checksums &own = all[file];
+    for (const auto &[name, sum] : tensors.items()) {
+      if (!sum.is_string())
+        throw std::runtime_error(wrong);
+      own[name] = sum.get<std::string>();
+    }
+  }
+  return all;
+}
+} // namespace
+
+std::string chimera::runtime::checksumOf(ConstBytes bytes) {
+  return hexadecimal(XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+CheckpointDescription
+chimera::runtime::describeCheckpoint(const program::ProgramT &program,
+                                     uint64_t step, uint64_t dataDigest) {
+  return {.step = step,
+          .samplesPerStep = uint64_t{program.micro_batches} *
+                            program.data_parallel * program.micro_batch_size,
+          .seed = program.seed,
+          .optimizer = program.optimizer->name,
+          .weightType = program.weight_type == program::DataType::Float64
+                            ? "float64"
+                            : "float32",
+          .data = dataDigest == 0 ? "" : hexadecimal(dataDigest),
+          .program = program.name + " (" + program.schedule + ")",
+          .checksums = {}};
+}
+
+std::string chimera::runtime::format(const CheckpointDescription &description) {
+  nlohmann::ordered_json root;
+  root["format"] = kFormat;
+  root["step"] = description.step;
+  root["samples_per_step"] = description.samplesPerStep;
+  root["seed"] = description.seed;
+  root["optimizer"] = description.optimizer;
+  root["weight_type"] = description.weightType;
+  root["data"] = description.data;
+  root["program"] = description.program;
+  root["checksums"] = description.checksums;
+  return root.dump(1) + "\n";
+}
+
+CheckpointDescription
+chimera::runtime::readDescription(const std::string &folder) try {
+  const std::string path = folder + "/" + kTrainingFile;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file)
+    throw std::runtime_error(std::string("cannot read ") + kTrainingFile);
+  if (!isShallow(text, 3))
+    throw std::runtime_error("expected at most three levels of objects");
+  const auto root = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
+  if (!root.is_object())
+    throw std::runtime_error("expected a JSON object");
+  if (valueOf<std::string>(root, "format", "the name of the format") != kFormat)
+    throw std::runtime_error(std::string("expected the format '") + kFormat +
+                             "', got '" + root["format"].get<std::string>() +
+                             "'");
+  const char *number = "a whole number", *name = "a text";
+  return {.step = valueOf<uint64_t>(root, "step", number),
+          .samplesPerStep = valueOf<uint64_t>(root, "samples_per_step", number),
+          .seed = valueOf<uint64_t>(root, "seed", number),
+          .optimizer = valueOf<std::string>(root, "optimizer", name),
+          .weightType = valueOf<std::string>(root, "weight_type", name),
+          .data = valueOf<std::string>(root, "data", name),
+          .program = valueOf<std::string>(root, "program", name),
+          .checksums = checksumsOf(root)};
+} catch (const std::runtime_error &error) {
+  throw std::runtime_error("cannot resume from '" + folder +
+                           "': " + kTrainingFile + ": " + error.what());
+}
+
+std::string
+chimera::runtime::reasonNotToResume(const CheckpointDescription &saved,
+                                    const CheckpointDescription &now) {
+  if (saved.optimizer != now.optimizer)
+    return "expected a checkpoint of the optimizer " + now.optimizer +
+           ", got one of " + saved.optimizer +
+           ": to start with its weights and no optimizer state, give --load";
+  if (saved.weightType != now.weightType)
+    return "expected weights of type " + now.weightType + ", got " +
+           saved.weightType +
+           ": compile the program with the checkpoint's type";
+  if (saved.samplesPerStep != now.samplesPerStep)
+    return "expected " + std::to_string(now.samplesPerStep) +
+           " samples per step, as in the program, got " +
+           std::to_string(saved.samplesPerStep) +
+           ": micro-batches, their size and the copies may change, but not "
+           "their product";
+  return {};
+}
+
+std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
+                                            const CheckpointDescription &now) {
+  std::string changes;
+  auto add = [&](const std::string &text) {
+    changes += (changes.empty() ? "" : ", and ") + text;
+  };
+  if (saved.seed != now.seed)
+    add("the seed was " + std::to_string(saved.seed) + " and is " +
+        std::to_string(now.seed));
+  if (!saved.data.empty() && !now.data.empty() && saved.data != now.data)
+    add("the data are other ones");
+  return changes.empty() ? ""
+                         : changes + ": results will differ from those of a "
+                                     "run without interruption";
+}

@@ -1,0 +1,254 @@
+//===- Writer.cpp - A rank's part in writing checkpoints ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/checkpoint/Writer.h"
+
+#include "runtime/program/Layers.h"
+#include "runtime/program/Output.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <sys/stat.h>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+/// The time between two looks at a report that is not there yet.
+constexpr std::chrono::milliseconds kLook{20};
+
+double secondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void writeText(const std::string &path, const std::string &text) {
+  std::string error;
+  if (!program::writeAtomically(path, {std::as_bytes(std::span(text))}, error))
+    throw std::runtime_error(error);
+}
+
+uint64_t parameterBytesOf(const program::ProgramT &program,
+                          const CheckpointPart &part) {
+  return static_cast<uint64_t>(
+      program::parameterCount(*program.model, part.first, part.layers) *
+      program::bytesOf(program.weight_type));
+}
+
+/// The text of an index of safetensors files, as Hugging Face writes it.
+std::string formatIndex(const std::map<std::string, Checksums> &files,
+                        std::string_view prefix, uint64_t bytes) {
+  nlohmann::ordered_json root;
+  root["metadata"]["total_size"] = bytes;
+  for (const auto &[file, tensors] : files)
+    if (file.starts_with(std::string(prefix) + "-"))
+      for (const auto &[name, ignored] : tensors)
+        root["weight_map"][name] = file;
+  return root.dump(1) + "\n";
+}
+} // namespace
+
+/// What a rank says about its part.
+struct CheckpointWriter::Report {
+  std::string fault; ///< empty if the part is written
+  std::map<std::string, Checksums> checksums;
+  uint64_t modelBytes = 0, optimizerBytes = 0; ///< of tensors
+};
+
+uint64_t chimera::runtime::copyBytesOf(const program::ProgramT &program,
+                                       const CheckpointPart &part) {
+  const uint64_t parameters = parameterBytesOf(program, part);
+  return parameters +
+         static_cast<uint64_t>(program::optimizerBytes(
+             program.optimizer->name, static_cast<int64_t>(parameters)));
+}
+
+CheckpointWriter::CheckpointWriter(const program::ProgramT &program,
+                                   const WeightNames &names,
+                                   std::vector<CheckpointPart> own,
+                                   const Options &options)
+    : program(program), names(names), own(std::move(own)), options(options) {
+  if (options.isRoot)
+    folder.emplace(options.folder, options.firstStep);
+  for (const CheckpointPart &part : this->own)
+    copies.emplace_back(copyBytesOf(program, part));
+}
+
+CheckpointWriter::~CheckpointWriter() { join(); }
+
+void CheckpointWriter::join() {
+  if (thread.joinable())
+    thread.join();
+}
+
+void CheckpointWriter::begin(
+    uint64_t step, const std::string &fault,
+    const std::function<void(size_t, Bytes, Bytes)> &copyState) {
+  started = Clock::now();
+  join();
+  outcome = {};
+  outcome.step = step;
+  if (fault.empty())
+    for (size_t i = 0; i < own.size(); ++i) {
+      const Bytes all(copies[i]);
+      const uint64_t parameters = parameterBytesOf(program, own[i]);
+      copyState(i, all.first(parameters), all.subspan(parameters));
+    }
+  outcome.waited = secondsSince(started);
+  isReturned = false;
+  if (own.empty() && !folder)
+    return;
+  isDone.store(false);
+  thread = std::thread([this, fault] {
+    write(fault);
+    outcome.seconds = secondsSince(started);
+    isDone.store(true);
+  });
+}
+
+std::optional<CheckpointOutcome> CheckpointWriter::poll() {
+  if (!folder || isReturned || !isDone.load())
+    return std::nullopt;
+  isReturned = true;
+  return outcome;
+}
+
+std::optional<CheckpointOutcome> CheckpointWriter::finish() {
+  join();
+  return poll();
+}
+
+/// Writes the own parts and, at the root, completes the checkpoint.
+void CheckpointWriter::write(std::string fault) {
+  const std::string partial =
+      partialFolder(options.folder, outcome.step, options.nonce);
+  try {
+    if (::mkdir(partial.c_str(), 0777) != 0 && errno != EEXIST)
+      throw std::runtime_error("cannot create '" + partial +
+                               "': " + program::reasonOf(errno));
+    if (fault.empty())
+      writeParts(partial);
+    for (const CheckpointPart &part : own)
+      if (!fault.empty())
+        writeText(partial + "/" +
+                      partName("part", part.number, options.parts, ".json"),
+                  nlohmann::json{{"fault", fault}}.dump());
+  } catch (const std::exception &error) {
+    fault = error.what();
+    // If the disk is full, even this can fail. Then the root waits until its
+    // timeout.
+    for (const CheckpointPart &part : own) {
+      std::string ignored;
+      const std::string text = nlohmann::json{{"fault", fault}}.dump();
+      program::writeAtomically(
+          partial + "/" + partName("part", part.number, options.parts, ".json"),
+          {std::as_bytes(std::span(text))}, ignored);
+    }
+  }
+  if (!folder)
+    return;
+  try {
+    if (!fault.empty())
+      throw std::runtime_error(fault);
+    complete(partial);
+    outcome.error = folder->keepNewest(options.keep);
+  } catch (const std::exception &error) {
+    outcome.error = error.what();
+    removeFolder(partial);
+  }
+}
+
+void CheckpointWriter::writeParts(const std::string &partial) {
+  for (size_t i = 0; i < own.size(); ++i) {
+    const CheckpointPart &part = own[i];
+    const uint64_t parameters = parameterBytesOf(program, part);
+    const ConstBytes all(copies[i]);
+    nlohmann::ordered_json report;
+    auto writeFile = [&](const char *prefix,
+                         const std::vector<ShardTensor> &tensors,
+                         ConstBytes state) {
+      if (tensors.empty())
+        return;
+      const std::string name =
+          partName(prefix, part.number, options.parts, ".safetensors");
+      report["checksums"][name] =
+          writeShard(program, tensors, state, partial + "/" + name);
+      uint64_t bytes = 0;
+      for (const ShardTensor &tensor : tensors)
+        bytes += tensor.bytes;
+      report[prefix] = bytes;
+    };
+    writeFile(kModelFiles,
+              parameterTensors(program, part.first, part.layers, names),
+              all.first(parameters));
+    writeFile(kOptimizerFiles,
+              optimizerTensors(program, part.first, part.layers),
+              all.subspan(parameters));
+    syncFolder(partial);
+    writeText(partial + "/" +
+                  partName("part", part.number, options.parts, ".json"),
+              report.dump());
+  }
+}
+
+/// Waits for the report on a part.
+CheckpointWriter::Report
+CheckpointWriter::awaitReport(const std::string &partial, uint32_t part) const {
+  const std::string path =
+      partial + "/" + partName("part", part, options.parts, ".json");
+  for (const Clock::time_point begin = Clock::now();;) {
+    std::ifstream file(path, std::ios::binary);
+    if (file) {
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      const auto root = nlohmann::json::parse(text);
+      return {.fault = root.value("fault", ""),
+              .checksums =
+                  root.value("checksums", std::map<std::string, Checksums>()),
+              .modelBytes = root.value(kModelFiles, uint64_t{0}),
+              .optimizerBytes = root.value(kOptimizerFiles, uint64_t{0})};
+    }
+    if (Clock::now() - begin > options.timeout)
+      throw std::runtime_error(
+          "no report on part " + std::to_string(part + 1) + " of " +
+          std::to_string(options.parts) + " came within " +
+          std::to_string(options.timeout.count() / 1000) +
+          " s: do all ranks have the same folder '" + options.folder + "'?");
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+void CheckpointWriter::complete(const std::string &partial) {
+  CheckpointDescription description =
+      describeCheckpoint(program, outcome.step, options.dataDigest);
+  uint64_t modelBytes = 0, optimizerBytes = 0;
+  for (uint32_t part = 0; part < options.parts; ++part) {
+    Report report = awaitReport(partial, part);
+    if (!report.fault.empty())
+      throw std::runtime_error(report.fault);
+    description.checksums.merge(report.checksums);
+    modelBytes += report.modelBytes;
+    optimizerBytes += report.optimizerBytes;
+  }
+  writeText(partial + "/" + indexName(kModelFiles),
+            formatIndex(description.checksums, kModelFiles, modelBytes));
+  if (optimizerBytes > 0)
+    writeText(
+        partial + "/" + indexName(kOptimizerFiles),
+        formatIndex(description.checksums, kOptimizerFiles, optimizerBytes));
+  for (uint32_t part = 0; part < options.parts; ++part)
+    std::filesystem::remove(partial + "/" +
+                            partName("part", part, options.parts, ".json"));
+  writeText(partial + "/" + kTrainingFile, format(description));
+  outcome.path = folder->publish(partial, outcome.step);
+  outcome.bytes = modelBytes + optimizerBytes;
+}

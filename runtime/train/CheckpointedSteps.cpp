@@ -1,0 +1,134 @@
+//===- CheckpointedSteps.cpp - The steps of a rank, with checkpoints ------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/CheckpointedSteps.h"
+
+#include "runtime/control/Messages.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+uint64_t chimera::runtime::segmentEnd(uint64_t step, uint64_t steps,
+                                      uint64_t every) {
+  return every == 0 ? steps : std::min(steps, (step / every + 1) * every);
+}
+
+std::vector<CheckpointPart>
+chimera::runtime::checkpointParts(const program::ProgramT &program,
+                                  uint32_t rank) {
+  std::vector<CheckpointPart> parts;
+  for (uint32_t s = 0; s < program.stages.size(); ++s)
+    if (program.pipelines.at(0)->workers.at(s) == rank)
+      parts.push_back({.number = s,
+                       .first = program.stages[s].first_layer(),
+                       .layers = program.stages[s].layers()});
+  return parts;
+}
+
+/// The bytes of the copies of a rank.
+static uint64_t copyBytesOf(const program::ProgramT &program, uint32_t rank) {
+  uint64_t bytes = 0;
+  for (const CheckpointPart &part : checkpointParts(program, rank))
+    bytes += copyBytesOf(program, part);
+  return bytes;
+}
+
+std::string
+chimera::runtime::checkpointMemoryError(const program::ProgramT &program) {
+  for (uint32_t w = 0; w < program.workers.size(); ++w) {
+    const program::WorkerT &worker = *program.workers[w];
+    const uint64_t copy = copyBytesOf(program, w);
+    if (worker.memory_cap == 0 || copy <= worker.memory_cap - worker.peak_bytes)
+      continue;
+    return "--checkpoint: expected a memory_cap of at least " +
+           std::to_string(worker.peak_bytes + copy) + " bytes for worker " +
+           std::to_string(w) + ", got " + std::to_string(worker.memory_cap) +
+           ": the step takes " + std::to_string(worker.peak_bytes) +
+           ", and the copy of the state that is written takes " +
+           std::to_string(copy) + ". Raise the memory_cap or use more stages";
+  }
+  return {};
+}
+
+uint64_t
+chimera::runtime::largestCheckpointCopy(const program::ProgramT &program) {
+  uint64_t largest = 0;
+  for (uint32_t w = 0; w < program.workers.size(); ++w)
+    largest = std::max(largest, copyBytesOf(program, w));
+  return largest;
+}
+
+std::unique_ptr<CheckpointWriter>
+chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
+                                       Control &control) {
+  const uint32_t root = rootOf(run.program);
+  const bool isRoot = control.rank() == root;
+  uint64_t nonce = 0;
+  if (isRoot) {
+    std::random_device random;
+    nonce = (uint64_t{random()} << 32) | random();
+    for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+      if (rank != root)
+        sendValue(control, rank, nonce, run.timeout);
+  } else {
+    nonce = receiveValue<uint64_t>(control, root, run.timeout);
+  }
+  const CheckpointSettings &settings = *run.checkpoints;
+  return std::make_unique<CheckpointWriter>(
+      run.program, *settings.names,
+      checkpointParts(run.program, control.rank()),
+      CheckpointWriter::Options{
+          .folder = settings.folder,
+          .keep = settings.keep,
+          .nonce = nonce,
+          .parts = static_cast<uint32_t>(run.program.stages.size()),
+          .firstStep = run.firstStep,
+          .dataDigest = settings.dataDigest,
+          .isRoot = isRoot,
+          .timeout = run.timeout});
+}
+
+/// Begins the checkpoint after the steps that have ended.
+static void beginCheckpoint(const Interpreter &interpreter,
+                            CheckpointWriter &writer,
+                            const std::vector<CheckpointPart> &parts,
+                            const std::string &fault) {
+  writer.begin(interpreter.stepsRun(), fault,
+               [&](size_t i, Bytes parameters, Bytes optimizer) {
+                 // After the parameters, the weights may have a copy of them
+                 // in another type.
+                 const Interpreter::ReplicaState state =
+                     interpreter.stateOf({0, parts[i].number});
+                 std::ranges::copy(state.weights.get().first(parameters.size()),
+                                   parameters.begin());
+                 std::ranges::copy(state.optimizer.get(), optimizer.begin());
+               });
+}
+
+void chimera::runtime::runSegments(
+    const TrainingRun &run, Interpreter &interpreter, CheckpointWriter *writer,
+    const std::vector<CheckpointPart> &parts, const Interpreter::OnStep &onStep,
+    const std::function<bool(uint64_t)> &mayBeginStep,
+    const std::function<std::string()> &fault) {
+  const uint64_t every = writer ? run.checkpoints->every : 0;
+  const Evaluation &evaluation = run.evaluation;
+  for (uint64_t step = run.firstStep;;) {
+    const uint64_t end = segmentEnd(step, run.steps, every);
+    interpreter.run(end - step, onStep);
+    const bool hasRun = interpreter.stepsRun() > step;
+    step = interpreter.stepsRun();
+    if (writer && hasRun)
+      beginCheckpoint(interpreter, *writer, parts, fault());
+    if (step < end || step == run.steps || !mayBeginStep(step))
+      return;
+    if (evaluation.data && evaluation.every > 0 && step % evaluation.every == 0)
+      interpreter.evaluate();
+  }
+}

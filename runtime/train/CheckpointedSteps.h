@@ -1,0 +1,59 @@
+//===- CheckpointedSteps.h - The steps of a rank, with checkpoints -*- C++ -*-//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs the steps of one rank in segments. After a segment, no step is under
+// way, so all stages have the weights of the same step: a checkpoint is written
+// there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_TRAIN_CHECKPOINTEDSTEPS_H
+#define CHIMERA_RUNTIME_TRAIN_CHECKPOINTEDSTEPS_H
+
+#include "runtime/control/Control.h"
+#include "runtime/train/Run.h"
+
+namespace chimera::runtime {
+
+/// The number of the step at which the next segment ends, if `step` steps have
+/// ended: the next multiple of `every` above `step`, or `steps`.
+uint64_t segmentEnd(uint64_t step, uint64_t steps, uint64_t every);
+
+/// The parts of the checkpoints of `program` that this rank writes. Stage s is
+/// written by the rank that has it in pipeline 0 of the first data-parallel
+/// copy.
+std::vector<CheckpointPart> checkpointParts(const program::ProgramT &program,
+                                            uint32_t rank);
+
+/// Checks that the memory_cap of each worker has room for the copy of its part
+/// of a checkpoint. Returns an error message, or an empty string. Requires a
+/// program with a model.
+std::string checkpointMemoryError(const program::ProgramT &program);
+
+/// The largest copy of a rank, in bytes.
+uint64_t largestCheckpointCopy(const program::ProgramT &program);
+
+/// Makes the writer of this rank. Every rank of a run with checkpoints must
+/// call this: the root sends a random number to the others. Throws the
+/// exceptions of CheckpointWriter and of waits for other ranks.
+std::unique_ptr<CheckpointWriter> makeCheckpointWriter(const TrainingRun &run,
+                                                       Control &control);
+
+/// Runs the steps of `run` on `interpreter`. Calls `mayBeginStep` before the
+/// first step of each segment but the first; the interpreter calls it before
+/// all other steps. `writer` may be null. `fault` returns why this rank's state
+/// must not be written, or an empty string.
+void runSegments(const TrainingRun &run, Interpreter &interpreter,
+                 CheckpointWriter *writer,
+                 const std::vector<CheckpointPart> &parts,
+                 const Interpreter::OnStep &onStep,
+                 const std::function<bool(uint64_t)> &mayBeginStep,
+                 const std::function<std::string()> &fault);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_TRAIN_CHECKPOINTEDSTEPS_H
