@@ -58,9 +58,8 @@ std::string formatIndex(const std::map<std::string, Checksums> &files,
 }
 } // namespace
 
-/// What a rank says about its part.
+/// What a rank says about a part that it has written.
 struct CheckpointWriter::Report {
-  std::string fault; ///< empty if the part is written
   std::map<std::string, Checksums> checksums;
   uint64_t modelBytes = 0, optimizerBytes = 0; ///< of tensors
 };
@@ -84,9 +83,12 @@ CheckpointWriter::CheckpointWriter(const program::ProgramT &program,
     copies.emplace_back(copyBytesOf(program, part));
 }
 
-CheckpointWriter::~CheckpointWriter() { join(); }
-
-void CheckpointWriter::join() {
+CheckpointWriter::~CheckpointWriter() {
+  {
+    std::lock_guard lock(mutex);
+    isGivenUp = true;
+  }
+  changed.notify_all();
   if (thread.joinable())
     thread.join();
 }
@@ -94,78 +96,89 @@ void CheckpointWriter::join() {
 void CheckpointWriter::begin(
     uint64_t step, const std::string &fault,
     const std::function<void(size_t, Bytes, Bytes)> &copyState) {
-  started = Clock::now();
-  join();
-  outcome = {};
-  outcome.step = step;
+  const Clock::time_point begin = Clock::now();
   if (fault.empty())
     for (size_t i = 0; i < own.size(); ++i) {
       const Bytes all(copies[i]);
       const uint64_t parameters = parameterBytesOf(program, own[i]);
       copyState(i, all.first(parameters), all.subspan(parameters));
     }
-  outcome.waited = secondsSince(started);
+  outcome = {};
+  outcome.step = step;
+  outcome.waited = secondsSince(begin);
+  started = begin;
   isReturned = false;
-  if (own.empty() && !folder)
-    return;
-  isDone.store(false);
-  thread = std::thread([this, fault] {
-    write(fault);
-    outcome.seconds = secondsSince(started);
-    isDone.store(true);
-  });
+  ownFault = fault;
+  areOwnPartsWritten = isDone = isGivenUp = false;
+  thread = std::thread([this] { write(); });
+}
+
+std::string CheckpointWriter::awaitOwnParts() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return areOwnPartsWritten; });
+  return ownFault;
+}
+
+std::optional<CheckpointOutcome>
+CheckpointWriter::finish(const std::string &fault) {
+  if (!fault.empty()) {
+    {
+      std::lock_guard lock(mutex);
+      isGivenUp = true;
+    }
+    changed.notify_all();
+  }
+  if (thread.joinable())
+    thread.join();
+  std::optional<CheckpointOutcome> last = poll();
+  if (last && last->path.empty() && !fault.empty())
+    last->error = fault;
+  return last;
 }
 
 std::optional<CheckpointOutcome> CheckpointWriter::poll() {
-  if (!folder || isReturned || !isDone.load())
+  std::lock_guard lock(mutex);
+  if (!folder || isReturned || !isDone)
     return std::nullopt;
   isReturned = true;
   return outcome;
 }
 
-std::optional<CheckpointOutcome> CheckpointWriter::finish() {
-  join();
-  return poll();
+void CheckpointWriter::endParts(const std::string &fault) {
+  std::lock_guard lock(mutex);
+  ownFault = fault;
+  areOwnPartsWritten = true;
+  changed.notify_all();
 }
 
 /// Writes the own parts and, at the root, completes the checkpoint.
-void CheckpointWriter::write(std::string fault) {
+void CheckpointWriter::write() {
   const std::string partial =
       partialFolder(options.folder, outcome.step, options.nonce);
+  std::string fault = ownFault; // no other thread changes it now
   try {
-    if (::mkdir(partial.c_str(), 0777) != 0 && errno != EEXIST)
-      throw std::runtime_error("cannot create '" + partial +
-                               "': " + program::reasonOf(errno));
-    if (fault.empty())
+    if (fault.empty()) {
+      if (::mkdir(partial.c_str(), 0777) != 0 && errno != EEXIST)
+        throw std::runtime_error("cannot create '" + partial +
+                                 "': " + program::reasonOf(errno));
       writeParts(partial);
-    for (const CheckpointPart &part : own)
-      if (!fault.empty())
-        writeText(partial + "/" +
-                      partName("part", part.number, options.parts, ".json"),
-                  nlohmann::json{{"fault", fault}}.dump());
+    }
   } catch (const std::exception &error) {
     fault = error.what();
-    // If the disk is full, even this can fail. Then the root waits until its
-    // timeout.
-    for (const CheckpointPart &part : own) {
-      std::string ignored;
-      const std::string text = nlohmann::json{{"fault", fault}}.dump();
-      program::writeAtomically(
-          partial + "/" + partName("part", part.number, options.parts, ".json"),
-          {std::as_bytes(std::span(text))}, ignored);
+  }
+  endParts(fault);
+  if (folder) {
+    try {
+      complete(partial);
+      outcome.error = folder->keepNewest(options.keep);
+    } catch (const std::exception &error) {
+      outcome.error = error.what();
+      removeFolder(partial);
     }
+    outcome.seconds = secondsSince(started);
   }
-  if (!folder)
-    return;
-  try {
-    if (!fault.empty())
-      throw std::runtime_error(fault);
-    complete(partial);
-    outcome.error = folder->keepNewest(options.keep);
-  } catch (const std::exception &error) {
-    outcome.error = error.what();
-    removeFolder(partial);
-  }
+  std::lock_guard lock(mutex);
+  isDone = true;
 }
 
 void CheckpointWriter::writeParts(const std::string &partial) {
@@ -201,30 +214,25 @@ void CheckpointWriter::writeParts(const std::string &partial) {
   }
 }
 
-/// Waits for the report on a part.
+/// Waits for the report on a part, until the checkpoint is given up.
 CheckpointWriter::Report
-CheckpointWriter::awaitReport(const std::string &partial, uint32_t part) const {
+CheckpointWriter::awaitReport(const std::string &partial, uint32_t part) {
   const std::string path =
       partial + "/" + partName("part", part, options.parts, ".json");
-  for (const Clock::time_point begin = Clock::now();;) {
+  std::unique_lock lock(mutex);
+  do {
     std::ifstream file(path, std::ios::binary);
-    if (file) {
-      const std::string text{std::istreambuf_iterator<char>(file), {}};
-      const auto root = nlohmann::json::parse(text);
-      return {.fault = root.value("fault", ""),
-              .checksums =
-                  root.value("checksums", std::map<std::string, Checksums>()),
-              .modelBytes = root.value(kModelFiles, uint64_t{0}),
-              .optimizerBytes = root.value(kOptimizerFiles, uint64_t{0})};
-    }
-    if (Clock::now() - begin > options.timeout)
-      throw std::runtime_error(
-          "no report on part " + std::to_string(part + 1) + " of " +
-          std::to_string(options.parts) + " came within " +
-          std::to_string(options.timeout.count() / 1000) +
-          " s: do all ranks have the same folder '" + options.folder + "'?");
-    std::this_thread::sleep_for(kLook);
-  }
+    if (!file)
+      continue;
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto root = nlohmann::json::parse(text);
+    return {.checksums =
+                root.value("checksums", std::map<std::string, Checksums>()),
+            .modelBytes = root.value(kModelFiles, uint64_t{0}),
+            .optimizerBytes = root.value(kOptimizerFiles, uint64_t{0})};
+  } while (!changed.wait_for(lock, kLook, [&] { return isGivenUp; }));
+  throw std::runtime_error("part " + std::to_string(part + 1) + " of " +
+                           std::to_string(options.parts) + " is missing");
 }
 
 void CheckpointWriter::complete(const std::string &partial) {
@@ -233,8 +241,6 @@ void CheckpointWriter::complete(const std::string &partial) {
   uint64_t modelBytes = 0, optimizerBytes = 0;
   for (uint32_t part = 0; part < options.parts; ++part) {
     Report report = awaitReport(partial, part);
-    if (!report.fault.empty())
-      throw std::runtime_error(report.fault);
     description.checksums.merge(report.checksums);
     modelBytes += report.modelBytes;
     optimizerBytes += report.optimizerBytes;

@@ -8,9 +8,9 @@
 // Each rank writes the layers that it owns. A rank copies their state and
 // continues to train while a thread writes the copy. When the thread has
 // written and synced its files, it writes a report, part-00001-of-00002.json,
-// which has the checksums, or the reason why there are no files. The thread of
-// the root waits for the reports of all parts and then completes the
-// checkpoint. See README.md.
+// which has the checksums. The thread of the root waits for the reports of all
+// parts and then completes the checkpoint. A rank that cannot write its part
+// tells the root when the next checkpoint is due, or at the end. See README.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,10 @@
 #include "runtime/checkpoint/Shard.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 namespace chimera::runtime {
@@ -56,8 +59,6 @@ public:
     uint64_t firstStep = 0; ///< the number of steps before this run
     uint64_t dataDigest = 0;
     bool isRoot = false; ///< exactly one rank is the root
-    /// How long the root waits for the parts of other ranks.
-    std::chrono::milliseconds timeout;
   };
 
   /// Allocates the copy of the `own` parts. At the root, also takes the folder
@@ -65,13 +66,23 @@ public:
   /// outlive this object.
   CheckpointWriter(const program::ProgramT &program, const WeightNames &names,
                    std::vector<CheckpointPart> own, const Options &options);
-  /// Waits until the last checkpoint has been written.
+  /// Ends the thread. Gives up a checkpoint for which it waits.
   ~CheckpointWriter();
 
-  /// Begins the checkpoint after `step` steps. `copyState(i, parameters,
-  /// optimizer)` must copy the state of own part number i. If `fault` is not
-  /// empty, this rank has no valid state, and it reports this reason instead.
-  /// Waits first if the last checkpoint is still being written.
+  /// Waits until this rank has written its parts. Returns the reason why it
+  /// could not, or an empty text. Every rank must call this before `finish`,
+  /// and must tell the root if there is a reason.
+  std::string awaitOwnParts();
+
+  /// Waits until the last checkpoint is complete. At the root, gives it up
+  /// instead if `fault`, the reason of any rank, is not empty, and returns the
+  /// outcome if it was not returned before. At other ranks, returns none.
+  std::optional<CheckpointOutcome> finish(const std::string &fault);
+
+  /// Begins the checkpoint after `step` steps. Call `finish` first.
+  /// `copyState(i, parameters, optimizer)` must copy the state of own part
+  /// number i. If `fault` is not empty, this rank has no valid state, and
+  /// awaitOwnParts returns this reason.
   void begin(uint64_t step, const std::string &fault,
              const std::function<void(size_t, Bytes, Bytes)> &copyState);
 
@@ -79,18 +90,14 @@ public:
   /// was not returned before.
   std::optional<CheckpointOutcome> poll();
 
-  /// Waits until the last checkpoint has been written. At the root, returns its
-  /// outcome if it was not returned before.
-  std::optional<CheckpointOutcome> finish();
-
 private:
   struct Report;
 
-  void write(std::string fault);
+  void write();
   void writeParts(const std::string &partial);
   void complete(const std::string &partial);
-  Report awaitReport(const std::string &partial, uint32_t part) const;
-  void join();
+  Report awaitReport(const std::string &partial, uint32_t part);
+  void endParts(const std::string &fault);
 
   const program::ProgramT &program;
   const WeightNames &names;
@@ -99,7 +106,12 @@ private:
   std::optional<CheckpointFolder> folder;     ///< only at the root
   std::vector<std::vector<std::byte>> copies; ///< by own part
   std::thread thread;
-  std::atomic<bool> isDone{true};
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool areOwnPartsWritten = true; ///< guarded by mutex; also if it failed
+  bool isGivenUp = false;         ///< guarded by mutex
+  std::string ownFault;           ///< guarded by mutex
+  bool isDone = true;             ///< guarded by mutex
   bool isReturned = true;
   CheckpointOutcome outcome; ///< not to be read while the thread runs
   std::chrono::steady_clock::time_point started;

@@ -406,7 +406,7 @@ Interpreter::ReplicaState
 Interpreter::stateOf(std::pair<uint32_t, uint32_t> key) const {
   const auto state =
       std::ranges::find_if(worker.states, [&](const program::State &each) {
-        return std::pair(each.pipeline(), each.stage()) == key;
+        return each.pipeline() == key.first && each.stage() == key.second;
       });
   if (state == worker.states.end())
     throw std::out_of_range("expected a replica of this worker");

@@ -33,7 +33,8 @@ chimera::runtime::checkpointParts(const program::ProgramT &program,
 }
 
 /// The bytes of the copies of a rank.
-static uint64_t copyBytesOf(const program::ProgramT &program, uint32_t rank) {
+static uint64_t copyBytesOfRank(const program::ProgramT &program,
+                                uint32_t rank) {
   uint64_t bytes = 0;
   for (const CheckpointPart &part : checkpointParts(program, rank))
     bytes += copyBytesOf(program, part);
@@ -44,7 +45,7 @@ std::string
 chimera::runtime::checkpointMemoryError(const program::ProgramT &program) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const program::WorkerT &worker = *program.workers[w];
-    const uint64_t copy = copyBytesOf(program, w);
+    const uint64_t copy = copyBytesOfRank(program, w);
     if (worker.memory_cap == 0 || copy <= worker.memory_cap - worker.peak_bytes)
       continue;
     return "--checkpoint: expected a memory_cap of at least " +
@@ -61,7 +62,7 @@ uint64_t
 chimera::runtime::largestCheckpointCopy(const program::ProgramT &program) {
   uint64_t largest = 0;
   for (uint32_t w = 0; w < program.workers.size(); ++w)
-    largest = std::max(largest, copyBytesOf(program, w));
+    largest = std::max(largest, copyBytesOfRank(program, w));
   return largest;
 }
 
@@ -91,8 +92,7 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
           .parts = static_cast<uint32_t>(run.program.stages.size()),
           .firstStep = run.firstStep,
           .dataDigest = settings.dataDigest,
-          .isRoot = isRoot,
-          .timeout = run.timeout});
+          .isRoot = isRoot});
 }
 
 /// Begins the checkpoint after the steps that have ended.
@@ -112,20 +112,47 @@ static void beginCheckpoint(const Interpreter &interpreter,
                });
 }
 
+void chimera::runtime::finishCheckpoint(const TrainingRun &run,
+                                        Control &control,
+                                        CheckpointWriter &writer) {
+  // The text is cut off so that messages have a fixed size.
+  struct Fault {
+    char text[512];
+  } own{};
+  writer.awaitOwnParts().copy(own.text, sizeof own.text - 1);
+  std::string first;
+  for (const Fault &fault :
+       gatherValues(control, rootOf(run.program), own, run.timeout))
+    if (first.empty())
+      first = fault.text;
+  if (std::optional<CheckpointOutcome> outcome = writer.finish(first);
+      outcome && run.onCheckpoint)
+    run.onCheckpoint(*outcome);
+}
+
 void chimera::runtime::runSegments(
-    const TrainingRun &run, Interpreter &interpreter, CheckpointWriter *writer,
-    const std::vector<CheckpointPart> &parts, const Interpreter::OnStep &onStep,
+    const TrainingRun &run, Control &control, Interpreter &interpreter,
+    CheckpointWriter *writer, const Interpreter::OnStep &onStep,
     const std::function<bool(uint64_t)> &mayBeginStep,
+    const std::function<void()> &afterSteps,
     const std::function<std::string()> &fault) {
   const uint64_t every = writer ? run.checkpoints->every : 0;
+  const std::vector<CheckpointPart> parts =
+      checkpointParts(run.program, control.rank());
   const Evaluation &evaluation = run.evaluation;
+  bool isFirst = true;
   for (uint64_t step = run.firstStep;;) {
     const uint64_t end = segmentEnd(step, run.steps, every);
     interpreter.run(end - step, onStep);
     const bool hasRun = interpreter.stepsRun() > step;
     step = interpreter.stepsRun();
-    if (writer && hasRun)
+    if (writer && hasRun) {
+      if (afterSteps)
+        afterSteps();
+      if (!std::exchange(isFirst, false))
+        finishCheckpoint(run, control, *writer);
       beginCheckpoint(interpreter, *writer, parts, fault());
+    }
     if (step < end || step == run.steps || !mayBeginStep(step))
       return;
     if (evaluation.data && evaluation.every > 0 && step % evaluation.every == 0)

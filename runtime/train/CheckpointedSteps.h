@@ -43,15 +43,22 @@ uint64_t largestCheckpointCopy(const program::ProgramT &program);
 std::unique_ptr<CheckpointWriter> makeCheckpointWriter(const TrainingRun &run,
                                                        Control &control);
 
+/// Waits until the last checkpoint is written or given up, and reports it
+/// (run.onCheckpoint). Every rank must call this, before the next checkpoint
+/// and after the last one. Throws the exceptions of waits for other ranks.
+void finishCheckpoint(const TrainingRun &run, Control &control,
+                      CheckpointWriter &writer);
+
 /// Runs the steps of `run` on `interpreter`. Calls `mayBeginStep` before the
 /// first step of each segment but the first; the interpreter calls it before
-/// all other steps. `writer` may be null. `fault` returns why this rank's state
-/// must not be written, or an empty string.
-void runSegments(const TrainingRun &run, Interpreter &interpreter,
-                 CheckpointWriter *writer,
-                 const std::vector<CheckpointPart> &parts,
+/// all other steps. `writer` may be null. Calls `afterSteps`, unless it is
+/// empty, before ranks exchange messages on `control`. `fault` returns why this
+/// rank's state must not be written, or an empty string.
+void runSegments(const TrainingRun &run, Control &control,
+                 Interpreter &interpreter, CheckpointWriter *writer,
                  const Interpreter::OnStep &onStep,
                  const std::function<bool(uint64_t)> &mayBeginStep,
+                 const std::function<void()> &afterSteps,
                  const std::function<std::string()> &fault);
 
 } // namespace chimera::runtime

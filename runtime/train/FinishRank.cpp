@@ -8,6 +8,7 @@
 #include "runtime/train/FinishRank.h"
 
 #include "runtime/control/Messages.h"
+#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
@@ -120,22 +121,16 @@ void chimera::runtime::endRank(const TrainingRun &run, Control &control,
                                Status &status, CheckpointWriter *writer,
                                const OnFailure &fail) {
   const uint32_t root = rootOf(run.program);
+  if (writer) {
+    status.enter(Status::Saving);
+    finishCheckpoint(run, control, *writer);
+  }
   if (control.rank() == root) {
     status.enter(Status::Saving);
     HeartbeatSender heartbeat(control, run.timeout);
-    workAsRoot(
-        run, heartbeat,
-        [&] {
-          if (writer)
-            reportCheckpoint(run, writer->finish());
-          if (run.onEnd)
-            run.onEnd();
-        },
-        fail);
+    workAsRoot(run, heartbeat, run.onEnd, fail);
   } else {
     status.enter(Status::Finishing);
-    if (writer)
-      writer->finish();
     awaitLastHeartbeat(control, root, run.timeout);
   }
   status.enter(Status::Done);

@@ -184,8 +184,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   double ofSteps = 0;
   std::optional<Divergence> badLoss;
   runSegments(
-      run, interpreter, writer.get(),
-      checkpointParts(run.program, control.rank()),
+      run, control, interpreter, writer.get(),
       [&](uint64_t step, std::optional<Loss> loss) {
         ofSteps = seconds();
         if (isRoot && run.onStep)
@@ -195,7 +194,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
         if (writer)
           reportCheckpoint(run, writer->poll());
       },
-      mayBeginStep,
+      mayBeginStep, afterSteps,
       [&] { return badLoss || !interpreter.halted().empty() ? kHalted : ""; });
   status.enter(Status::Finishing);
   if (afterSteps)

@@ -47,8 +47,7 @@ static CheckpointWriter::Options optionsOf(const TrainingRun &run,
           .parts = stages,
           .firstStep = run.firstStep,
           .dataDigest = run.checkpoints->dataDigest,
-          .isRoot = true,
-          .timeout = run.timeout};
+          .isRoot = true};
 }
 
 void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
@@ -147,6 +146,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
     options.checkpointEvery = run.checkpoints->every;
     options.onCheckpoint = [&](uint64_t step, bool hasHalted,
                                const SequentialOptions::States &states) {
+      reportCheckpoint(run, writer->finish(writer->awaitOwnParts()));
       writer->begin(step, hasHalted || badLoss ? kHalted : "",
                     [&](size_t i, Bytes parameters, Bytes optimizer) {
                       std::ranges::copy(states[i].first, parameters.begin());
@@ -158,7 +158,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   if (writer || run.onEnd)
     work([&] {
       if (writer)
-        reportCheckpoint(run, writer->finish());
+        reportCheckpoint(run, writer->finish(writer->awaitOwnParts()));
       if (run.onEnd)
         run.onEnd();
     });

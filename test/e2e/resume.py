@@ -1,0 +1,482 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Interrupts training and resumes it from checkpoints. The final weights must be those
+of a run that was not interrupted: equal bit by bit with the same program, and within
+1e-10 in float64 with another schedule, number of workers, transport or device.
+
+usage: resume.py --tools BIN [--mpirun MPIRUN] [--kills 3] [--every-call 40]
+
+With --kills N, a run is killed N times at random moments, and resumed each time. With
+--every-call N, a run is killed at every N-th system call that writes, syncs or renames
+a part of a checkpoint (KillAtCall.cpp).
+"""
+
+import argparse
+import array
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from job import ENVIRONMENT, PATIENCE, Job, tcp_environments
+
+STEPS = 12
+MODEL = """
+chimera.model @small gpt2 layers(6) heads(2) width(32) context(16) vocabulary(256)
+    {tied} dropout(0.1)
+chimera.training @training learning_rate(1.0e-2)
+chimera.pipeline @{name} of @small with @training {clauses} weight_type({type})
+"""
+# Each has 16 samples in a step.
+PROGRAMS = {
+    "chimera": 'stages(4) micro_batches(8) schedule("chimera") micro_batch_size(2)',
+    "interleaved": 'stages(4) micro_batches(4) schedule("interleaved-1f1b") '
+                   'workers(2) micro_batch_size(2) data_parallel(2)',
+    "zb-v": 'stages(4) micro_batches(16) schedule("zb-v") workers(2) '
+            'micro_batch_size(1)',
+    "pipedream-2bw": 'stages(2) micro_batches(8) schedule("pipedream-2bw") '
+                     'micro_batch_size(2)',
+    "pipedream": 'stages(2) micro_batches(8) schedule("pipedream") '
+                 'micro_batch_size(2)',
+}
+RANKS = {"chimera": 4, "interleaved": 4, "zb-v": 2, "pipedream-2bw": 2, "pipedream": 2}
+OPTIONS = None
+
+
+def weights_of(path):
+    """The tensors of a safetensors file of float64, by name."""
+    data = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8:8 + length])
+    header.pop("__metadata__")
+    values = {}
+    for name, entry in header.items():
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        assert entry["dtype"] == "F64", (name, entry)
+        values[name] = array.array("d", data[begin:end])
+    return values
+
+
+class Resume(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.shared = pathlib.Path(folder.name)
+        cls.text = cls.shared / "text"
+        cls.text.write_text("".join(map(chr, random.Random(1).choices(
+            range(32, 127), k=20000))))
+        for name, clauses in PROGRAMS.items():
+            cls.compile(name, clauses)
+        cls.expected = {}
+
+    @classmethod
+    def compile(cls, name, clauses, type="f64"):
+        description = cls.shared / f"{name}.mlir"
+        description.write_text(
+            MODEL.format(name=name.replace("-", "_"), clauses=clauses, type=type,
+                         tied="" if "pipedream" in name else "tied"))
+        cls.compile_file(name)
+
+    @classmethod
+    def compile_file(cls, name):
+        result = subprocess.run(
+            [OPTIONS.tools / "chimera-compile", cls.shared / f"{name}.mlir", "-o",
+             cls.shared / name], capture_output=True, text=True)
+        if result.returncode != 0:
+            sys.exit(result.stderr)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.kept = self.folder / "checkpoints"
+        self.trained = None  # another text than self.text
+
+    def command(self, program, *arguments):
+        return [str(word) for word in (
+            OPTIONS.tools / "chimera-run", self.shared / program, "--data",
+            self.trained or self.text, "--threads", 1, "--evaluate-batches", 0, *arguments)]
+
+    def run_it(self, program, *arguments, over="threads", **how):
+        """Returns the status, the output and the errors of a run."""
+        command = self.command(program, *arguments)
+        if over == "mpi":
+            command = [OPTIONS.mpirun, "-n", str(RANKS[program]), "--oversubscribe",
+                       *command]
+        if over == "sequential":
+            command.append("--sequential")
+        if over == "simulated":
+            command += ["--device", "simulated"]
+        if over == "tcp":
+            ranks = [subprocess.Popen(command, env=environment, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                     for environment in tcp_environments(RANKS[program])]
+            ended = [rank.communicate(timeout=PATIENCE) for rank in ranks]
+            return (max(rank.returncode for rank in ranks),
+                    "".join(output for output, _ in ended),
+                    "".join(errors for _, errors in ended))
+        result = subprocess.run(command, capture_output=True, text=True,
+                                timeout=PATIENCE, env=ENVIRONMENT, **how)
+        return result.returncode, result.stdout, result.stderr
+
+    def train(self, program, *arguments, over="threads"):
+        status, output, errors = self.run_it(program, *arguments, over=over)
+        self.assertEqual(status, 0, output + errors)
+        return output
+
+    def uninterrupted(self, program, *arguments, steps=STEPS):
+        """The file of weights after a run without interruption."""
+        key = (program, arguments, steps)
+        if key not in self.expected:
+            path = self.shared / f"expected-{len(self.expected)}"
+            self.train(program, "--steps", steps, "--save", path, *arguments)
+            self.expected[key] = path
+        return self.expected[key]
+
+    def assert_close(self, got, expected):
+        got, expected = weights_of(got), weights_of(expected)
+        self.assertEqual(got.keys(), expected.keys())
+        for name in got:
+            worst = max(abs(a - b) for a, b in zip(got[name], expected[name],
+                                                   strict=True))
+            self.assertLessEqual(worst, 1e-10, name)
+
+    def overs(self):
+        return ["threads", "tcp"] + ["mpi"] * (OPTIONS.mpirun is not None)
+
+    def test_the_same_program_over_every_transport(self):
+        expected = self.uninterrupted("chimera").read_bytes()
+        log = self.folder / "log"
+        for over in self.overs():
+            with self.subTest(over):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                log.unlink(missing_ok=True)
+                arguments = ["--checkpoint", self.kept, "--resume", self.kept,
+                             "--checkpoint-every", 3, "--log", log]
+                said = self.train("chimera", "--steps", 7, *arguments, over=over)
+                self.assertIn(f"no checkpoint in {self.kept} yet", said)
+                self.assertEqual(sorted(os.listdir(self.kept)),
+                                 [".lock", "step-00000006", "step-00000007"])
+                saved = self.folder / over
+                said = self.train("chimera", "--steps", STEPS, *arguments, "--save",
+                                  saved, over=over)
+                self.assertIn(f"resumes from {self.kept}/step-00000007, after 7 steps",
+                              said)
+                self.assertEqual(saved.read_bytes(), expected)
+                lines = list(map(json.loads, log.read_text().splitlines()))
+                self.assertEqual([line["step"] for line in lines if "loss" in line],
+                                 list(range(1, STEPS + 1)))
+                self.assertEqual([line["step"] for line in lines
+                                  if "checkpoint" in line], [3, 6, 7, 9, 12])
+                self.assertEqual(sum("summary" in line for line in lines), 1)
+
+    def test_another_schedule_or_device(self):
+        expected = self.uninterrupted("chimera")
+        overs = {"interleaved": self.overs()[-1], "zb-v": "tcp"}
+        for before, after, over in (
+                ("chimera", "interleaved", overs["interleaved"]),
+                ("interleaved", "zb-v", overs["zb-v"]),
+                ("zb-v", "chimera", "threads"), ("chimera", "zb-v", "simulated"),
+                ("chimera", "chimera", "sequential")):
+            with self.subTest(f"{before} to {after} over {over}"):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                self.train(before, "--steps", 5, "--checkpoint", self.kept)
+                saved = self.folder / "saved"
+                self.train(after, "--steps", STEPS, "--resume", self.kept, "--save",
+                           saved, over=over)
+                self.assert_close(saved, expected)
+        # From one device to a pipeline.
+        shutil.rmtree(self.kept)
+        self.train("chimera", "--steps", 5, "--checkpoint", self.kept,
+                   over="sequential")
+        self.assertEqual(
+            sorted(os.listdir(self.kept / "step-00000005"))[0],
+            "model-00001-of-00001.safetensors")
+        self.train("interleaved", "--steps", STEPS, "--resume", self.kept, "--save",
+                   saved)
+        self.assert_close(saved, expected)
+
+    def test_schedules_without_a_flush(self):
+        """They drain for a checkpoint, so a run with checkpoints differs from one
+        without. It equals one that is interrupted there."""
+        for program in ("pipedream-2bw", "pipedream"):
+            with self.subTest(program):
+                every = ["--checkpoint-every", 4]
+                shutil.rmtree(self.kept, ignore_errors=True)
+                whole, saved = self.folder / "whole", self.folder / "saved"
+                self.train(program, "--steps", STEPS, *every, "--checkpoint",
+                           self.folder / "other", "--save", whole)
+                shutil.rmtree(self.folder / "other")
+                self.train(program, "--steps", 8, *every, "--checkpoint", self.kept)
+                self.train(program, "--steps", STEPS, *every, "--checkpoint", self.kept,
+                           "--resume", self.kept, "--save", saved)
+                self.assertEqual(saved.read_bytes(), whole.read_bytes())
+                self.train(program, "--steps", STEPS, *every, "--checkpoint",
+                           self.folder / "other", "--save", saved, over="sequential")
+                self.assert_close(saved, whole)
+                self.assertNotEqual(whole.read_bytes(),
+                                    self.uninterrupted(program).read_bytes())
+                shutil.rmtree(self.folder / "other")
+
+    def test_keep(self):
+        for keep, expected in ((0, 4), (1, 1), (3, 3)):
+            shutil.rmtree(self.kept, ignore_errors=True)
+            self.train("chimera", "--steps", 4, "--checkpoint", self.kept,
+                       "--checkpoint-every", 1, "--keep", keep)
+            names = sorted(os.listdir(self.kept))[1:]
+            self.assertEqual(names, [f"step-0000000{step}"
+                                     for step in range(5 - expected, 5)])
+        self.assertIn("model.safetensors.index.json",
+                      os.listdir(self.kept / names[0]))
+        # An earlier one can be resumed by its name, and when it was renamed.
+        (self.kept / names[0]).rename(self.folder / "renamed")
+        said = self.train("chimera", "--steps", STEPS, "--resume",
+                          self.folder / "renamed", "--save", self.folder / "saved")
+        self.assertIn("renamed, after 2 steps", said)
+        self.assertEqual((self.folder / "saved").read_bytes(),
+                         self.uninterrupted("chimera").read_bytes())
+
+    def expect_error(self, text, program, *arguments, status=1):
+        got, output, errors = self.run_it(program, *arguments)
+        self.assertEqual(got, status, output + errors)
+        self.assertIn(text, errors)
+        return output, errors
+
+    def test_what_cannot_be_resumed(self):
+        self.train("chimera", "--steps", 3, "--checkpoint", self.kept)
+        saved = self.kept / "step-00000003"
+        resume = ["--resume", self.kept]
+        self.expect_error("is after 3 steps, and the training has only 2", "chimera",
+                          "--steps", 2, *resume)
+        self.expect_error("has a checkpoint after 3 steps, and this run begins at the "
+                          "first step: give --resume", "chimera", "--steps", 4,
+                          "--checkpoint", self.kept)
+        self.expect_error("expected a folder of checkpoints, got the file", "chimera",
+                          "--resume", self.text)
+        for name, clauses, text in (
+                ("other-size", PROGRAMS["chimera"].replace("micro_batches(8)",
+                                                           "micro_batches(4)"),
+                 "expected 8 samples per step, as in the program, got 16"),):
+            self.compile(name, clauses)
+            self.expect_error(text, name, *resume)
+        self.compile("float32", PROGRAMS["chimera"], type="f32")
+        self.expect_error("expected weights of type float32, got float64", "float32",
+                          *resume)
+        description = (self.shared / "chimera.mlir").read_text()
+        (self.shared / "sgd.mlir").write_text(
+            description.replace("@training learning", "@training optimizer(sgd) learning"))
+        self.compile_file("sgd")
+        self.expect_error("expected a checkpoint of the optimizer sgd, got one of "
+                          "adamw", "sgd", *resume)
+        (self.shared / "other.mlir").write_text(
+            description.replace("width(32)", "width(64)"))
+        self.compile_file("other")
+        self.expect_error("layers.0.token_embedding: expected shape [256,64], got "
+                          "[256,32]", "other", *resume)
+        # Other data or another seed are told, and are no error.
+        other = self.folder / "other"
+        other.write_text(self.text.read_text()[::-1])
+        self.trained = other
+        output = self.train("chimera", "--steps", 4, *resume)
+        self.trained = None
+        self.assertIn("the data are other ones: results will differ", output)
+        self.damage(saved, resume)
+
+    def damage(self, saved, resume):
+        """Damages every file of a checkpoint in turn."""
+        for file in sorted(saved.iterdir()):
+            good = file.read_bytes()
+            middle = len(good) // 2
+            if file.suffix == ".safetensors":
+                middle = 8 + struct.unpack_from("<Q", good)[0] + 4
+            flipped = good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:]
+            for bad in (flipped, good[:-1], b"", None):
+                if bad is None:
+                    file.unlink()
+                else:
+                    file.write_bytes(bad)
+                if bad is None and file.name == "training.json":
+                    said = self.train("chimera", "--steps", 4, *resume)
+                    self.assertIn("no checkpoint in", said)
+                elif bad == good[:-1] and file.suffix == ".json":
+                    self.train("chimera", "--steps", 4, *resume)  # the line break
+                else:
+                    status, output, errors = self.run_it("chimera", "--steps", 4,
+                                                         *resume)
+                    self.assertEqual(status, 1, (file.name, output))
+                    self.assertRegex(errors, r"cannot (resume|load weights) from")
+                    self.assertIn(str(saved), errors)
+                file.write_bytes(good)
+        self.train("chimera", "--steps", 4, *resume)
+
+    def test_two_runs_in_one_folder(self):
+        with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", 0,
+                 *self.command("chimera", "--steps", 10**8, "--checkpoint",
+                               self.kept)[2:]) as job:
+            job.wait_for_steps()
+            self.expect_error("another run writes its checkpoints to", "chimera",
+                              "--checkpoint", self.kept)
+
+    def test_a_full_disk(self):
+        """A limit on the size of files stands in for it. Training goes on, the status
+        is 1, and the last good checkpoint stays."""
+        self.train("chimera", "--steps", 3, "--checkpoint", self.kept)
+        good = {file.name: file.read_bytes()
+                for file in (self.kept / "step-00000003").iterdir()}
+        status, output, errors = self.run_it(
+            "chimera", "--steps", 6, "--checkpoint", self.kept, "--checkpoint-every",
+            1, "--resume", self.kept,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                  (40_000, 40_000)))
+        self.assertEqual(status, 1, output + errors)
+        for step in (4, 5, 6):
+            self.assertRegex(
+                errors, rf"checkpoint after step {step} is not written: .*cannot write: "
+                rf"File too large; the last one is {self.kept}/step-00000003\n")
+        self.assertIn("step 6/6", output)
+        self.assertEqual(sorted(os.listdir(self.kept)), [".lock", "step-00000003"])
+        for name, bytes_ in good.items():
+            self.assertEqual((self.kept / "step-00000003" / name).read_bytes(), bytes_)
+
+    def test_signals(self):
+        whole = self.folder / "whole"
+        for over in ["threads", "sequential"] + ["mpi"] * (OPTIONS.mpirun is not None):
+            for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):
+                with self.subTest(over, signal=number.name):
+                    shutil.rmtree(self.kept, ignore_errors=True)
+                    self.check_signal(over, number, whole)
+
+    def check_signal(self, over, number, whole):
+        ranks = 4 if over == "mpi" else 0
+        # mpirun forwards SIGINT as SIGTERM.
+        if ranks and number == signal.SIGINT:
+            return
+        more = ["--sequential"] if over == "sequential" else []
+        more += ["--grace", "4"] if ranks else []
+        with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
+                 *self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
+                               *more)[2:]) as job:
+            job.wait_for_steps()
+            os.kill(job.ranks[2] if ranks else job.process.pid, number)
+            output, errors, *_ = job.end()
+        stopped = re.search(rf"^stopped by {number.name} after step (\d+) of",
+                            output, re.MULTILINE)
+        self.assertTrue(stopped, output + errors)
+        isAsked = number == signal.SIGUSR1
+        if not ranks:
+            self.assertEqual(job.process.returncode, 0 if isAsked else 128 + number)
+        step = int(stopped[1])
+        self.assertEqual(
+            [name for name in os.listdir(self.kept) if name != ".lock"],
+            [f"step-{step:08}"], errors)
+        if not isAsked:
+            self.assertIn(f"ended by {number.name}; --resume {self.kept} continues",
+                          errors)
+        steps = step + 3
+        self.train("chimera", "--steps", steps, "--resume", self.kept, "--save",
+                   self.folder / "saved", over="threads")
+        self.train("chimera", "--steps", steps, "--save", whole)
+        if over == "sequential":
+            self.assert_close(self.folder / "saved", whole)
+        else:
+            self.assertEqual((self.folder / "saved").read_bytes(), whole.read_bytes())
+
+    def test_kills_at_random_moments(self):
+        """SIGKILL of one rank, of all ranks, and of mpirun. The job is started again
+        until it is done."""
+        steps = 60
+        expected = self.uninterrupted("chimera", steps=steps).read_bytes()
+        generator = random.Random(7)
+        victims = ["threads"]
+        if OPTIONS.mpirun:
+            victims += ["rank", "mpirun", "all"]
+        for kill in range(OPTIONS.kills):
+            victim = victims[kill % len(victims)]
+            with self.subTest(kill=kill, victim=victim):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                self.killed(victim, steps, generator)
+                saved = self.folder / "saved"
+                self.train("chimera", "--steps", steps, "--checkpoint", self.kept,
+                           "--checkpoint-every", 1, "--resume", self.kept, "--save",
+                           saved)
+                self.assertEqual(saved.read_bytes(), expected)
+                names = os.listdir(self.kept)
+                self.assertFalse([name for name in names if "partial" in name])
+
+    def killed(self, victim, steps, generator):
+        """Starts the job and kills it at a random step, and so twice more."""
+        for _ in range(3):
+            ranks = 0 if victim == "threads" else 4
+            with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
+                     *self.command("chimera", "--steps", steps, "--checkpoint",
+                                   self.kept, "--checkpoint-every", 1, "--resume",
+                                   self.kept)[2:]) as job:
+                if job.why_not_started():
+                    continue  # it was done
+                time.sleep(generator.random() * 0.3)
+                if victim == "rank":
+                    pids = [job.ranks[generator.randrange(4)]]
+                elif victim == "all":
+                    pids = list(job.ranks.values())
+                else:
+                    pids = [job.process.pid]
+                for pid in pids:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                job.end()
+
+    def test_kills_at_every_call(self):
+        """A kill before each call that changes files of a checkpoint."""
+        if not OPTIONS.every_call:
+            self.skipTest("no --every-call")
+        library = OPTIONS.tools / "kill-at-call.so"
+        expected = self.uninterrupted("chimera").read_bytes()
+        counts = self.folder / "count"
+        arguments = ["--checkpoint", self.kept, "--resume", self.kept,
+                     "--checkpoint-every", 5, "--keep", 1]
+        environment = dict(ENVIRONMENT, LD_PRELOAD=str(library),
+                           KILL_IN_FOLDER=str(self.kept))
+
+        def killed_at(call):
+            return subprocess.run(
+                self.command("chimera", "--steps", STEPS, *arguments),
+                capture_output=True, text=True, timeout=PATIENCE,
+                env=environment | {"KILL_AT_CALL": str(call),
+                                   "KILL_COUNT": str(counts)})
+
+        self.assertEqual(killed_at(10**9).returncode, 0)
+        calls = int(counts.read_text())
+        self.assertGreater(calls, 100)
+        for call in range(1, calls + 1, OPTIONS.every_call):
+            shutil.rmtree(self.kept, ignore_errors=True)
+            # Threads of ranks write in another order each time. So the last calls may
+            # not come.
+            self.assertIn(killed_at(call).returncode, (-signal.SIGKILL, 0))
+            saved = self.folder / "saved"
+            self.train("chimera", "--steps", STEPS, *arguments, "--save", saved)
+            self.assertEqual(saved.read_bytes(), expected, f"killed at call {call}")
+        print(f"{calls} calls, killed at every {OPTIONS.every_call}.", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--mpirun")
+    parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--every-call", type=int, default=40)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
