@@ -226,11 +226,12 @@ static ArrayRef<Clause<ModelOp>> clausesOf(ModelOp) {
 
 namespace {
 
-/// A feature that does not exist yet. The error for a word that users try for
-/// this feature names an alternative.
+/// A feature that a description cannot have. The error for a word that users
+/// try for this feature names an alternative.
 struct NotSupported {
   StringRef part; ///< a substring of the words that users try for it
   StringRef instead;
+  bool isOfRun = false; ///< whether it is an option of a run instead
 };
 
 } // namespace
@@ -242,9 +243,11 @@ static constexpr NotSupported kNotSupported[] = {
     {"clip", "gradients are not clipped"},
     {"grad_norm", "gradients are not clipped"},
     {"momentum", "the optimizers are adamw and plain sgd"},
-    {"resume", "chimera-run --load begins a new run from saved weights"},
-    {"checkpoint", "a run saves its weights at its end, and recompute is what "
-                   "others call activation checkpointing"},
+    {"resume", "chimera-run --resume FOLDER continues from a checkpoint", true},
+    {"checkpoint",
+     "chimera-run --checkpoint FOLDER writes checkpoints; activation "
+     "checkpointing is the clause recompute",
+     true},
     {"tensor_parallel", "a stage is on one worker"},
     {"sequence_parallel", "a stage is on one worker"},
     {"context_parallel", "a stage is on one worker"},
@@ -256,7 +259,10 @@ static constexpr NotSupported kNotSupported[] = {
 static std::string notSupported(StringRef word) {
   for (const NotSupported &one : kNotSupported)
     if (word.contains(one.part) && !word.contains('.'))
-      return (word + " is not supported yet: " + one.instead).str();
+      return (word +
+              (one.isOfRun ? " is no clause: " : " is not supported yet: ") +
+              one.instead)
+          .str();
   return {};
 }
 

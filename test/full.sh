@@ -68,6 +68,10 @@ kills() {
     --data LICENSE
 }
 
+resume() {
+  test/e2e/resume.py --tools $bin --mpirun mpirun --kills 100 --every-call 1
+}
+
 hosts() {
   test/e2e/hosts.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
   test/e2e/slurm.py --tools $bin --torchrun $torchrun --mpirun --rounds 2
@@ -125,7 +129,7 @@ while os.getppid() == int(sys.argv[1]):
   wait "${loops[@]}" || true
 }
 
-parts=(proof numerics exported mutants kills hosts orders fuzz hostile soak plans
+parts=(proof numerics exported mutants kills resume hosts orders fuzz hostile soak plans
   torch busy)
 [ $# -gt 0 ] || set -- "${parts[@]}"
 for part; do

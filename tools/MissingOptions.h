@@ -43,11 +43,9 @@ inline std::string adviceFor(std::string_view name) {
               "step uses learning_rate(…) of chimera.training"},
       {"clip", "clipping gradients is not supported yet"},
       {"grad-norm", "clipping gradients is not supported yet"},
-      {"resume",
-       "resuming a run is not supported yet: --load starts from saved "
-       "weights, with new optimizer state"},
-      {"checkpoint", "checkpoints are not supported yet: --save writes the "
-                     "weights at the end, and --load starts from them"},
+      {"resume", "chimera-run --resume FOLDER continues from a checkpoint"},
+      {"checkpoint", "chimera-run --checkpoint FOLDER writes checkpoints, with "
+                     "--checkpoint-every and --keep"},
       {"early-stop", "early stopping is not supported yet: SIGUSR1 stops a run "
                      "after its step, with its results"},
       {"epoch", "set the length of a run with --steps"},

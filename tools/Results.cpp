@@ -140,10 +140,10 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
     : settings(settings), program(program), load(load),
       conditions(std::move(conditions)),
       progress({.steps = settings.steps,
-                .firstStep = load.firstStep,
                 .tokensPerStep = load.text ? tokensPerStep(program) : 0,
                 .quiet = settings.quiet,
                 .logFile = settings.log,
+                .firstStep = load.firstStep,
                 .resumes = !load.resumedFrom.empty()}),
       lastCheckpoint(load.resumedFrom) {}
 

@@ -29,10 +29,10 @@ class Progress {
 public:
   struct Options {
     uint64_t steps = 0;         ///< of the training
-    uint64_t firstStep = 0;     ///< number of steps before this run
     uint64_t tokensPerStep = 0; ///< 0 if the program has no model
     bool quiet = false;
-    std::string logFile; ///< empty if there is no log
+    std::string logFile;    ///< empty if there is no log
+    uint64_t firstStep = 0; ///< number of steps before this run
     /// Whether an existing log continues: its lines up to step firstStep stay.
     bool resumes = false;
   };

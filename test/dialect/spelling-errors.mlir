@@ -35,7 +35,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") max_grad_norm(1
 
 // -----
 
-// expected-error@below {{resume is not supported yet: chimera-run --load begins a new run from saved weights}}
+// expected-error@below {{resume is no clause: chimera-run --resume FOLDER continues from a checkpoint}}
 chimera.training @t resume("run.safetensors")
 
 // -----

@@ -332,9 +332,8 @@ class Test(Runs):
                                    "supported yet"),
                 ("--clip", "clipping gradients is not supported yet"),
                 ("--max-grad-norm", "clipping gradients is not supported yet"),
-                ("--resume", "resuming a run is not supported yet: --load"),
-                ("--checkpoint-every", "checkpoints are not supported yet: "
-                                       "--save"),
+                ("--resume-from", "--resume FOLDER continues from a checkpoint"),
+                ("--checkpoint-interval", "with --checkpoint-every and --keep"),
                 ("--lr", "set learning_rate(…) of chimera.training"),
                 ("--seed", "set seed(…) of chimera.training"),
                 ("--bf16", "set activation_type(bf16) of chimera.pipeline; for "

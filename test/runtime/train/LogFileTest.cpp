@@ -211,6 +211,41 @@ TEST_F(LogFileTest, saysWhatIsWrong) {
             "cannot write the log " + part.string() + ": File too large");
 }
 
+TEST_F(LogFileTest, continuesALog) {
+  const LogFile::Keeps keeps = [](std::string_view line) {
+    return line.starts_with("keep");
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {"", ""},
+      {"keep 1\nkeep 2\n", "keep 1\nkeep 2\n"},
+      {"keep 1\ndrop\nkeep 2\n", "keep 1\n"},
+      {"drop\n", ""},
+      // An incomplete last line.
+      {"keep 1\nkeep", "keep 1\n"},
+      {"keep", ""}};
+  for (const fs::path &old : {part, path})
+    for (const auto &[text, kept] : cases) {
+      write(old, text);
+      LogFile log(path, keeps);
+      EXPECT_FALSE(fs::exists(path));
+      log.append("new\n");
+      EXPECT_EQ(read(part), kept + "new\n");
+      log.complete();
+      EXPECT_EQ(read(path), kept + "new\n");
+      EXPECT_FALSE(fs::exists(part));
+      fs::remove(path);
+    }
+  // Without an old log, it begins a new one. With both, the unfinished one is
+  // newer.
+  LogFile(path, keeps).complete();
+  EXPECT_EQ(read(path), "");
+  write(path, "keep old\n");
+  write(part, "keep new\n");
+  LogFile(path, keeps).complete();
+  EXPECT_EQ(read(path), "keep new\n");
+  EXPECT_EQ(read(folder / "log.1"), "keep old\n");
+}
+
 TEST_F(LogFileTest, writesDevicesThemselves) {
   EXPECT_EQ(temporaryName("/dev/null"), "/dev/null");
   LogFile first("/dev/null"), second("/dev/null");

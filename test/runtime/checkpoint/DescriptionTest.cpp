@@ -1,0 +1,118 @@
+//===- DescriptionTest.cpp - The file training.json -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/checkpoint/Description.h"
+
+#include "test/runtime/checkpoint/TestFolder.h"
+
+using namespace chimera::runtime;
+
+namespace {
+using DescriptionTest = chimera::runtime::test::TestFolder;
+
+CheckpointDescription example() {
+  return {.step = 50,
+          .samplesPerStep = 32,
+          .seed = UINT64_MAX,
+          .optimizer = "adamw",
+          .weightType = "float64",
+          .data = "0123456789abcdef",
+          .program = "train (\"chimera\")",
+          .checksums = {
+              {"model-00001-of-00001.safetensors", {{"a", "00"}, {"b", "01"}}},
+              {"optimizer-00001-of-00001.safetensors", {}}}};
+}
+
+TEST_F(DescriptionTest, isReadAsItWasWritten) {
+  write("training.json", format(example()));
+  EXPECT_EQ(format(readDescription(folder)), format(example()));
+  EXPECT_EQ(readDescription(folder).seed, UINT64_MAX);
+}
+
+TEST_F(DescriptionTest, hasChecksumsOfXxh3) {
+  // The value of xxhsum -H3 for an empty input, and a change of one bit.
+  EXPECT_EQ(checksumOf({}), "2d06800538d394c2");
+  std::vector<std::byte> bytes(1000);
+  const std::string zeros = checksumOf(bytes);
+  bytes[999] = std::byte(1);
+  EXPECT_NE(checksumOf(bytes), zeros);
+}
+
+TEST_F(DescriptionTest, saysWhatIsWrong) {
+  const std::string good = format(example());
+  auto replaced = [&](const std::string &from, const std::string &to) {
+    std::string text = good;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  const std::string wrongChecksums =
+      "expected \"checksums\" with an object of files, each with an object of "
+      "tensors and checksums";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "expected a JSON object"},
+      {"[]", "expected a JSON object"},
+      {good.substr(0, good.size() / 2), "expected a JSON object"},
+      {std::string(100, '['), "expected at most three levels of objects"},
+      {replaced("checkpoint 1", "checkpoint 2"),
+       "expected the format 'chimera checkpoint 1', got 'chimera checkpoint "
+       "2'"},
+      {replaced("\"format\"", "\"other\""),
+       "expected \"format\" with the name of the format"},
+      {replaced("50", "-50"), "expected \"step\" with a whole number"},
+      {replaced("50", "\"50\""), "expected \"step\" with a whole number"},
+      {replaced("50", "1.5"), "expected \"step\" with a whole number"},
+      {replaced("\"adamw\"", "1"), "expected \"optimizer\" with a text"},
+      {replaced("\"00\"", "0"), wrongChecksums},
+      {replaced("\"checksums\"", "\"sums\""), wrongChecksums}};
+  for (const auto &[text, expected] : cases) {
+    write("training.json", text);
+    EXPECT_EQ(errorOf([&] { readDescription(folder); }),
+              "cannot resume from '" + folder.string() +
+                  "': training.json: " + expected)
+        << text;
+  }
+  std::filesystem::remove(folder / "training.json");
+  EXPECT_NE(errorOf([&] {
+              readDescription(folder);
+            }).find("training.json: cannot read training.json"),
+            std::string::npos);
+}
+
+TEST_F(DescriptionTest, saysWhatMayNotChange) {
+  const CheckpointDescription saved = example();
+  EXPECT_EQ(reasonNotToResume(saved, saved), "");
+  CheckpointDescription now = saved;
+  now.seed = 1;
+  now.data = "f123456789abcdef";
+  now.program = "other";
+  now.checksums.clear();
+  now.step = 7;
+  EXPECT_EQ(reasonNotToResume(saved, now), "");
+  EXPECT_EQ(noteOfChanges(saved, now),
+            "the seed was 18446744073709551615 and is 1, and the data are "
+            "other ones: results will differ from those of a run without "
+            "interruption");
+  EXPECT_EQ(noteOfChanges(saved, saved), "");
+  now.data = "";
+  now.seed = saved.seed;
+  EXPECT_EQ(noteOfChanges(saved, now), "");
+  const std::pair<std::string CheckpointDescription::*, std::string> texts[] = {
+      {&CheckpointDescription::optimizer, "a checkpoint of the optimizer x"},
+      {&CheckpointDescription::weightType, "expected weights of type x"}};
+  for (const auto &[member, expected] : texts) {
+    now = saved;
+    now.*member = "x";
+    EXPECT_NE(reasonNotToResume(saved, now).find(expected), std::string::npos)
+        << reasonNotToResume(saved, now);
+  }
+  now = saved;
+  now.samplesPerStep = 16;
+  EXPECT_NE(reasonNotToResume(saved, now).find("expected 16 samples per step"),
+            std::string::npos);
+}
+} // namespace
