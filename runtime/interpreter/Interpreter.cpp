@@ -236,7 +236,7 @@ void Interpreter::run(uint64_t steps, const OnStep &onStep) {
 
 void Interpreter::begin(uint64_t count, OnStep callback) {
   onStep = std::move(callback);
-  steps = count;
+  steps = stepsOfRun = count;
   status.setPosition(0, 0);
   status.enter(Status::Running);
   if (steps == 0)

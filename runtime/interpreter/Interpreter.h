@@ -295,7 +295,8 @@ private:
   uint32_t index = 0;
   uint32_t end = 0;
   uint64_t step = 0;
-  uint64_t steps = 0;
+  uint64_t steps = 0;      // fewer than stepsOfRun if the run stops early
+  uint64_t stepsOfRun = 0; // the learning rate may depend on it
   // The time at which the current step began: on the host's clock, or on an
   // asynchronous device. `timed` has the instructions of this step that the
   // device measures.

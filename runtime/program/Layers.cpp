@@ -386,13 +386,16 @@ int64_t copyBytes(Types types, int64_t elements) {
 }
 
 std::string checkOptimizer(const std::string &name) {
-  if (name == kAdamW || name == kSgd)
+  if (name == kAdamW || name == kSgd || name == kSgdMomentum)
     return "";
-  return "expected optimizer 'adamw' or 'sgd', got '" + name + "'";
+  return "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got '" + name +
+         "'";
 }
 
 int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes) {
-  return optimizer == kSgd ? 0 : saturatedProduct({2, parameterBytes});
+  return optimizer == kSgd           ? 0
+         : optimizer == kSgdMomentum ? parameterBytes
+                                     : saturatedProduct({2, parameterBytes});
 }
 
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {

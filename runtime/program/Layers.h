@@ -190,15 +190,17 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
 int64_t parameterBytes(Types types, int64_t elements);
 int64_t copyBytes(Types types, int64_t elements);
 
-/// The names of the optimizers.
-inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd";
+/// The names of the optimizers. SGD with and without momentum are two of them,
+/// because only the first one has a state.
+inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd",
+                      kSgdMomentum[] = "sgd-momentum";
 
 /// Returns an error text, or an empty text if `name` is the name of an
 /// optimizer.
 std::string checkOptimizer(const std::string &name);
 
 /// Bytes of the optimizer state for `parameterBytes` bytes of parameters: two
-/// averages for AdamW, nothing for SGD.
+/// averages for AdamW, one sum for SGD with momentum, nothing for SGD.
 int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes);
 
 /// The bytes that the first stage (inputs) and the last stage (labels) load for

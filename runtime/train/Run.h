@@ -26,6 +26,7 @@ struct StepEvent {
   uint64_t step; ///< from 0
   std::optional<Loss> loss;
   double seconds; ///< since the first step began
+  double learningRate = 0;
 };
 
 /// The resources that one rank used.
@@ -79,6 +80,10 @@ struct TrainingRun {
   StageFactory stages;
   DataSource &data;
   uint64_t steps = 1;
+  /// The options that have changed `program` after it was read. They must be
+  /// equal at all ranks of a job. If they differ, the programs differ too, and
+  /// the error names the option.
+  std::vector<AgreedValue> programOptions = {};
   /// Additional settings that must be equal at all ranks of a job; otherwise
   /// the run fails before its first step.
   std::vector<AgreedValue> agreedValues = {};

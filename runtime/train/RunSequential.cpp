@@ -8,6 +8,7 @@
 #include "runtime/train/RunSequential.h"
 
 #include "runtime/control/InProcess.h"
+#include "runtime/stage/LearningRate.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
@@ -78,7 +79,8 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
       [&](uint64_t step, Loss loss) {
         ofSteps = seconds();
         if (run.onStep)
-          run.onStep({step, loss, ofSteps});
+          run.onStep({step, loss, ofSteps,
+                      learningRateAt(*run.program.optimizer, run.steps, step)});
         stepsDone.store(step + 1);
         return !mustStopForLoss(run, step, loss, badLoss) && !stop.load();
       },
