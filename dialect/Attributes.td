@@ -215,6 +215,15 @@ def Chimera_Optimizer : I32EnumAttr<"Optimizer", "how weights are updated", [
   let cppNamespace = "::chimera";
 }
 
+def Chimera_RateSchedule : I32EnumAttr<"RateSchedule",
+    "how the learning rate changes", [
+    I32EnumAttrCase<"Constant", 0, "constant">,
+    I32EnumAttrCase<"Linear", 1, "linear">,
+    I32EnumAttrCase<"Cosine", 2, "cosine">,
+    I32EnumAttrCase<"WarmupStableDecay", 3, "wsd">]> {
+  let cppNamespace = "::chimera";
+}
+
 def Chimera_DataType : I32EnumAttr<"DataType", "type of values", [
     I32EnumAttrCase<"F32", 0, "f32">,
     I32EnumAttrCase<"F64", 1, "f64">,

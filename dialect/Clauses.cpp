@@ -178,9 +178,17 @@ static ArrayRef<Clause<TrainingOp>> clausesOf(TrainingOp) {
       enumClause<Op, OptimizerAttr, &P::optimizer, getMaxEnumValForOptimizer>(
           "optimizer"),
       numberClause<Op, &P::learning_rate>("learning_rate"),
+      enumClause<Op, RateScheduleAttr, &P::lr_schedule,
+                 getMaxEnumValForRateSchedule>("lr_schedule"),
+      wholeNumberClause<Op, &P::warmup>("warmup"),
+      numberClause<Op, &P::min_lr>("min_lr"),
+      wholeNumberClause<Op, &P::decay_steps>("decay_steps"),
+      wholeNumberClause<Op, &P::lr_steps>("lr_steps"),
       numberClause<Op, &P::beta1>("beta1"),
       numberClause<Op, &P::beta2>("beta2"),
       numberClause<Op, &P::epsilon>("epsilon"),
+      numberClause<Op, &P::momentum>("momentum"),
+      flagClause<Op, &P::nesterov>("nesterov"),
       numberClause<Op, &P::weight_decay>("weight_decay"),
       wholeNumberClause<Op, &P::seed>("seed")};
   return all;
@@ -237,12 +245,8 @@ struct NotSupported {
 } // namespace
 
 static constexpr NotSupported kNotSupported[] = {
-    {"warmup", "the learning rate is constant"},
-    {"scheduler", "the learning rate is constant"},
-    {"cosine", "the learning rate is constant"},
     {"clip", "gradients are not clipped"},
     {"grad_norm", "gradients are not clipped"},
-    {"momentum", "the optimizers are adamw and plain sgd"},
     {"resume", "chimera-run --resume FOLDER continues from a checkpoint", true},
     {"checkpoint",
      "chimera-run --checkpoint FOLDER writes checkpoints; activation "

@@ -29,23 +29,63 @@ static LogicalResult verifyOptimizer(TrainingOp op) {
         << value;
     return false;
   };
-  if (op.getOptimizer() == Optimizer::SGD) {
-    TrainingOp::Properties defaults;
-    TrainingOp::populateDefaultProperties(op->getName(), defaults);
-    const std::tuple<const char *, FloatAttr, FloatAttr> unused[] = {
-        {"beta1", op.getBeta1Attr(), defaults.beta1},
-        {"beta2", op.getBeta2Attr(), defaults.beta2},
-        {"epsilon", op.getEpsilonAttr(), defaults.epsilon}};
-    for (auto [name, given, absent] : unused)
-      if (given != absent)
-        return op.emitOpError("expected no ")
-               << name << " with optimizer(sgd), which does not use it";
-  }
-  return success(inRange("learning_rate", op.getLearningRate(), false) &&
-                 inRange("beta1", op.getBeta1(), true) &&
-                 inRange("beta2", op.getBeta2(), true) &&
-                 inRange("epsilon", op.getEpsilon(), false) &&
-                 inRange("weight_decay", op.getWeightDecay(), false));
+  TrainingOp::Properties defaults, &given = op.getProperties();
+  TrainingOp::populateDefaultProperties(op->getName(), defaults);
+  const bool isSgd = op.getOptimizer() == Optimizer::SGD;
+  const std::tuple<const char *, bool, bool> unused[] = {
+      {"beta1", isSgd, given.beta1 != defaults.beta1},
+      {"beta2", isSgd, given.beta2 != defaults.beta2},
+      {"epsilon", isSgd, given.epsilon != defaults.epsilon},
+      {"momentum", !isSgd, given.momentum != defaults.momentum},
+      {"nesterov", !isSgd, op.getNesterov()}};
+  for (auto [name, isUnused, isGiven] : unused)
+    if (isUnused && isGiven)
+      return op.emitOpError("expected no ")
+             << name << " with optimizer(" << stringifyEnum(op.getOptimizer())
+             << "), which does not use it";
+  if (!(inRange("learning_rate", op.getLearningRate(), false) &&
+        inRange("min_lr", op.getMinLr(), false) &&
+        inRange("beta1", op.getBeta1(), true) &&
+        inRange("beta2", op.getBeta2(), true) &&
+        inRange("epsilon", op.getEpsilon(), false) &&
+        inRange("momentum", op.getMomentum(), true) &&
+        inRange("weight_decay", op.getWeightDecay(), false)))
+    return failure();
+  if (op.getNesterov() && op.getMomentum().isZero())
+    return op.emitOpError("expected a momentum with nesterov, got none");
+  return success();
+}
+
+/// Checks that the clauses of the learning rate fit its schedule and each
+/// other.
+static LogicalResult verifyRateSchedule(TrainingOp op) {
+  const RateSchedule schedule = op.getLrSchedule();
+  const bool isConstant = schedule == RateSchedule::Constant;
+  const bool isWsd = schedule == RateSchedule::WarmupStableDecay;
+  const double peak = op.getLearningRate().convertToDouble();
+  const double floor = op.getMinLr().convertToDouble();
+  const std::tuple<const char *, bool, bool> unused[] = {
+      {"min_lr", isConstant, floor != 0},
+      {"lr_steps", isConstant, op.getLrSteps().has_value()},
+      {"decay_steps", !isWsd, op.getDecaySteps().has_value()}};
+  for (auto [name, isUnused, isGiven] : unused)
+    if (isUnused && isGiven)
+      return op.emitOpError("expected no ")
+             << name << " with lr_schedule(" << stringifyEnum(schedule)
+             << "), which does not use it";
+  if (isWsd && !op.getDecaySteps())
+    return op.emitOpError("expected decay_steps with lr_schedule(wsd), got "
+                          "none: the number of last steps in which the rate "
+                          "falls");
+  if (floor > peak)
+    return op.emitOpError("expected min_lr to be at most the learning_rate of ")
+           << peak << ", got " << floor;
+  const uint64_t changing = op.getWarmup() + op.getDecaySteps().value_or(0);
+  if (op.getLrSteps() && changing > *op.getLrSteps())
+    return op.emitOpError("expected lr_steps of at least ")
+           << changing << ", the steps of warmup"
+           << (isWsd ? " and decay_steps" : "") << ", got " << *op.getLrSteps();
+  return success();
 }
 
 static LogicalResult verifyRecompute(PipelineOp op) {
@@ -186,7 +226,10 @@ LogicalResult MachineOp::verify() {
   return success();
 }
 
-LogicalResult TrainingOp::verify() { return verifyOptimizer(*this); }
+LogicalResult TrainingOp::verify() {
+  return failure(failed(verifyOptimizer(*this)) ||
+                 failed(verifyRateSchedule(*this)));
+}
 
 LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getModel() &&

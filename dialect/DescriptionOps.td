@@ -76,21 +76,50 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     the model and of the workers. A pipeline names its training after `with`; a
     pipeline without one has the default of every clause.
 
-    `optimizer` is `adamw` (the default; Loshchilov and Hutter, "Decoupled
-    Weight Decay Regularization", ICLR'19) or `sgd`, plain stochastic gradient
-    descent. `sgd` keeps no state and does not use `beta1`, `beta2` and
-    `epsilon`. In both, a parameter decays by `learning_rate` times
-    `weight_decay` if more than one of its dimensions is larger than 1. An
-    exported model may instead name the parameters that decay. `seed` determines
-    the initial weights, the order of the data and dropout.
+    *Optimizer.* `optimizer` is `adamw` (the default; Loshchilov and Hutter,
+    "Decoupled Weight Decay Regularization", ICLR'19) or `sgd`, stochastic
+    gradient descent as `torch.optim.SGD` computes it. With a `momentum`, `sgd`
+    updates a weight by a sum of its gradients in which each older gradient
+    counts `momentum` times as much; this sum takes the memory of the weights
+    once more. With `nesterov` too, it looks one update ahead. Without a
+    `momentum`, `sgd` has no state. In all of them, a parameter decays by the
+    learning rate times `weight_decay` if more than one of its dimensions is
+    larger than 1. An exported model may instead name the parameters that decay.
+    `seed` determines the initial weights, the order of the data and dropout.
 
-    Invalid if a number is negative or not finite, if a beta is not below 1, and
-    if a number is given that the optimizer does not use.
+    *Learning rate.* In the first `warmup` steps, the rate rises linearly from 0
+    to `learning_rate`; the first step has the rate 0, as in PyTorch. After
+    that, `lr_schedule` determines the rate:
+    - `constant` (the default): it stays;
+    - `linear`, `cosine`: it falls to `min_lr`, in a line or in half a wave of
+      the cosine;
+    - `wsd` (warm-up, stable, decay): it stays, and falls to `min_lr` in the
+      last `decay_steps` steps, in half a wave of the cosine. Here the warm-up
+      begins at `min_lr`.
+
+    The rate reaches `min_lr` after `lr_steps` steps and then stays. Without
+    `lr_steps`, that is the end of the run (`chimera-run --steps`). If a step has
+    several updates, all of them have the rate of the step. The formulas are
+    those of the schedulers in Hugging Face's transformers, to the last bit; see
+    `runtime/stage/LearningRate.h`.
+
+    *A run can have other numbers.* The program contains the numbers, but options
+    of `chimera-run` override all of them except `optimizer`, `epsilon`,
+    `momentum` and `nesterov`.
+
+    Invalid if
+    - a number is negative or not finite, or a beta or `momentum` is not below 1;
+    - a clause is given that the optimizer or the schedule does not use;
+    - `min_lr` is above `learning_rate`;
+    - `wsd` has no `decay_steps`;
+    - `warmup` and `decay_steps` are together more than `lr_steps`.
 
     Example:
     ```mlir
     chimera.training @slowly learning_rate(1.0e-4) weight_decay(0.1) seed(7)
-    chimera.training @plainly optimizer(sgd) learning_rate(1.0e-2)
+    chimera.training @pretrain learning_rate(3.0e-4) lr_schedule(cosine)
+        warmup(2000) min_lr(3.0e-5)
+    chimera.training @plainly optimizer(sgd) learning_rate(0.1) momentum(0.9)
     ```
   }];
   let arguments = (ins
@@ -98,9 +127,17 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     DefaultValuedAttr<Chimera_Optimizer,
                       "::chimera::Optimizer::AdamW">:$optimizer,
     DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
+    DefaultValuedAttr<Chimera_RateSchedule,
+                      "::chimera::RateSchedule::Constant">:$lr_schedule,
+    DefaultValuedAttr<Chimera_StepsOrNone, "0">:$warmup,
+    DefaultValuedAttr<F64Attr, "0.0">:$min_lr,
+    OptionalAttr<Chimera_Steps>:$decay_steps,
+    OptionalAttr<Chimera_Steps>:$lr_steps,
     DefaultValuedAttr<F64Attr, "0.9">:$beta1,
     DefaultValuedAttr<F64Attr, "0.999">:$beta2,
     DefaultValuedAttr<F64Attr, "1.0e-8">:$epsilon,
+    DefaultValuedAttr<F64Attr, "0.0">:$momentum,
+    UnitAttr:$nesterov,
     DefaultValuedAttr<F64Attr, "0.01">:$weight_decay,
     DefaultValuedAttr<I64Attr, "1">:$seed);
   let hasCustomAssemblyFormat = 1;

@@ -29,6 +29,12 @@ class Chimera_From0<Attr number> : ConfinedAttr<number, [IntNonNegative]> {
 defvar Chimera_Positive = Chimera_From1To<I64Attr, 2147483647>;
 // A number of bytes, or a rate. The limit keeps later sums below 2^63.
 defvar Chimera_Amount = Chimera_From1To<I64Attr, 1152921504606846976>;
+/// A number of training steps.
+defvar Chimera_Steps = Chimera_From1To<I64Attr, 1099511627776>;
+def Chimera_StepsOrNone
+    : ConfinedAttr<I64Attr, [IntNonNegative, IntMaxValue<1099511627776>]> {
+  let summary = "a whole number from 0 to 1099511627776";
+}
 defvar Chimera_Index = Chimera_From0<I32Attr>;
 defvar Chimera_Size = Chimera_From0<I64Attr>;
 

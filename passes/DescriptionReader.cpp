@@ -145,8 +145,19 @@ program::Types typesOf(PipelineOp pipeline) {
           typeOf(pipeline.getActivationType().value_or(weights))};
 }
 
+StringRef optimizerOf(const TrainingOp::Properties &training) {
+  switch (training.optimizer.getValue()) {
+  case Optimizer::AdamW:
+    return program::kAdamW;
+  case Optimizer::SGD:
+    return training.momentum.getValue().isZero() ? program::kSgd
+                                                 : program::kSgdMomentum;
+  }
+  llvm_unreachable("an optimizer");
+}
+
 StringRef optimizerOf(PipelineOp pipeline) {
-  return stringifyOptimizer(trainingOf(pipeline).optimizer.getValue());
+  return optimizerOf(trainingOf(pipeline));
 }
 
 FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {

@@ -57,7 +57,8 @@ TrainingOp::Properties trainingOf(PipelineOp pipeline);
 /// The data types of the pipeline's values.
 program::Types typesOf(PipelineOp pipeline);
 
-/// The name of the pipeline's optimizer.
+/// The name of the optimizer in a program (runtime/program/Layers.h).
+llvm::StringRef optimizerOf(const TrainingOp::Properties &training);
 llvm::StringRef optimizerOf(PipelineOp pipeline);
 
 /// The unit of the stages' costs. This is the time_unit of the pipeline. If the

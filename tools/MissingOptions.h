@@ -23,6 +23,7 @@ namespace chimera {
 /// The text for the error message about the unknown option `name`. Empty if
 /// `name` matches no entry of the list.
 inline std::string adviceFor(std::string_view name) {
+  constexpr const char *kWarmup = "give a number of steps to --warmup";
   constexpr const char *kNoTensorParallelism =
       "tensor parallelism is not supported yet: a stage is on one worker";
   constexpr const char *kNoExpertParallelism =
@@ -35,12 +36,14 @@ inline std::string adviceFor(std::string_view name) {
     bool isWhole = false; ///< whether `part` is the whole name
   } kAdvice[] = {
       // The first match is used: --lr-warmup matches "warmup" before "lr-".
-      {"warmup", "warming up the learning rate is not supported yet: every "
-                 "step uses learning_rate(…) of chimera.training"},
-      {"warm-up", "warming up the learning rate is not supported yet: every "
-                  "step uses learning_rate(…) of chimera.training"},
-      {"lr-", "a schedule of the learning rate is not supported yet: every "
-              "step uses learning_rate(…) of chimera.training"},
+      {"warmup-ratio", kWarmup},
+      {"warmup-fraction", kWarmup},
+      {"warmup", "did you mean '--warmup'?"},
+      {"warm-up", "did you mean '--warmup'?"},
+      {"wsd-decay", "did you mean '--decay-steps'?"},
+      {"lr-decay-style", "did you mean '--lr-schedule'?"},
+      {"lr-decay", "did you mean '--lr-steps'?"},
+      {"scheduler", "did you mean '--lr-schedule'?"},
       {"clip", "clipping gradients is not supported yet"},
       {"grad-norm", "clipping gradients is not supported yet"},
       {"resume", "chimera-run --resume FOLDER continues from a checkpoint"},
@@ -49,11 +52,9 @@ inline std::string adviceFor(std::string_view name) {
       {"early-stop", "early stopping is not supported yet: SIGUSR1 stops a run "
                      "after its step, with its results"},
       {"epoch", "set the length of a run with --steps"},
-      {"learning-rate", "set learning_rate(…) of chimera.training"},
-      {"lr", "set learning_rate(…) of chimera.training", true},
-      {"seed", "set seed(…) of chimera.training", true},
-      {"random-seed", "set seed(…) of chimera.training"},
-      {"weight-decay", "set weight_decay(…) of chimera.training"},
+      {"lr", "did you mean '--learning-rate'?", true},
+      {"random-seed", "did you mean '--seed'?"},
+      {"nesterov", "set nesterov of chimera.training"},
       {"batch-size", "set micro_batch_size(…), micro_batches(…) and "
                      "data_parallel(…) of chimera.pipeline, whose product is "
                      "the batch size"},

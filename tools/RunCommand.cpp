@@ -15,6 +15,7 @@
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/program/Layers.h"
 #include "runtime/proof/ProvenFile.h"
+#include "runtime/stage/LearningRate.h"
 #include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
@@ -27,6 +28,7 @@
 #include "tools/PassiveOpenMP.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
+#include "tools/TrainingOptions.h"
 #include "tools/Workload.h"
 
 #include <algorithm>
@@ -229,6 +231,18 @@ void reportCheckpoints(const RunSettings &settings,
   std::fflush(stdout);
 }
 
+/// If the run is too short for its schedule of the learning rate, prints that.
+void warnOfShortSchedule(const RunSettings &settings,
+                         const program::ProgramT &program,
+                         const Workload &load) {
+  const std::string note =
+      noteOfShortSchedule(*program.optimizer, settings.steps);
+  if (!usesTensors(load.kind) || settings.quiet || note.empty())
+    return;
+  std::printf("%s\n", note.c_str());
+  std::fflush(stdout);
+}
+
 /// If there are 2^29 tokens or more, prints that all tokens are being checked:
 /// the check then takes a second or more. Only the root prints this.
 void announceCheck(const RunSettings &settings,
@@ -298,6 +312,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     reportResume(settings, load);
     reportCheckpoints(settings, program, load);
     warnOfLostWeights(settings, load);
+    warnOfShortSchedule(settings, program, load);
     warnOfSlowType(settings, program, load, [&] {
       if (use.setThreads)
         use.setThreads(share.threads.computing);
@@ -327,6 +342,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     runSequential(run, use,
                   isWhole ? 1 : static_cast<uint32_t>(program.stages.size()));
   } else if (job) {
+    run.programOptions = agreedTrainingOptions(settings);
     run.agreedValues = sharedSettings(settings, load);
     runAsRank(run, use, *job);
   } else if (settings.device == kSimulated) {
@@ -372,6 +388,7 @@ int chimera::runCommand(const RunSettings &settings) {
   if (!program)
     throw std::runtime_error(error);
 
+  applyTrainingOptions(settings, *program);
   if (settings.generate > 0) {
     if (job)
       throw std::invalid_argument("--generate needs one process: run it "

@@ -51,6 +51,14 @@ inline std::vector<std::string> allReduceKinds() {
   return {kOrdered, kTransport};
 }
 
+/// Numbers of the program's chimera.training that the run replaces.
+struct TrainingNumbers {
+  std::optional<double> learningRate, minLr, weightDecay, beta1, beta2,
+      momentum;
+  std::optional<std::string> lrSchedule;
+  std::optional<uint64_t> warmup, decaySteps, lrSteps, seed;
+};
+
 /// The options of chimera-run. Its --help describes them.
 struct RunSettings {
   std::string program;
@@ -83,6 +91,7 @@ struct RunSettings {
   std::string progress = kAuto;
   std::string allReduce = kOrdered;
   uint64_t steps = 10;
+  TrainingNumbers training;
   uint64_t generate =
       0; ///< number of tokens; if given, generates and does not train
   std::string prompt;

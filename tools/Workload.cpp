@@ -20,6 +20,7 @@
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/stage/torch/WeightFiles.h"
+#include "tools/TrainingOptions.h"
 
 #include <stdexcept>
 
@@ -96,13 +97,16 @@ static void refuseWithoutEffect(const RunSettings &settings,
              ? ": give --stages synthetic too"
              : ""));
   };
-  if (!usesTensors(kind))
+  if (!usesTensors(kind)) {
     for (const char *option :
          {"--data", "--tokens", "--trust-data", "--mask", "--mask-rate",
           "--pairs", "--document-end", "--load", "--names", "--save",
           "--checkpoint", "--resume", "--save-gradients", "--hold-out",
           "--evaluate-batches", "--evaluate-every", "--cuda-graphs"})
       refuse(option, "transformer and exported");
+    for (const std::string &option : optimizerOptions())
+      refuse(option.c_str(), "transformer and exported");
+  }
   if (kind != kExported)
     refuse("--allow-native-code", kExported);
   if (kind != kSynthetic)

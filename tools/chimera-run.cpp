@@ -12,6 +12,7 @@
 #include "tools/Commands.h"
 #include "tools/MissingOptions.h"
 #include "tools/Start.h"
+#include "tools/TrainingOptions.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -164,6 +165,7 @@ static int run(int argc, char **argv) {
                  "initial weights")
       ->transform(wholeWithin(0, uint64_t(1) << 40))
       ->capture_default_str();
+  addTrainingOptions(app, settings);
   addFile("--save", settings.save,
           "Write the trained weights to this safetensors file; "
           "if that fails, to the current folder or $TMPDIR. A run that "

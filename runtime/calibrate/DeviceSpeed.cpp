@@ -92,7 +92,6 @@ chimera::runtime::programToMeasure(uint32_t blocks, const BlockSizes &sizes,
   model.vocabulary = 256;
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = program::kAdamW;
-  program.optimizer->learning_rate = 1e-3;
   program.optimizer->beta1 = 0.9;
   program.optimizer->beta2 = 0.999;
   program.optimizer->epsilon = 1e-8;
@@ -190,7 +189,7 @@ public:
   void update() {
     queue->launch({reads(gradient), updates(weights), updates(state)},
                   [this, step = step++](const AddressMap &at) {
-                    stage.optimizerStep(step, /*scale=*/1, at(gradient),
+                    stage.optimizerStep({step, 1e-3, 1}, at(gradient),
                                         at(weights), at(state));
                   });
   }

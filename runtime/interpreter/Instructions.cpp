@@ -7,6 +7,8 @@
 
 #include "runtime/interpreter/Interpreter.h"
 
+#include "runtime/stage/LearningRate.h"
+
 #include <stdexcept>
 
 using namespace chimera;
@@ -254,13 +256,19 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   ConstBytes gradient = bytesOf(in[2]);
   Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
   Bytes halted = flagOf({instruction.pipeline(), instruction.stage()});
-  uint64_t number = program::indexOfUpdate(program, instruction, step);
+  const uint64_t number = program::indexOfUpdate(program, instruction, step);
+  // Without a flush, the update may belong to another step than `step`.
+  const uint64_t stepOfUpdate = number / program::updatesPerStep(program);
+  const Update numbers = {
+      .number = number,
+      .learningRate =
+          learningRateAt(*program.optimizer, stepsOfTraining, stepOfUpdate),
+      .scale = scale};
   compute->launch({reads(gradient), updates(weights), updates(optimizerState),
                    updates(halted)},
                   [=, stage = stageOf(instruction)](const AddressMap &at) {
-                    stage->optimizerStep(number, scale, at(gradient),
-                                         at(weights), at(optimizerState),
-                                         at(halted));
+                    stage->optimizerStep(numbers, at(gradient), at(weights),
+                                         at(optimizerState), at(halted));
                   });
 }
 

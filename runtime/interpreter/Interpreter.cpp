@@ -238,6 +238,8 @@ void Interpreter::run(uint64_t steps, const OnStep &onStep) {
 void Interpreter::begin(uint64_t count, OnStep callback) {
   onStep = std::move(callback);
   steps = step + count;
+  if (stepsOfTraining == 0)
+    stepsOfTraining = options.steps > 0 ? options.steps : steps;
   status.setPosition(step, 0);
   status.enter(Status::Running);
   if (count == 0)

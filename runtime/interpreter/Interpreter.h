@@ -65,6 +65,9 @@ public:
   struct Options {
     /// The number of steps before the first step that `run` runs.
     uint64_t firstStep = 0;
+    /// The number of steps of the whole training, on which the learning rate
+    /// may depend. 0: the steps up to the end of the first call of `run`.
+    uint64_t steps = 0;
     /// The timeout of every wait of the host.
     std::chrono::milliseconds timeout = kForever;
     /// Whether to keep a copy of each update's gradient sum until the next
@@ -303,7 +306,8 @@ private:
   uint32_t index = 0;
   uint32_t end = 0;
   uint64_t step = 0;
-  uint64_t steps = 0;
+  uint64_t steps = 0;           // the run ends before this step
+  uint64_t stepsOfTraining = 0; // the learning rate may depend on it
   // The time at which the current step began: on the host's clock, or on an
   // asynchronous device. `timed` has the instructions of this step that the
   // device measures.

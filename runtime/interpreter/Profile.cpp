@@ -76,7 +76,8 @@ ordered_json toJson(const program::OptimizerT &optimizer) {
           {"beta1", optimizer.beta1},
           {"beta2", optimizer.beta2},
           {"epsilon", optimizer.epsilon},
-          {"weight_decay", optimizer.weight_decay}};
+          {"weight_decay", optimizer.weight_decay},
+          {"momentum", optimizer.momentum}};
 }
 
 /// Adds the properties of a program that determine the times of its

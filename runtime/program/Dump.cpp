@@ -212,7 +212,14 @@ Json dump(const OptimizerT *optimizer) {
           {"beta1", optimizer->beta1},
           {"beta2", optimizer->beta2},
           {"epsilon", optimizer->epsilon},
-          {"weight_decay", optimizer->weight_decay}};
+          {"weight_decay", optimizer->weight_decay},
+          {"lr_schedule", nameOf(optimizer->lr_schedule)},
+          {"warmup", optimizer->warmup},
+          {"min_lr", optimizer->min_lr},
+          {"decay_steps", optimizer->decay_steps},
+          {"lr_steps", optimizer->lr_steps},
+          {"momentum", optimizer->momentum},
+          {"nesterov", optimizer->nesterov}};
 }
 
 Json dump(const Stage &stage) {

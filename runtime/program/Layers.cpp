@@ -386,15 +386,19 @@ int64_t copyBytes(Types types, int64_t elements) {
 }
 
 std::string checkOptimizer(const std::string &name) {
-  if (name == kAdamW || name == kSgd)
+  if (name == kAdamW || name == kSgd || name == kSgdMomentum)
     return "";
-  return "expected optimizer 'adamw' or 'sgd', got '" + name + "'";
+  return "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got '" + name +
+         "'";
 }
 
 std::span<const std::string_view> optimizerStates(std::string_view optimizer) {
-  static constexpr std::string_view kOfAdamW[] = {"exp_avg", "exp_avg_sq"};
+  static constexpr std::string_view kOfAdamW[] = {"exp_avg", "exp_avg_sq"},
+                                    kOfMomentum[] = {"momentum_buffer"};
   if (optimizer == kSgd)
     return {};
+  if (optimizer == kSgdMomentum)
+    return kOfMomentum;
   return kOfAdamW;
 }
 

@@ -191,16 +191,19 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
 int64_t parameterBytes(Types types, int64_t elements);
 int64_t copyBytes(Types types, int64_t elements);
 
-/// The names of the optimizers.
-inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd";
+/// The names of the optimizers. SGD with and without momentum are two of them,
+/// because only the first one has a state.
+inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd",
+                      kSgdMomentum[] = "sgd-momentum";
 
 /// Returns an error text, or an empty text if `name` is the name of an
 /// optimizer.
 std::string checkOptimizer(const std::string &name);
 
 /// The names of the vectors of an optimizer's state, in their order in memory,
-/// as in PyTorch: exp_avg and exp_avg_sq for AdamW, none for SGD. Each vector
-/// has as many elements as the parameters.
+/// as in PyTorch: exp_avg and exp_avg_sq for AdamW, momentum_buffer for SGD
+/// with momentum, none for SGD. Each vector has as many elements as the
+/// parameters.
 std::span<const std::string_view> optimizerStates(std::string_view optimizer);
 
 /// Bytes of the optimizer state for `parameterBytes` bytes of parameters.

@@ -162,6 +162,20 @@ const char *nameOf(DataType type) {
                                       : "unknown";
 }
 
+const char *nameOf(RateSchedule schedule) {
+  switch (schedule) {
+  case RateSchedule::Constant:
+    return "constant";
+  case RateSchedule::Linear:
+    return "linear";
+  case RateSchedule::Cosine:
+    return "cosine";
+  case RateSchedule::WarmupStableDecay:
+    return "wsd";
+  }
+  return "unknown";
+}
+
 std::string describe(const ProgramT &program, uint32_t worker, uint32_t index) {
   if (worker >= program.workers.size() || !program.workers[worker])
     return "no such worker";

@@ -43,6 +43,7 @@ const char *nameOf(Opcode opcode);
 const char *nameOf(ValueKind kind);
 const char *nameOf(MessageModel model);
 const char *nameOf(DataType type);
+const char *nameOf(RateSchedule schedule);
 /// Whether the messages and all-reduces of a stream take effect one after
 /// another, as in NCCL. See MessageModel in program.fbs.
 bool hasStreams(MessageModel model);

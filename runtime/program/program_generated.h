@@ -110,6 +110,42 @@ inline const char *EnumNameValueKind(ValueKind e) {
   return EnumNamesValueKind()[index];
 }
 
+enum class RateSchedule : uint8_t {
+  Constant = 0,
+  Linear = 1,
+  Cosine = 2,
+  WarmupStableDecay = 3,
+  MIN = Constant,
+  MAX = WarmupStableDecay
+};
+
+inline const RateSchedule (&EnumValuesRateSchedule())[4] {
+  static const RateSchedule values[] = {
+    RateSchedule::Constant,
+    RateSchedule::Linear,
+    RateSchedule::Cosine,
+    RateSchedule::WarmupStableDecay
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesRateSchedule() {
+  static const char * const names[5] = {
+    "Constant",
+    "Linear",
+    "Cosine",
+    "WarmupStableDecay",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameRateSchedule(RateSchedule e) {
+  if (flatbuffers::IsOutRange(e, RateSchedule::Constant, RateSchedule::WarmupStableDecay)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesRateSchedule()[index];
+}
+
 enum class Direction : uint8_t {
   Down = 0,
   Up = 1,
@@ -1026,6 +1062,13 @@ struct OptimizerT : public flatbuffers::NativeTable {
   double beta2 = 0.0;
   double epsilon = 0.0;
   double weight_decay = 0.0;
+  chimera::program::RateSchedule lr_schedule = chimera::program::RateSchedule::Constant;
+  uint64_t warmup = 0;
+  double min_lr = 0.0;
+  uint64_t decay_steps = 0;
+  uint64_t lr_steps = 0;
+  double momentum = 0.0;
+  bool nesterov = false;
 };
 
 struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1038,7 +1081,14 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_BETA1 = 8,
     VT_BETA2 = 10,
     VT_EPSILON = 12,
-    VT_WEIGHT_DECAY = 14
+    VT_WEIGHT_DECAY = 14,
+    VT_LR_SCHEDULE = 16,
+    VT_WARMUP = 18,
+    VT_MIN_LR = 20,
+    VT_DECAY_STEPS = 22,
+    VT_LR_STEPS = 24,
+    VT_MOMENTUM = 26,
+    VT_NESTEROV = 28
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -1076,6 +1126,48 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_weight_decay(double _weight_decay = 0.0) {
     return SetField<double>(VT_WEIGHT_DECAY, _weight_decay, 0.0);
   }
+  chimera::program::RateSchedule lr_schedule() const {
+    return static_cast<chimera::program::RateSchedule>(GetField<uint8_t>(VT_LR_SCHEDULE, 0));
+  }
+  bool mutate_lr_schedule(chimera::program::RateSchedule _lr_schedule = static_cast<chimera::program::RateSchedule>(0)) {
+    return SetField<uint8_t>(VT_LR_SCHEDULE, static_cast<uint8_t>(_lr_schedule), 0);
+  }
+  uint64_t warmup() const {
+    return GetField<uint64_t>(VT_WARMUP, 0);
+  }
+  bool mutate_warmup(uint64_t _warmup = 0) {
+    return SetField<uint64_t>(VT_WARMUP, _warmup, 0);
+  }
+  double min_lr() const {
+    return GetField<double>(VT_MIN_LR, 0.0);
+  }
+  bool mutate_min_lr(double _min_lr = 0.0) {
+    return SetField<double>(VT_MIN_LR, _min_lr, 0.0);
+  }
+  uint64_t decay_steps() const {
+    return GetField<uint64_t>(VT_DECAY_STEPS, 0);
+  }
+  bool mutate_decay_steps(uint64_t _decay_steps = 0) {
+    return SetField<uint64_t>(VT_DECAY_STEPS, _decay_steps, 0);
+  }
+  uint64_t lr_steps() const {
+    return GetField<uint64_t>(VT_LR_STEPS, 0);
+  }
+  bool mutate_lr_steps(uint64_t _lr_steps = 0) {
+    return SetField<uint64_t>(VT_LR_STEPS, _lr_steps, 0);
+  }
+  double momentum() const {
+    return GetField<double>(VT_MOMENTUM, 0.0);
+  }
+  bool mutate_momentum(double _momentum = 0.0) {
+    return SetField<double>(VT_MOMENTUM, _momentum, 0.0);
+  }
+  bool nesterov() const {
+    return GetField<uint8_t>(VT_NESTEROV, 0) != 0;
+  }
+  bool mutate_nesterov(bool _nesterov = 0) {
+    return SetField<uint8_t>(VT_NESTEROV, static_cast<uint8_t>(_nesterov), 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -1085,6 +1177,13 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<double>(verifier, VT_BETA2, 8) &&
            VerifyField<double>(verifier, VT_EPSILON, 8) &&
            VerifyField<double>(verifier, VT_WEIGHT_DECAY, 8) &&
+           VerifyField<uint8_t>(verifier, VT_LR_SCHEDULE, 1) &&
+           VerifyField<uint64_t>(verifier, VT_WARMUP, 8) &&
+           VerifyField<double>(verifier, VT_MIN_LR, 8) &&
+           VerifyField<uint64_t>(verifier, VT_DECAY_STEPS, 8) &&
+           VerifyField<uint64_t>(verifier, VT_LR_STEPS, 8) &&
+           VerifyField<double>(verifier, VT_MOMENTUM, 8) &&
+           VerifyField<uint8_t>(verifier, VT_NESTEROV, 1) &&
            verifier.EndTable();
   }
   OptimizerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1114,6 +1213,27 @@ struct OptimizerBuilder {
   void add_weight_decay(double weight_decay) {
     fbb_.AddElement<double>(Optimizer::VT_WEIGHT_DECAY, weight_decay, 0.0);
   }
+  void add_lr_schedule(chimera::program::RateSchedule lr_schedule) {
+    fbb_.AddElement<uint8_t>(Optimizer::VT_LR_SCHEDULE, static_cast<uint8_t>(lr_schedule), 0);
+  }
+  void add_warmup(uint64_t warmup) {
+    fbb_.AddElement<uint64_t>(Optimizer::VT_WARMUP, warmup, 0);
+  }
+  void add_min_lr(double min_lr) {
+    fbb_.AddElement<double>(Optimizer::VT_MIN_LR, min_lr, 0.0);
+  }
+  void add_decay_steps(uint64_t decay_steps) {
+    fbb_.AddElement<uint64_t>(Optimizer::VT_DECAY_STEPS, decay_steps, 0);
+  }
+  void add_lr_steps(uint64_t lr_steps) {
+    fbb_.AddElement<uint64_t>(Optimizer::VT_LR_STEPS, lr_steps, 0);
+  }
+  void add_momentum(double momentum) {
+    fbb_.AddElement<double>(Optimizer::VT_MOMENTUM, momentum, 0.0);
+  }
+  void add_nesterov(bool nesterov) {
+    fbb_.AddElement<uint8_t>(Optimizer::VT_NESTEROV, static_cast<uint8_t>(nesterov), 0);
+  }
   explicit OptimizerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1133,14 +1253,28 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(
     double beta1 = 0.0,
     double beta2 = 0.0,
     double epsilon = 0.0,
-    double weight_decay = 0.0) {
+    double weight_decay = 0.0,
+    chimera::program::RateSchedule lr_schedule = chimera::program::RateSchedule::Constant,
+    uint64_t warmup = 0,
+    double min_lr = 0.0,
+    uint64_t decay_steps = 0,
+    uint64_t lr_steps = 0,
+    double momentum = 0.0,
+    bool nesterov = false) {
   OptimizerBuilder builder_(_fbb);
+  builder_.add_momentum(momentum);
+  builder_.add_lr_steps(lr_steps);
+  builder_.add_decay_steps(decay_steps);
+  builder_.add_min_lr(min_lr);
+  builder_.add_warmup(warmup);
   builder_.add_weight_decay(weight_decay);
   builder_.add_epsilon(epsilon);
   builder_.add_beta2(beta2);
   builder_.add_beta1(beta1);
   builder_.add_learning_rate(learning_rate);
   builder_.add_name(name);
+  builder_.add_nesterov(nesterov);
+  builder_.add_lr_schedule(lr_schedule);
   return builder_.Finish();
 }
 
@@ -1156,7 +1290,14 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
     double beta1 = 0.0,
     double beta2 = 0.0,
     double epsilon = 0.0,
-    double weight_decay = 0.0) {
+    double weight_decay = 0.0,
+    chimera::program::RateSchedule lr_schedule = chimera::program::RateSchedule::Constant,
+    uint64_t warmup = 0,
+    double min_lr = 0.0,
+    uint64_t decay_steps = 0,
+    uint64_t lr_steps = 0,
+    double momentum = 0.0,
+    bool nesterov = false) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   return chimera::program::CreateOptimizer(
       _fbb,
@@ -1165,7 +1306,14 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
       beta1,
       beta2,
       epsilon,
-      weight_decay);
+      weight_decay,
+      lr_schedule,
+      warmup,
+      min_lr,
+      decay_steps,
+      lr_steps,
+      momentum,
+      nesterov);
 }
 
 flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2160,6 +2308,13 @@ inline void Optimizer::UnPackTo(OptimizerT *_o, const flatbuffers::resolver_func
   { auto _e = beta2(); _o->beta2 = _e; }
   { auto _e = epsilon(); _o->epsilon = _e; }
   { auto _e = weight_decay(); _o->weight_decay = _e; }
+  { auto _e = lr_schedule(); _o->lr_schedule = _e; }
+  { auto _e = warmup(); _o->warmup = _e; }
+  { auto _e = min_lr(); _o->min_lr = _e; }
+  { auto _e = decay_steps(); _o->decay_steps = _e; }
+  { auto _e = lr_steps(); _o->lr_steps = _e; }
+  { auto _e = momentum(); _o->momentum = _e; }
+  { auto _e = nesterov(); _o->nesterov = _e; }
 }
 
 inline flatbuffers::Offset<Optimizer> Optimizer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2176,6 +2331,13 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
   auto _beta2 = _o->beta2;
   auto _epsilon = _o->epsilon;
   auto _weight_decay = _o->weight_decay;
+  auto _lr_schedule = _o->lr_schedule;
+  auto _warmup = _o->warmup;
+  auto _min_lr = _o->min_lr;
+  auto _decay_steps = _o->decay_steps;
+  auto _lr_steps = _o->lr_steps;
+  auto _momentum = _o->momentum;
+  auto _nesterov = _o->nesterov;
   return chimera::program::CreateOptimizer(
       _fbb,
       _name,
@@ -2183,7 +2345,14 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
       _beta1,
       _beta2,
       _epsilon,
-      _weight_decay);
+      _weight_decay,
+      _lr_schedule,
+      _warmup,
+      _min_lr,
+      _decay_steps,
+      _lr_steps,
+      _momentum,
+      _nesterov);
 }
 
 inline PipelineT *Pipeline::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

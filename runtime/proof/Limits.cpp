@@ -12,12 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/Optimizer.h"
 #include "runtime/program/Printable.h"
 #include "runtime/proof/Facts.h"
 #include "runtime/proof/Sizes.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace chimera::program::verify {
 
@@ -86,19 +86,9 @@ private:
   }
 
   void verifyOptimizer() {
-    const OptimizerT &optimizer = *program.optimizer;
-    auto verify = [&](const char *what, double value, double below) {
-      // This form of the condition also refuses NaN.
-      if (!(value >= 0 && value < below))
-        fail(std::string("optimizer: expected a ") + what +
-             (std::isinf(below) ? " of at least 0" : " in [0, 1)") + ", got " +
-             std::to_string(value));
-    };
-    verify("learning rate", optimizer.learning_rate, INFINITY);
-    verify("beta1", optimizer.beta1, 1);
-    verify("beta2", optimizer.beta2, 1);
-    verify("epsilon", optimizer.epsilon, INFINITY);
-    verify("weight decay", optimizer.weight_decay, INFINITY);
+    if (std::string fault = faultOfOptimizer(*program.optimizer);
+        !fault.empty())
+      fail("optimizer: " + fault);
   }
 
   void verifyBytes(const std::string &name, const char *what, uint64_t bytes,

@@ -19,7 +19,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_ADAMWFACTORS_H
 #define CHIMERA_RUNTIME_STAGE_ADAMWFACTORS_H
 
-#include "runtime/program/Program.h"
+#include "runtime/stage/Stage.h"
 
 #include <cmath>
 
@@ -29,24 +29,23 @@ template <typename T> struct AdamWFactors {
   T scale, keep, new1, old2, new2, stepSize, perRoot2, epsilon;
 };
 
-/// The factors of update number `step`, which counts from 0. Gradient sums are
-/// multiplied by `scale`. `decay` says whether weight decay applies to the
+/// The factors of an update. `decay` says whether weight decay applies to the
 /// weights. Like PyTorch, this function computes the factors in double and
 /// rounds each of them once.
 template <typename T>
 AdamWFactors<T> adamWFactors(const program::OptimizerT &optimizer,
-                             uint64_t step, double scale, bool decay) {
-  const double count = static_cast<double>(step) + 1;
+                             const Update &update, bool decay) {
+  const double count = static_cast<double>(update.number) + 1;
   const double correction1 = 1 - std::pow(optimizer.beta1, count);
   const double correction2 = 1 - std::pow(optimizer.beta2, count);
   AdamWFactors<T> factors;
-  factors.scale = static_cast<T>(scale);
+  factors.scale = static_cast<T>(update.scale);
   factors.keep = static_cast<T>(
-      decay ? 1 - optimizer.learning_rate * optimizer.weight_decay : 1);
+      decay ? 1 - update.learningRate * optimizer.weight_decay : 1);
   factors.new1 = static_cast<T>(1 - optimizer.beta1);
   factors.old2 = static_cast<T>(optimizer.beta2);
   factors.new2 = static_cast<T>(1 - optimizer.beta2);
-  factors.stepSize = static_cast<T>(optimizer.learning_rate / correction1);
+  factors.stepSize = static_cast<T>(update.learningRate / correction1);
   factors.perRoot2 = static_cast<T>(1 / std::sqrt(correction2));
   factors.epsilon = static_cast<T>(optimizer.epsilon);
   return factors;

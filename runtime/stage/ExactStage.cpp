@@ -134,15 +134,18 @@ public:
     });
   }
 
-  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState, Bytes) override {
-    uint64_t hash = mix({kStep, stage, step, std::bit_cast<uint64_t>(scale),
-                         digestOf(gradientSum), digestOf(optimizerState)});
+  void optimizerStep(const Update &now, ConstBytes gradientSum, Bytes weights,
+                     Bytes optimizerState, Bytes) override {
+    const uint64_t numbers =
+        mix({now.number, std::bit_cast<uint64_t>(now.learningRate),
+             std::bit_cast<uint64_t>(now.scale)});
+    uint64_t hash = mix({kStep, stage, numbers, digestOf(gradientSum),
+                         digestOf(optimizerState)});
     eachWordOfRest(weights, [&](uint64_t i, uint64_t word) {
       return mix({hash, kWeights, i, word});
     });
-    uint64_t tiedHash = mix({kTiedStep, step, std::bit_cast<uint64_t>(scale),
-                             digestOf(slice(gradientSum, tied))});
+    uint64_t tiedHash =
+        mix({kTiedStep, numbers, digestOf(slice(gradientSum, tied))});
     eachWord(slice(weights, tied), [&](uint64_t i, uint64_t word) {
       return mix({tiedHash, i, word});
     });

@@ -63,11 +63,10 @@ public:
   void initialize(Bytes weights, Bytes optimizerState) override {
     stage->initialize(weights, optimizerState);
   }
-  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+  void optimizerStep(const Update &update, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
-    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState,
-                         halted);
+    stage->optimizerStep(update, gradientSum, weights, optimizerState, halted);
   }
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,

@@ -66,6 +66,13 @@ enum class WgradMode { Add, Overwrite };
 /// The size in bytes of a flag, which is one int32_t with the value 0 or 1.
 inline constexpr uint64_t kFlagBytes = 4;
 
+/// The numbers of one update of a stage's weights.
+struct Update {
+  uint64_t number;     ///< among all updates of these weights, from 0
+  double learningRate; ///< of the update's step (LearningRate.h)
+  double scale;        ///< the gradient is `scale` times the gradient sum
+};
+
 class Stage {
 public:
   virtual ~Stage() = default;
@@ -114,14 +121,14 @@ public:
                               Bytes weightGradient,
                               WgradMode mode = WgradMode::Add) = 0;
 
-  /// Updates weights and optimizer state in place with `scale` times
-  /// `gradientSum`. `halted` is empty, or a flag that is 0 before the first
-  /// step. If an element of the sum is not finite, the update sets the flag.
-  /// While the flag is set, updates change nothing. So the weights keep the
-  /// values that they had before the update that set the flag.
-  virtual void optimizerStep(uint64_t step, double scale,
-                             ConstBytes gradientSum, Bytes weights,
-                             Bytes optimizerState, Bytes halted = {}) = 0;
+  /// Updates weights and optimizer state in place. `halted` is empty, or a flag
+  /// that is 0 before the first step. If an element of the sum is not finite,
+  /// the update sets the flag. While the flag is set, updates change nothing.
+  /// So the weights keep the values that they had before the update that set
+  /// the flag.
+  virtual void optimizerStep(const Update &update, ConstBytes gradientSum,
+                             Bytes weights, Bytes optimizerState,
+                             Bytes halted = {}) = 0;
 };
 
 /// The source of the tokens and labels that `load` instructions read.

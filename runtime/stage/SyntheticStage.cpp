@@ -61,8 +61,7 @@ public:
     spend(costs.weight_gradient(), microBatch);
   }
 
-  void optimizerStep(uint64_t, double, ConstBytes, Bytes, Bytes,
-                     Bytes) override {
+  void optimizerStep(const Update &, ConstBytes, Bytes, Bytes, Bytes) override {
     spend(costs.update(), {});
   }
 

@@ -68,6 +68,7 @@ void Progress::step(const StepEvent &event) {
   line["loss"] = nullptr;
   if (event.loss)
     line["loss"] = event.loss->mean;
+  line["learning_rate"] = event.learningRate;
   line["tokens_per_s"] = nullptr;
   if (options.tokensPerStep && took > 0)
     line["tokens_per_s"] = static_cast<double>(options.tokensPerStep) / took;
@@ -116,7 +117,8 @@ void Progress::show(const StepEvent &event, double perSecond) {
   // If tokensPerStep is 0, the stages have no model. Their loss is a hash, so
   // it is not shown.
   if (event.loss && options.tokensPerStep) {
-    std::snprintf(text, sizeof(text), "  loss %.4f", event.loss->mean);
+    std::snprintf(text, sizeof(text), "  loss %.4f  lr %.2e", event.loss->mean,
+                  event.learningRate);
     line += text;
   }
   double rate =

@@ -13,6 +13,7 @@
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Communication.h"
 #include "runtime/program/File.h"
+#include "runtime/stage/LearningRate.h"
 #include "runtime/system/Deadline.h"
 #include "runtime/train/AbortScope.h"
 #include "runtime/train/Capacity.h"
@@ -69,8 +70,9 @@ void chimera::runtime::checkRun(const TrainingRun &run) {
 namespace {
 /// The values that all ranks of `run` must have in common.
 std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
-  std::vector<AgreedValue> agreedValues = {
-      {"program", program::checksum(program::serialize(run.program))}};
+  std::vector<AgreedValue> agreedValues = run.programOptions;
+  agreedValues.push_back(
+      {"program", program::checksum(program::serialize(run.program))});
   // The values of the caller come next. They are named after options, and the
   // values below depend on these options. So if an option differs, the error
   // names the option.
@@ -122,6 +124,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   bool isRoot = control.rank() == root;
   Interpreter::Options options;
   options.firstStep = run.firstStep;
+  options.steps = run.steps;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
   options.mayBeginStep = mayBeginStep;
@@ -188,7 +191,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
       [&](uint64_t step, std::optional<Loss> loss) {
         ofSteps = seconds();
         if (isRoot && run.onStep)
-          run.onStep({step, loss, ofSteps});
+          run.onStep({step, loss, ofSteps,
+                      learningRateAt(*run.program.optimizer, run.steps, step)});
         if (isRoot && mustStopForLoss(run, step, loss, badLoss))
           askToStop();
         if (writer)

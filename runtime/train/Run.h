@@ -27,6 +27,7 @@ struct StepEvent {
   uint64_t step; ///< of the training, from 0
   std::optional<Loss> loss;
   double seconds; ///< since the first step began
+  double learningRate = 0;
 };
 
 /// The resources that one rank used.
@@ -99,6 +100,10 @@ struct TrainingRun {
   /// without a flush run their epilogue before a checkpoint and their prologue
   /// after it.
   std::optional<CheckpointSettings> checkpoints = {};
+  /// The options that have changed `program` after it was read. They must be
+  /// equal at all ranks of a job. If they differ, the programs differ too, and
+  /// the error names the option.
+  std::vector<AgreedValue> programOptions = {};
   /// Additional settings that must be equal at all ranks of a job; otherwise
   /// the run fails before its first step.
   std::vector<AgreedValue> agreedValues = {};

@@ -9,6 +9,7 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/program/Layers.h"
+#include "runtime/stage/LearningRate.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/HeartbeatSender.h"
@@ -114,7 +115,9 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
           [&](uint64_t step, Loss loss) {
             ofSteps = seconds();
             if (run.onStep)
-              run.onStep({step, loss, ofSteps});
+              run.onStep(
+                  {step, loss, ofSteps,
+                   learningRateAt(*run.program.optimizer, run.steps, step)});
             if (writer)
               reportCheckpoint(run, writer->poll());
             stepsDone.store(step + 1);

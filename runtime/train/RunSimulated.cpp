@@ -7,6 +7,7 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/interpreter/SimulatedRanks.h"
+#include "runtime/stage/LearningRate.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/watch/EndProcess.h"
@@ -36,14 +37,15 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
   };
   uint32_t root = rootOf(run.program);
   double ofSteps = 0;
-  ranks.run(run.steps - run.firstStep,
-            [&](uint32_t rank, uint64_t step, std::optional<Loss> loss) {
-              ofSteps = seconds();
-              if (rank == root && run.onStep)
-                run.onStep({step, loss, ofSteps});
-              if (rank == root && mustStopForLoss(run, step, loss, badLoss))
-                page.askToStop();
-            });
+  ranks.run(run.steps - run.firstStep, [&](uint32_t rank, uint64_t step,
+                                           std::optional<Loss> loss) {
+    ofSteps = seconds();
+    if (rank == root && run.onStep)
+      run.onStep({step, loss, ofSteps,
+                  learningRateAt(*run.program.optimizer, run.steps, step)});
+    if (rank == root && mustStopForLoss(run, step, loss, badLoss))
+      page.askToStop();
+  });
   return ofSteps;
 }
 } // namespace
@@ -68,6 +70,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     SimulatedRanks::Options options;
     options.seed = seed;
     options.interpreter.firstStep = run.firstStep;
+    options.interpreter.steps = run.steps;
     options.interpreter.keepGradients = run.gatherGradients;
     options.interpreter.mayBeginStep = [&](uint64_t step) {
       return page.mayBeginStep(step);

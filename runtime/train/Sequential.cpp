@@ -11,6 +11,7 @@
 #include "runtime/interpreter/Scale.h"
 #include "runtime/program/BackwardPieces.h"
 #include "runtime/program/Layers.h"
+#include "runtime/stage/LearningRate.h"
 #include "runtime/train/Tied.h"
 
 #include <algorithm>
@@ -235,12 +236,13 @@ SequentialResult chimera::runtime::trainSequentially(
   };
   auto update = [&](uint64_t number, uint64_t step, uint32_t first) {
     scale = gradientScale(program, data, step, first, perUpdate);
+    const double rate = learningRateAt(*program.optimizer, steps, step);
     reduceTied(program, stages.front()->weightType(), memory);
     for (size_t s = 0; s < count; ++s) {
       StageMemory &own = memory[s];
       if (scale != 0)
-        stages[s]->optimizerStep(number, scale, own.gradient, own.weights,
-                                 own.optimizer, own.halted);
+        stages[s]->optimizerStep({number, rate, scale}, own.gradient,
+                                 own.weights, own.optimizer, own.halted);
       if (!flushes)
         older[s].keep(own.weights);
     }

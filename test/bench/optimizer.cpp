@@ -37,6 +37,8 @@ using namespace chimera::runtime;
 /// averages.
 constexpr double kTraffic = 7 * sizeof(float);
 
+constexpr double kRate = 1e-3;
+
 /// AdamW's arithmetic as a plain loop.
 void updateInALoop(int64_t count, const float *__restrict gradients,
                    float *__restrict weights, float *__restrict average,
@@ -73,7 +75,6 @@ int main(int argc, char **argv) {
   const int rounds = numberOr(argc, argv, 3, 9);
 
   chimera::program::OptimizerT optimizer;
-  optimizer.learning_rate = 1e-3;
   optimizer.beta1 = 0.9;
   optimizer.beta2 = 0.999;
   optimizer.epsilon = 1e-8;
@@ -102,13 +103,13 @@ int main(int argc, char **argv) {
       });
       double copy = secondsOf([&] { more.copy_(gradient); });
       double own = secondsOf([&] {
-        adamWStep<float>(optimizer, step++, 1, true, count,
+        adamWStep<float>(optimizer, {step++, kRate, 1}, true, count,
                          gradient.data_ptr<float>(), weights.data_ptr<float>(),
                          average.data_ptr<float>(), squares.data_ptr<float>());
       });
       double fused = secondsOf([&] {
         at::_fused_adamw_({weights}, {gradient}, {average}, {squares}, {},
-                          {number}, optimizer.learning_rate, optimizer.beta1,
+                          {number}, kRate, optimizer.beta1,
                           optimizer.beta2, optimizer.weight_decay,
                           optimizer.epsilon, /*amsgrad=*/false,
                           /*maximize=*/false);

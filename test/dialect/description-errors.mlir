@@ -379,6 +379,77 @@ chimera.training @t optimizer(adam)
 
 // -----
 
+// expected-error@below {{expected no momentum with optimizer(adamw), which does not use it}}
+chimera.training @t momentum(0.9)
+
+// -----
+
+// expected-error@below {{expected momentum in [0, 1), got 1.0}}
+chimera.training @t optimizer(sgd) momentum(1.0)
+
+// -----
+
+// expected-error@below {{expected a momentum with nesterov, got none}}
+chimera.training @t optimizer(sgd) nesterov
+
+// -----
+
+// expected-error@below {{expected no nesterov with optimizer(adamw), which does not use it}}
+chimera.training @t nesterov
+
+// -----
+
+// The clauses of the learning rate.
+// expected-error@below {{expected lr_schedule to be one of constant, linear, cosine, wsd, got "cosin": did you mean cosine?}}
+chimera.training @t lr_schedule(cosin)
+
+// -----
+
+// expected-error@below {{expected warmup to be a whole number from 0 to 1099511627776, got -1}}
+chimera.training @t warmup(-1)
+
+// -----
+
+// expected-error@below {{expected min_lr of at least 0, got -1.0}}
+chimera.training @t lr_schedule(cosine) min_lr(-1.0)
+
+// -----
+
+// expected-error@below {{expected min_lr to be at most the learning_rate of 1.000000e-03, got 1.000000e-02}}
+chimera.training @t lr_schedule(cosine) min_lr(1.0e-2)
+
+// -----
+
+// expected-error@below {{expected no min_lr with lr_schedule(constant), which does not use it}}
+chimera.training @t min_lr(1.0e-4)
+
+// -----
+
+// expected-error@below {{expected no lr_steps with lr_schedule(constant), which does not use it}}
+chimera.training @t lr_steps(10)
+
+// -----
+
+// expected-error@below {{expected no decay_steps with lr_schedule(linear), which does not use it}}
+chimera.training @t lr_schedule(linear) decay_steps(10)
+
+// -----
+
+// expected-error@below {{expected decay_steps with lr_schedule(wsd), got none: the number of last steps in which the rate falls}}
+chimera.training @t lr_schedule(wsd)
+
+// -----
+
+// expected-error@below {{expected lr_steps of at least 30, the steps of warmup and decay_steps, got 29}}
+chimera.training @t lr_schedule(wsd) warmup(10) decay_steps(20) lr_steps(29)
+
+// -----
+
+// expected-error@below {{expected lr_steps of at least 10, the steps of warmup, got 9}}
+chimera.training @t lr_schedule(linear) warmup(10) lr_steps(9)
+
+// -----
+
 // expected-error@below {{expected a chimera.training @t, found none}}
 chimera.pipeline @p with @t stages(2) micro_batches(2) schedule("gpipe")
 

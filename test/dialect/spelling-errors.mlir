@@ -3,7 +3,7 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
 // The name of a clause has a typing error.
-// expected-error@below {{expected one of the clauses optimizer, learning_rate, beta1, beta2, epsilon, weight_decay, seed, got "lerning_rate": did you mean learning_rate?}}
+// expected-error@below {{expected one of the clauses optimizer, learning_rate, lr_schedule, warmup, min_lr, decay_steps, lr_steps, beta1, beta2, epsilon, momentum, nesterov, weight_decay, seed, got "lerning_rate": did you mean learning_rate?}}
 chimera.training @t lerning_rate(1e-3)
 
 // -----
@@ -15,16 +15,6 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") wrokers(1)
 
 // Users may look for some clauses that do not exist yet. The error says so, in
 // any op.
-// expected-error@below {{warmup_steps is not supported yet: the learning rate is constant}}
-chimera.training @t warmup_steps(100)
-
-// -----
-
-// expected-error@below {{warmup is not supported yet: the learning rate is constant}}
-chimera.training @t learning_rate(1e-3) warmup(100)
-
-// -----
-
 // expected-error@below {{clip is not supported yet: gradients are not clipped}}
 chimera.training @t clip(1.0)
 

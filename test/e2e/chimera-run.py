@@ -324,18 +324,20 @@ class Test(Runs):
 
     def test_options_that_others_have(self):
         for option, needle in (
-                ("--warmup", "warming up the learning rate is not "
-                             "supported yet"),
-                ("--warmup-steps=7", "warming up the learning rate is not "
-                                     "supported yet"),
-                ("--lr-scheduler", "schedule of the learning rate is not "
-                                   "supported yet"),
+                ("--warmup-steps=7", "did you mean '--warmup'?"),
+                ("--lr-warmup-iters", "did you mean '--warmup'?"),
+                ("--warmup-ratio", "give a number of steps to --warmup"),
+                ("--lr-scheduler", "did you mean '--lr-schedule'?"),
+                ("--lr-decay-style", "did you mean '--lr-schedule'?"),
+                ("--lr-decay-iters", "did you mean '--lr-steps'?"),
+                ("--lr-wsd-decay-iters", "did you mean '--decay-steps'?"),
+                ("--nesterov", "set nesterov of chimera.training"),
                 ("--clip", "clipping gradients is not supported yet"),
                 ("--max-grad-norm", "clipping gradients is not supported yet"),
                 ("--resume-from", "--resume FOLDER continues from a checkpoint"),
                 ("--checkpoint-interval", "with --checkpoint-every and --keep"),
-                ("--lr", "set learning_rate(…) of chimera.training"),
-                ("--seed", "set seed(…) of chimera.training"),
+                ("--lr", "did you mean '--learning-rate'?"),
+                ("--random-seed", "did you mean '--seed'?"),
                 ("--bf16", "set activation_type(bf16) of chimera.pipeline; for "
                            "exported models, bfloat16 is not supported yet"),
                 ("--dtype=bfloat16", "for exported models, bfloat16 is not "

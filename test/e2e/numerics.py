@@ -96,13 +96,14 @@ AGAINST_TORCH = (
 )
 
 # The model has eight layers, including embedding and head, so it can have eight stages.
+TRAINING = "learning_rate(1.0e-2) lr_schedule(cosine) warmup(2) min_lr(2.0e-3)"
 MODEL = """
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1) {tied}
 """
 DESCRIPTION = """
 {model}
-chimera.training @training seed(7) learning_rate(1.0e-2)
+chimera.training @training seed(7) {training}
 chimera.pipeline @train of @tiny with @training stages({stages}) micro_batches({batches})
     schedule({schedule}) micro_batch_size(2) data_parallel({width})
     weight_type(f64) {options}
@@ -287,6 +288,7 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
             width=args.width,
             schedule=clause.replace("STAGES", str(args.stages)),
             options=f"workers({workers}) {options}",
+            training=TRAINING,
         )
     )
     if schedule in MIXED:

@@ -64,7 +64,7 @@ class Test(unittest.TestCase):
                                  'set "$@" --all-reduce transport')
 
     def test_an_option_by_its_name(self):
-        for option in ("--check-replicas", "--timeout 9"):
+        for option in ("--check-replicas", "--timeout 9", "--seed 9"):
             self.expect_disagreement(option.split()[0], f'set "$@" {option}')
         file = os.path.join(self.folder, "profile")
         self.expect_disagreement("--profile", f'set "$@" --profile {file}')

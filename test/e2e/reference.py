@@ -53,6 +53,11 @@ NUMBERS = [
     ("beta2", float, ("optimizer", "beta2")),
     ("epsilon", float, ("optimizer", "epsilon")),
     ("weight-decay", float, ("optimizer", "weight_decay")),
+    ("lr-schedule", str, ("optimizer", "lr_schedule")),
+    ("warmup", int, ("optimizer", "warmup")),
+    ("min-lr", float, ("optimizer", "min_lr")),
+    ("momentum", float, ("optimizer", "momentum")),
+    ("nesterov", truth, ("optimizer", "nesterov")),
 ]
 TYPES = {"float32": torch.float32, "float64": torch.float64}
 COMPUTED_TYPES = TYPES | {"bfloat16": torch.bfloat16}
@@ -283,6 +288,20 @@ class History:
 # --- the run --------------------------------------------------------------------
 
 
+def rate_of(run, step):
+    """The learning rate of a step."""
+    if step < run.warmup:
+        return run.learning_rate * step / run.warmup
+    if run.lr_schedule == "constant":
+        return run.learning_rate
+    left = 1 - (step - run.warmup) / (run.steps - run.warmup)
+    if run.lr_schedule == "cosine":
+        left = (1 - math.cos(math.pi * left)) / 2
+    elif run.lr_schedule != "linear":
+        raise ValueError(f"no such schedule here: {run.lr_schedule}")
+    return run.min_lr + left * (run.learning_rate - run.min_lr)
+
+
 def train(run, text, parameters):
     """Trains `parameters` in place. Afterwards they have the gradients of the last
     step."""
@@ -294,8 +313,10 @@ def train(run, text, parameters):
         {"params": matrices, "weight_decay": run.weight_decay},
         {"params": others, "weight_decay": 0.0},
     ]
-    if run.optimizer == "sgd":
-        optimizer = torch.optim.SGD(groups, lr=run.learning_rate)
+    if run.optimizer.startswith("sgd"):
+        optimizer = torch.optim.SGD(
+            groups, lr=run.learning_rate, momentum=run.momentum, nesterov=run.nesterov
+        )
     else:
         optimizer = torch.optim.AdamW(
             groups, lr=run.learning_rate, betas=(run.beta1, run.beta2),
@@ -304,6 +325,8 @@ def train(run, text, parameters):
     history = History(run, parameters)
     per_update = 1 if run.updates == "each_micro_batch" else run.micro_batches
     for step in range(run.steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate_of(run, step)
         total = 0.0
         for first in range(0, run.micro_batches, per_update):
             optimizer.zero_grad()

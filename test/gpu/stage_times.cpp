@@ -186,7 +186,7 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
                                                      : WgradMode::Add);
                          }),
                          launch([&] {
-                           stage->optimizerStep(step++, 1e-9, gradient.bytes,
+                           stage->optimizerStep({step++, 1e-3, 1e-9}, gradient.bytes,
                                                 weights.bytes, state.bytes);
                          })},
                         repeats);

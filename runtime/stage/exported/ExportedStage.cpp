@@ -234,11 +234,10 @@ public:
     finish(sums);
   }
 
-  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+  void optimizerStep(const Update &update, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
-    parameters.update(step, scale, gradientSum, weights, optimizerState,
-                      halted);
+    parameters.update(update, gradientSum, weights, optimizerState, halted);
   }
 
 private:

@@ -56,21 +56,20 @@ CHIMERA_FOR_EACH_SIMD_WIDTH void update(const AdamWFactors<double> &f,
 } // namespace
 
 template <typename T>
-void adamWStep(const program::OptimizerT &optimizer, uint64_t step,
-               double scale, bool decay, int64_t elements, const T *gradientSum,
-               T *weights, T *average, T *averageOfSquares) {
-  const AdamWFactors<T> factors =
-      adamWFactors<T>(optimizer, step, scale, decay);
+void adamWStep(const program::OptimizerT &optimizer, const Update &numbers,
+               bool decay, int64_t elements, const T *gradientSum, T *weights,
+               T *average, T *averageOfSquares) {
+  const AdamWFactors<T> factors = adamWFactors<T>(optimizer, numbers, decay);
   parallelFor(elements, kGrain, [&](int64_t begin, int64_t end) {
     update(factors, begin, end, gradientSum, weights, average,
            averageOfSquares);
   });
 }
 
-template void adamWStep<float>(const program::OptimizerT &, uint64_t, double,
+template void adamWStep<float>(const program::OptimizerT &, const Update &,
                                bool, int64_t, const float *, float *, float *,
                                float *);
-template void adamWStep<double>(const program::OptimizerT &, uint64_t, double,
+template void adamWStep<double>(const program::OptimizerT &, const Update &,
                                 bool, int64_t, const double *, double *,
                                 double *, double *);
 

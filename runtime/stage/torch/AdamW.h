@@ -14,26 +14,27 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_ADAMW_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_ADAMW_H
 
-#include "runtime/program/Program.h"
+#include "runtime/stage/Stage.h"
 
 #include <cstdint>
 
 namespace chimera::runtime {
 
-/// Updates `elements` weights and their two averages in place. The gradient is
-/// `scale` * `gradientSum`. `step` counts from 0. `decay`: whether weight decay
-/// applies to these weights. All arithmetic is in T, which is float or double.
+/// Updates `elements` weights and their two averages in place. `decay`: whether
+/// weight decay applies to these weights. All arithmetic is in T, which is
+/// float or double.
 template <typename T>
-void adamWStep(const program::OptimizerT &optimizer, uint64_t step,
-               double scale, bool decay, int64_t elements, const T *gradientSum,
-               T *weights, T *average, T *averageOfSquares);
+void adamWStep(const program::OptimizerT &optimizer, const Update &update,
+               bool decay, int64_t elements, const T *gradientSum, T *weights,
+               T *average, T *averageOfSquares);
 
-extern template void adamWStep<float>(const program::OptimizerT &, uint64_t,
-                                      double, bool, int64_t, const float *,
-                                      float *, float *, float *);
-extern template void adamWStep<double>(const program::OptimizerT &, uint64_t,
-                                       double, bool, int64_t, const double *,
-                                       double *, double *, double *);
+extern template void adamWStep<float>(const program::OptimizerT &,
+                                      const Update &, bool, int64_t,
+                                      const float *, float *, float *, float *);
+extern template void adamWStep<double>(const program::OptimizerT &,
+                                       const Update &, bool, int64_t,
+                                       const double *, double *, double *,
+                                       double *);
 
 } // namespace chimera::runtime
 

@@ -246,7 +246,7 @@ void StageWeights::initializeWeights(Bytes weights,
   refreshCopy(weights.data());
 }
 
-void StageWeights::update(uint64_t step, double scale, ConstBytes gradientSum,
+void StageWeights::update(const Update &numbers, ConstBytes gradientSum,
                           Bytes weights, Bytes optimizerState,
                           Bytes halted) const {
   expectBytes("gradient", gradientSum.size(), parameterBytes());
@@ -254,14 +254,12 @@ void StageWeights::update(uint64_t step, double scale, ConstBytes gradientSum,
   expectBytes("optimizer state", optimizerState.size(), stateBytes());
   if (!halted.empty() && halts(gradientSum, halted))
     return;
-  if (optimizer.name == program::kSgd)
-    stepOfSgd(scale, gradientSum, weights, halted);
+  if (optimizer.name != program::kAdamW)
+    stepOfSgd(numbers, gradientSum, weights, optimizerState, halted);
   else if (type() == at::kDouble)
-    stepOfAdamW<double>(step, scale, gradientSum, weights, optimizerState,
-                        halted);
+    stepOfAdamW<double>(numbers, gradientSum, weights, optimizerState, halted);
   else
-    stepOfAdamW<float>(step, scale, gradientSum, weights, optimizerState,
-                       halted);
+    stepOfAdamW<float>(numbers, gradientSum, weights, optimizerState, halted);
   refreshCopy(weights.data());
 }
 
@@ -286,14 +284,19 @@ bool StageWeights::halts(ConstBytes gradientSum, Bytes halted) const {
   return false;
 }
 
-void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
-                             Bytes weights, Bytes halted) const {
+void StageWeights::stepOfSgd(const Update &numbers, ConstBytes gradientSum,
+                             Bytes weights, Bytes optimizerState,
+                             Bytes halted) const {
   const at::NoGradGuard noGraph;
-  const Tensor gradients =
-      tensorOver(gradientSum.data(), {count}, type(), placement);
-  Tensor all = tensorOver(weights.data(), {count}, type(), placement);
-  // On the host, `step` has already returned if the flag is set. On a GPU, the
-  // host does not know the flag, so the flag masks the change below.
+  auto flat = [&](const std::byte *begin) {
+    return tensorOver(begin, {count}, type(), placement);
+  };
+  const Tensor gradients = flat(gradientSum.data());
+  const Tensor all = flat(weights.data());
+  const Tensor momenta =
+      optimizerState.empty() ? Tensor() : flat(optimizerState.data());
+  // On the host, `update` has already returned if the flag is set. On a GPU,
+  // the host does not know the flag, so the flag masks the change below.
   const Tensor isHalted =
       placement.isCuda && !halted.empty()
           ? tensorOver(halted.data(), {}, at::kInt, placement).to(at::kBool)
@@ -306,32 +309,40 @@ void StageWeights::stepOfSgd(double scale, ConstBytes gradientSum,
     for (; begin < range.end; begin += std::min(kBlock, range.end - begin)) {
       const int64_t size = std::min(kBlock, range.end - begin);
       Tensor weight = all.narrow(0, begin, size);
-      Tensor change = gradients.narrow(0, begin, size).mul(scale);
+      Tensor change = gradients.narrow(0, begin, size).mul(numbers.scale);
       if (range.decays && optimizer.weight_decay != 0)
         change.add_(weight, optimizer.weight_decay);
+      if (momenta.defined()) {
+        Tensor momentum = momenta.narrow(0, begin, size);
+        const Tensor next = momentum.mul(optimizer.momentum).add_(change);
+        momentum.copy_(isHalted.defined() ? at::where(isHalted, momentum, next)
+                                          : next);
+        change =
+            optimizer.nesterov ? change.add_(next, optimizer.momentum) : next;
+      }
       if (isHalted.defined())
         change.masked_fill_(isHalted, 0);
-      weight.add_(change, -optimizer.learning_rate);
+      weight.add_(change, -numbers.learningRate);
     }
 }
 
 template <typename T>
-void StageWeights::stepOfAdamW(uint64_t step, double scale,
-                               ConstBytes gradientSum, Bytes weights,
-                               Bytes optimizerState, Bytes halted) const {
+void StageWeights::stepOfAdamW(const Update &numbers, ConstBytes gradientSum,
+                               Bytes weights, Bytes optimizerState,
+                               Bytes halted) const {
   auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
   auto *weight = reinterpret_cast<T *>(weights.data());
   auto *average = reinterpret_cast<T *>(optimizerState.data());
   T *ofSquares = average + count;
   if (placement.kernels)
     return placement.kernels->adamW(
-        adamWFactors<T>(optimizer, step, scale, /*decay=*/true), ranges,
-        gradient, weight, average, ofSquares,
+        adamWFactors<T>(optimizer, numbers, /*decay=*/true), ranges, gradient,
+        weight, average, ofSquares,
         halted.empty() ? nullptr
                        : reinterpret_cast<const int32_t *>(halted.data()));
   int64_t begin = 0;
   for (const DecayRange &range : ranges) {
-    adamWStep<T>(optimizer, step, scale, range.decays, range.end - begin,
+    adamWStep<T>(optimizer, numbers, range.decays, range.end - begin,
                  gradient + begin, weight + begin, average + begin,
                  ofSquares + begin);
     begin = range.end;

@@ -88,12 +88,11 @@ public:
   void initializeWeights(Bytes weights,
                          const InitialValues *values = nullptr) const;
 
-  /// Updates the weights and the optimizer state. The gradient is `scale` times
-  /// `gradientSum`. Weight decay applies if program::Parameter::decays says so.
-  /// SGD gives the same bits as torch.optim.SGD. For `halted`, see
-  /// Stage::optimizerStep.
-  void update(uint64_t step, double scale, ConstBytes gradientSum,
-              Bytes weights, Bytes optimizerState, Bytes halted = {}) const;
+  /// Updates the weights and the optimizer state. Weight decay applies if
+  /// program::Parameter::decays says so. SGD gives the same bits as
+  /// torch.optim.SGD. For `halted`, see Stage::optimizerStep.
+  void update(const Update &numbers, ConstBytes gradientSum, Bytes weights,
+              Bytes optimizerState, Bytes halted = {}) const;
 
 private:
   std::vector<at::Tensor> tensorsOverAs(const std::byte *flat,
@@ -107,10 +106,10 @@ private:
   /// know the flag without waiting for the GPU.
   bool halts(ConstBytes gradientSum, Bytes halted) const;
   template <typename T>
-  void stepOfAdamW(uint64_t step, double scale, ConstBytes gradientSum,
-                   Bytes weights, Bytes optimizerState, Bytes halted) const;
-  void stepOfSgd(double scale, ConstBytes gradientSum, Bytes weights,
-                 Bytes halted) const;
+  void stepOfAdamW(const Update &numbers, ConstBytes gradientSum, Bytes weights,
+                   Bytes optimizerState, Bytes halted) const;
+  void stepOfSgd(const Update &numbers, ConstBytes gradientSum, Bytes weights,
+                 Bytes optimizerState, Bytes halted) const;
 
   program::Types types;
   program::OptimizerT optimizer;

@@ -160,10 +160,10 @@ public:
     }
   }
 
-  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+  void optimizerStep(const Update &update, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
-    layers.weights().update(step, scale, gradientSum, weights, optimizerState,
+    layers.weights().update(update, gradientSum, weights, optimizerState,
                             halted);
   }
 

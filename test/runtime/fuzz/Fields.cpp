@@ -227,8 +227,18 @@ void changeTraining(ProgramT &program, Random &random) {
   program::OptimizerT &optimizer = *program.optimizer;
   double *numbers[] = {&optimizer.learning_rate, &optimizer.beta1,
                        &optimizer.beta2, &optimizer.epsilon,
-                       &optimizer.weight_decay};
-  switch (random.below(10)) {
+                       &optimizer.weight_decay, &optimizer.min_lr,
+                       &optimizer.momentum};
+  uint64_t *steps[] = {&optimizer.warmup, &optimizer.decay_steps,
+                       &optimizer.lr_steps};
+  switch (random.below(13)) {
+  case 12:
+    optimizer.lr_schedule = program::RateSchedule(random.below(5));
+    return;
+  case 11:
+    return changeNumber(optimizer.nesterov, random);
+  case 10:
+    return changeNumber(*steps[random.below(std::size(steps))], random);
   case 9:
     return changeNumber(program.activation_type, random);
   case 0:

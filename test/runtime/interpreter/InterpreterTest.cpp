@@ -101,11 +101,11 @@ public:
     stage->weightGradient(microBatch, std::move(stash), weights, weightGradient,
                           mode);
   }
-  void optimizerStep(uint64_t step, double scale, ConstBytes gradientSum,
+  void optimizerStep(const Update &update, ConstBytes gradientSum,
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
     look();
-    stage->optimizerStep(step, scale, gradientSum, weights, optimizerState,
+    stage->optimizerStep(update, gradientSum, weights, optimizerState,
                          halted);
   }
 

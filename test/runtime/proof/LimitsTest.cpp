@@ -52,7 +52,7 @@ const Refusal kLimitCases[] = {
      "optimizer: expected a learning rate of at least 0, got inf",
      [](ProgramT &p) { p.optimizer->learning_rate = INFINITY; }},
     {"Beta1TooLarge", Rule::Structure,
-     "optimizer: expected a beta1 in [0, 1), got 1.0",
+     "optimizer: expected a beta1 in [0, 1), got 1",
      [](ProgramT &p) { p.optimizer->beta1 = 1; }},
     {"Beta2Negative", Rule::Structure,
      "optimizer: expected a beta2 in [0, 1), got -0.5",
@@ -63,6 +63,42 @@ const Refusal kLimitCases[] = {
     {"InfiniteDecay", Rule::Structure,
      "optimizer: expected a weight decay of at least 0, got inf",
      [](ProgramT &p) { p.optimizer->weight_decay = INFINITY; }},
+    {"MinLrAboveTheRate", Rule::Structure,
+     "optimizer: expected min_lr to be at most the learning rate of 0.001, got "
+     "0.5",
+     [](ProgramT &p) { p.optimizer->min_lr = 0.5; }},
+    {"TooManyWarmupSteps", Rule::Structure,
+     "optimizer: expected at most 1099511627776 steps of warmup, got "
+     "18446744073709551615",
+     [](ProgramT &p) { p.optimizer->warmup = UINT64_MAX; }},
+    {"UnknownRateSchedule", Rule::Structure, "optimizer: unknown lr_schedule 9",
+     [](ProgramT &p) { p.optimizer->lr_schedule = RateSchedule(9); }},
+    {"WsdWithoutDecay", Rule::Structure,
+     "optimizer: expected decay_steps with lr_schedule wsd, got 0",
+     [](ProgramT &p) {
+       p.optimizer->lr_schedule = RateSchedule::WarmupStableDecay;
+     }},
+    {"DecayWithoutWsd", Rule::Structure,
+     "optimizer: expected no decay_steps with lr_schedule cosine, got 3",
+     [](ProgramT &p) {
+       p.optimizer->lr_schedule = RateSchedule::Cosine;
+       p.optimizer->decay_steps = 3;
+     }},
+    {"ScheduleTooShort", Rule::Structure,
+     "optimizer: expected lr_steps of at least 8, the steps of warmup and "
+     "decay_steps, got 7",
+     [](ProgramT &p) {
+       p.optimizer->lr_schedule = RateSchedule::WarmupStableDecay;
+       p.optimizer->warmup = 5;
+       p.optimizer->decay_steps = 3;
+       p.optimizer->lr_steps = 7;
+     }},
+    {"MomentumOfOne", Rule::Structure,
+     "optimizer: expected a momentum in [0, 1), got 1",
+     [](ProgramT &p) { p.optimizer->momentum = 1; }},
+    {"MomentumOfAdamW", Rule::Structure,
+     "optimizer: expected no momentum with 'adamw', got 0.5",
+     [](ProgramT &p) { p.optimizer->momentum = 0.5; }},
     {"NegativeCost", Rule::Structure,
      "stage 1: expected costs of at least 0, got -3",
      [](ProgramT &p) { p.stages[1].mutate_input_gradient(-3); }},

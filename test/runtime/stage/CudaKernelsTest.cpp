@@ -51,7 +51,6 @@ template <typename T> void expectAdamWOfTheHost() {
   cuda::CudaDevice device({});
   const auto queue = device.makeQueue("q");
   program::OptimizerT optimizer;
-  optimizer.learning_rate = 2e-3;
   optimizer.beta1 = 0.9;
   optimizer.beta2 = 0.95;
   optimizer.epsilon = 1e-8;
@@ -83,7 +82,7 @@ template <typename T> void expectAdamWOfTheHost() {
       }
       size_t begin = 0;
       for (const DecayRange &range : ranges) {
-        adamWStep<T>(optimizer, step, 0.125, range.decays,
+        adamWStep<T>(optimizer, {step, 2e-3, 0.125}, range.decays,
                      range.end - static_cast<int64_t>(begin), &gradient[begin],
                      &weights[begin], &average[begin], &squares[begin]);
         begin = static_cast<size_t>(range.end);
@@ -92,7 +91,7 @@ template <typename T> void expectAdamWOfTheHost() {
                      updates(s.bytes())},
                     [&](const AddressMap &) {
                       cudaStageKernels().adamW(
-                          adamWFactors<T>(optimizer, step, 0.125, true), ranges,
+                          adamWFactors<T>(optimizer, {step, 2e-3, 0.125}, true), ranges,
                           g.data(), w.data(), a.data(), s.data());
                     });
     }
@@ -111,7 +110,6 @@ TEST(CudaKernels, AHaltedAdamWChangesNothing) {
   cuda::CudaDevice device({});
   const auto queue = device.makeQueue("q");
   program::OptimizerT optimizer;
-  optimizer.learning_rate = 0.5;
   const std::vector<float> ones(1000, 1);
   OnGpu<float> g(device, *queue, ones), w(device, *queue, ones);
   OnGpu<float> a(device, *queue, ones), s(device, *queue, ones);
@@ -122,7 +120,7 @@ TEST(CudaKernels, AHaltedAdamWChangesNothing) {
                    updates(s.bytes()), reads(halted.bytes())},
                   [&](const AddressMap &) {
                     cudaStageKernels().adamW(
-                        adamWFactors<float>(optimizer, 0, 2, true), all,
+                        adamWFactors<float>(optimizer, {0, 0.5, 2}, true), all,
                         g.data(), w.data(), a.data(), s.data(), halted.data());
                   });
     EXPECT_EQ(w.get() == ones, isHalted == 1);

@@ -188,16 +188,18 @@ TEST(ExactStage, StartAndStepDependOnStageAndSeed) {
   EXPECT_EQ(start(0), start(0));
   EXPECT_NE(start(0).first, start(1).first);
   auto before = start(0);
-  auto step = [&](Words gradient, uint64_t number, double scale) {
+  auto step = [&](Words gradient, uint64_t number, double scale,
+                  double rate = 1e-3) {
     auto [weights, state] = before;
     makeExactStage(program, 0)
-        ->optimizerStep(number, scale, in(gradient), out(weights), out(state));
+        ->optimizerStep({number, rate, scale}, in(gradient), out(weights), out(state));
     return std::pair(weights, state);
   };
   auto right = step({1, 2}, 0, 0.25);
   EXPECT_NE(right, before);
   EXPECT_NE(step({1, 3}, 0, 0.25), right);
   EXPECT_NE(step({1, 2}, 1, 0.25), right);
+  EXPECT_NE(step({1, 2}, 0, 0.25, 2e-3), right);
   EXPECT_NE(step({1, 2}, 0, 0.125), right);
   program.seed += 1;
   EXPECT_NE(start(0).first, before.first);
@@ -276,14 +278,14 @@ TEST(ExactStage, TiedParametersStayEqualWithEqualSums) {
       // in all other bytes of the gradients and in the states. Returns the tied
       // bytes after it, which must be equal in both stages.
       auto step = [&](std::byte sum, std::byte rest, uint64_t number = 4,
-                      double scale = 0.5) {
+                      double scale = 0.5, double rate = 1e-3) {
         ends.start();
         for (auto [s, weights] :
              {std::pair(0u, &ends.first), std::pair(3u, &ends.last)}) {
           std::vector<std::byte> gradient(weights->size(), rest);
           std::ranges::fill(ends.tiedOf(gradient), sum);
           std::vector<std::byte> state(16, rest);
-          ends.stage(s)->optimizerStep(number, scale, gradient, *weights,
+          ends.stage(s)->optimizerStep({number, rate, scale}, gradient, *weights,
                                        state);
         }
         EXPECT_EQ(ends.copyOf(ends.first), ends.copyOf(ends.last));
@@ -294,6 +296,7 @@ TEST(ExactStage, TiedParametersStayEqualWithEqualSums) {
       EXPECT_NE(step(std::byte(2), std::byte(2)), right);
       EXPECT_NE(step(std::byte(1), std::byte(2), 5), right);
       EXPECT_NE(step(std::byte(1), std::byte(2), 4, 0.25), right);
+      EXPECT_NE(step(std::byte(1), std::byte(2), 4, 0.5, 2e-3), right);
       ends.start();
       EXPECT_NE(ends.copyOf(ends.first), right);
     }
@@ -304,7 +307,7 @@ TEST(ExactStage, ALostTiedContributionIsSeen) {
   ends.start();
   auto update = [&](std::vector<std::byte> gradient) {
     std::vector<std::byte> weights = ends.first, state(8);
-    ends.stage(0)->optimizerStep(0, 1, gradient, weights, state);
+    ends.stage(0)->optimizerStep({0, 1e-3, 1}, gradient, weights, state);
     return ends.copyOf(weights);
   };
   std::vector<std::byte> right(24, std::byte(7));

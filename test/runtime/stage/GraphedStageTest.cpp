@@ -165,9 +165,9 @@ public:
           (mode == WgradMode::Overwrite ? 0 : at(weightGradient)) + *value;
     });
   }
-  void optimizerStep(uint64_t step, double, ConstBytes gradientSum,
+  void optimizerStep(const Update &update, ConstBytes gradientSum,
                      Bytes weights, Bytes, Bytes) override {
-    tape.put([=] { at(weights) += step + at(gradientSum); });
+    tape.put([=] { at(weights) += update.number + at(gradientSum); });
   }
 
   Tape &tape;
@@ -249,7 +249,7 @@ TEST(GraphedStage, EqualsTheStage) {
         ASSERT_EQ(both.graphed.sum, both.plain.sum);
       }
       for (Replica *replica : {&both.plain, &both.graphed})
-        replica->stage->optimizerStep(step, 1, bytesOf(replica->sum),
+        replica->stage->optimizerStep({step, 1e-3, 1}, bytesOf(replica->sum),
                                       bytesOf(replica->weights), {});
       ASSERT_EQ(both.graphed.weights, both.plain.weights);
     }

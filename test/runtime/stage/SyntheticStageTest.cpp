@@ -74,7 +74,7 @@ TEST(SyntheticStage, APartTakesItsShareOfTheUnits) {
   expectForward(1, ForwardMode::Output, 2);
   expectForward(0, ForwardMode::Stash, 2);
   expectForward(1, ForwardMode::Stash, 3);
-  expectUnits([&] { stage->optimizerStep(0, 1, {}, {}, {}); }, 2);
+  expectUnits([&] { stage->optimizerStep({}, {}, {}, {}); }, 2);
 }
 
 TEST(SyntheticStage, WritesOnlyTheLoss) {

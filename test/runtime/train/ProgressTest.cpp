@@ -24,7 +24,7 @@ TEST(Progress, LogsLossesToTheLastBit) {
   double loss = 0.1 + 0.2;
   {
     Progress progress({2, 100, true, file});
-    progress.step({0, Loss{0, loss}, 0.5});
+    progress.step({0, Loss{0, loss}, 0.5, 0.1 * 3});
     progress.step({1, std::nullopt, 0.75});
     EXPECT_FALSE(std::filesystem::exists(file)) << "before it is complete";
     progress.finish({{"instructions", 7}});
@@ -35,6 +35,7 @@ TEST(Progress, LogsLossesToTheLastBit) {
   auto first = nlohmann::json::parse(line);
   EXPECT_EQ(first["step"], 1);
   EXPECT_EQ(first["loss"].get<double>(), loss);
+  EXPECT_EQ(first["learning_rate"].get<double>(), 0.1 * 3);
   EXPECT_EQ(first["tokens_per_s"], 200.0);
   EXPECT_EQ(first["seconds"], 0.5);
   std::getline(stream, line);
@@ -79,8 +80,8 @@ TEST(Progress, WarnsOnceIfNoLabelCounts) {
 TEST(Progress, ShowsStepLossSpeedAndRemainingTime) {
   testing::internal::CaptureStdout();
   Progress progress({4, 1000, false, ""});
-  progress.step({0, Loss{0, 2.5}, 10});
+  progress.step({0, Loss{0, 2.5}, 10, 3e-4});
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
-            "step 1/4  loss 2.5000  100 tokens/s  ETA 0:30\n");
+            "step 1/4  loss 2.5000  lr 3.00e-04  100 tokens/s  ETA 0:30\n");
 }
 } // namespace

@@ -86,7 +86,7 @@ public:
                       WgradMode) override {
     throw std::logic_error("no split backward here");
   }
-  void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes weights,
+  void optimizerStep(const Update &, ConstBytes gradientSum, Bytes weights,
                      Bytes, Bytes halted) override {
     int32_t flag = 0;
     ASSERT_EQ(halted.size(), sizeof flag);

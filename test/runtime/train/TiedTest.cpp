@@ -8,6 +8,7 @@
 #include "runtime/train/Tied.h"
 #include "runtime/device/Fold.h"
 #include "runtime/stage/ExactStage.h"
+#include "runtime/stage/LearningRate.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/WeightsDigest.h"
@@ -108,7 +109,8 @@ struct ByHand {
       std::copy_n(first, kTiedBytes, last);
     }
     for (size_t s = 0; s < 2; ++s)
-      stages[s]->optimizerStep(step, 1, gradient[s], weights[s], state[s]);
+      stages[s]->optimizerStep(
+          {step, learningRateAt(*program.optimizer, 1, step), 1}, gradient[s], weights[s], state[s]);
   }
 
   /// The model's weights or gradients: the bytes of both stages, with the tied
@@ -168,7 +170,7 @@ struct WholeModel final : Stage {
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
                       WgradMode) override {}
-  void optimizerStep(uint64_t, double, ConstBytes gradientSum, Bytes, Bytes,
+  void optimizerStep(const Update &, ConstBytes gradientSum, Bytes, Bytes,
                      Bytes) override {
     EXPECT_TRUE(std::ranges::equal(gradientSum, gradient));
   }

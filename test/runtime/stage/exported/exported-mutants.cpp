@@ -90,7 +90,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
                   WgradMode::Overwrite);
   auto rest = stage->inputGradient({}, forward(), lossBytes, weights, {});
   stage->weightGradient({}, std::move(rest), weights, gradient);
-  stage->optimizerStep(0, 1, gradient, weights, state);
+  stage->optimizerStep({0, 1e-3, 1}, gradient, weights, state);
   if (program::kindOf(own, layers - 1).graphs[0]->logits) {
     const int64_t token = 0;
     makeExportedPredictor(program, std::make_shared<Values>())

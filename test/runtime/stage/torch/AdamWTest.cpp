@@ -16,10 +16,11 @@
 namespace chimera::runtime {
 namespace {
 
+constexpr double kRate = 3e-3;
+
 program::OptimizerT optimizer() {
   program::OptimizerT optimizer;
   optimizer.name = "adamw";
-  optimizer.learning_rate = 3e-3;
   optimizer.beta1 = 0.85;
   optimizer.beta2 = 0.97;
   optimizer.epsilon = 1e-7;
@@ -39,7 +40,7 @@ template <typename T> double differenceFromTorch(bool decay, double scale) {
 
   at::Tensor parameter = start.clone().set_requires_grad(true);
   torch::optim::AdamW theirs({parameter},
-                             torch::optim::AdamWOptions(ours.learning_rate)
+                             torch::optim::AdamWOptions(kRate)
                                  .betas({ours.beta1, ours.beta2})
                                  .eps(ours.epsilon)
                                  .weight_decay(decay ? ours.weight_decay : 0));
@@ -48,7 +49,7 @@ template <typename T> double differenceFromTorch(bool decay, double scale) {
         (at::linspace(0, 6, n, start.options()) + static_cast<double>(step))
             .sin();
     gradient[3] = 0; // so the root of the average is 0
-    adamWStep<T>(ours, step, scale, decay, n, gradient.data_ptr<T>(),
+    adamWStep<T>(ours, {step, kRate, scale}, decay, n, gradient.data_ptr<T>(),
                  weights.data(), average.data(), squares.data());
     parameter.mutable_grad() = gradient * scale;
     theirs.step();
@@ -85,7 +86,7 @@ TEST(AdamWTest, isTheSameOnAnyNumberOfThreads) {
     at::Tensor gradient = at::linspace(-3, 3, n).sin();
     std::vector<float> weights(n, 0.5f), average(n, 0.1f), squares(n, 0.2f);
     for (uint64_t step = 0; step < 3; ++step)
-      adamWStep<float>(optimizer(), step, 0.5, true, n,
+      adamWStep<float>(optimizer(), {step, kRate, 0.5}, true, n,
                        gradient.data_ptr<float>(), weights.data(),
                        average.data(), squares.data());
     return weights;

@@ -152,8 +152,7 @@ TEST(BFloat16Test, computesWithACopyOfTheParameters) {
   const std::vector<float> start = line.parts[0].weights;
   for (auto &part : line.parts)
     std::ranges::fill(part.gradient, 1.f);
-  program.optimizer->learning_rate = 1e-5;
-  line.step(0, 1);
+  line.step(0, 1, /*rate=*/1e-5);
   EXPECT_NE(line.parts[0].weights, start);
   expectACopy(line);
   // The forward uses only the bfloat16 copy.

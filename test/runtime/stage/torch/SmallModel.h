@@ -53,7 +53,6 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
   program.model->tied = sizes.tied;
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
-  program.optimizer->learning_rate = 1e-3;
   program.optimizer->beta1 = 0.9;
   program.optimizer->beta2 = 0.95;
   program.optimizer->epsilon = 1e-8;
@@ -224,9 +223,9 @@ template <typename T, typename A = T> struct Line {
       first[i] = last[i] = first[i] + last[i];
   }
 
-  void step(uint64_t step, double scale) {
+  void step(uint64_t step, double scale, double rate = 1e-3) {
     for (Part &part : parts)
-      part.stage->optimizerStep(step, scale, bytesOf(part.gradient),
+      part.stage->optimizerStep({step, rate, scale}, bytesOf(part.gradient),
                                 bytesOf(part.weights), bytesOf(part.state));
   }
 
