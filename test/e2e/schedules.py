@@ -103,6 +103,9 @@ REFUSED = [
     ("lr_schedule(cosine) lr_steps(20)", "--warmup 21",
      "expected lr_steps of at least 21, the steps of warmup, got 20"),
     ("", "--warmup 0.1", "expected a whole number in [0 - 1099511627776], got 0.1"),
+    ("", "--no-decay *wte*",
+     "--no-decay: expected each pattern of no_decay to match a parameter, got '*wte*': "
+     "names are like layers.0.token_embedding, layers.1."),
     ("", "--beta1 1", "expected a beta1 in [0, 1), got 1"),
     ("", "--momentum 0.5", "compile the program with optimizer(sgd) momentum(…)"),
     ("optimizer(sgd)", "--beta2 0.5", "--beta2 is for adamw, and the program has sgd"),
