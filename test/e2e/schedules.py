@@ -224,7 +224,7 @@ def check_disagreement(options, folder):
                 **os.environ, "RANK": str(rank), "WORLD_SIZE": "2",
                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
             },
-            stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
         for rank, rate in enumerate(("1e-3", "2e-3"))
     ]  # fmt: skip
