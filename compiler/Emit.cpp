@@ -154,6 +154,9 @@ void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
   out.optimizer->lr_steps = stepsOf(training.lr_steps);
   out.optimizer->momentum = training.momentum.getValueAsDouble();
   out.optimizer->nesterov = training.nesterov != nullptr;
+  if (training.no_decay)
+    for (auto pattern : training.no_decay.getAsRange<StringAttr>())
+      out.optimizer->no_decay.push_back(pattern.str());
   program::Types types = typesOf(pipeline);
   out.weight_type = types.weights;
   out.activation_type = types.activations;

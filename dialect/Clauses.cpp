@@ -190,6 +190,7 @@ static ArrayRef<Clause<TrainingOp>> clausesOf(TrainingOp) {
       numberClause<Op, &P::momentum>("momentum"),
       flagClause<Op, &P::nesterov>("nesterov"),
       numberClause<Op, &P::weight_decay>("weight_decay"),
+      stringListClause<Op, &P::no_decay>("no_decay"),
       wholeNumberClause<Op, &P::seed>("seed")};
   return all;
 }

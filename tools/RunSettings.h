@@ -57,6 +57,7 @@ struct TrainingNumbers {
       momentum;
   std::optional<std::string> lrSchedule;
   std::optional<uint64_t> warmup, decaySteps, lrSteps, seed;
+  std::vector<std::string> noDecay; ///< empty: the program's own patterns
 };
 
 /// The options of chimera-run. Its --help describes them.

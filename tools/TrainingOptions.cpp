@@ -130,6 +130,13 @@ void chimera::addTrainingOptions(CLI::App &app, RunSettings &settings) {
         ->group(kGroup);
   for (size_t i = 1; i < std::size(kNumbers); ++i)
     addNumber(kNumbers[i]);
+  app.add_option("--no-decay", numbers.noDecay,
+                 "Pattern of the names of parameters without weight decay, "
+                 "such as '*embedding*'. Repeat --no-decay for more patterns. "
+                 "Replaces the patterns of the program")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false)
+      ->group(kGroup);
   app.add_option("--seed", numbers.seed,
                  "Seed of the initial weights, the order of the data and "
                  "dropout")
@@ -138,7 +145,7 @@ void chimera::addTrainingOptions(CLI::App &app, RunSettings &settings) {
 }
 
 std::vector<std::string> chimera::optimizerOptions() {
-  std::vector<std::string> names = {"--lr-schedule"};
+  std::vector<std::string> names = {"--lr-schedule", "--no-decay"};
   for (const NumberOption &option : kNumbers)
     names.emplace_back(option.name);
   for (const StepsOption &option : kSteps)
@@ -166,6 +173,8 @@ void chimera::applyTrainingOptions(const RunSettings &settings,
   for (const StepsOption &option : kSteps)
     if (given.*option.given)
       optimizer.*option.field = *(given.*option.given);
+  if (!given.noDecay.empty())
+    optimizer.no_decay = given.noDecay;
   program.seed = given.seed.value_or(program.seed);
   if (optimizer.lr_schedule == RateSchedule::WarmupStableDecay &&
       optimizer.decay_steps == 0)
@@ -176,6 +185,11 @@ void chimera::applyTrainingOptions(const RunSettings &settings,
     throw std::invalid_argument("the numbers of the program and of the options "
                                 "together: " +
                                 fault);
+  if (given.noDecay.empty() || !program.model)
+    return;
+  if (std::string fault = program::faultOfPatterns(optimizer, *program.model);
+      !fault.empty())
+    throw std::invalid_argument("--no-decay: " + fault);
 }
 
 std::vector<AgreedValue>
@@ -199,5 +213,9 @@ chimera::agreedTrainingOptions(const RunSettings &settings) {
       given.lrSchedule
           ? std::optional(digestOf(std::as_bytes(std::span(*given.lrSchedule))))
           : std::nullopt);
+  uint64_t patterns = 0;
+  for (const std::string &pattern : given.noDecay)
+    patterns = mix({patterns, digestOf(std::as_bytes(std::span(pattern)))});
+  values.push_back({"--no-decay", patterns});
   return values;
 }

@@ -219,7 +219,8 @@ Json dump(const OptimizerT *optimizer) {
           {"decay_steps", optimizer->decay_steps},
           {"lr_steps", optimizer->lr_steps},
           {"momentum", optimizer->momentum},
-          {"nesterov", optimizer->nesterov}};
+          {"nesterov", optimizer->nesterov},
+          {"no_decay", optimizer->no_decay}};
 }
 
 Json dump(const Stage &stage) {

@@ -8,6 +8,7 @@
 #include "runtime/program/Layers.h"
 
 #include "runtime/program/Gpt2Layers.h"
+#include "runtime/program/Optimizer.h"
 #include "runtime/program/Saturated.h"
 
 #include <algorithm>
@@ -347,6 +348,9 @@ std::string checkStages(const ProgramT &program) {
         !problem.empty())
       return problem;
   if (std::string problem = checkOptimizer(program.optimizer->name);
+      !problem.empty())
+    return problem;
+  if (std::string problem = faultOfPatterns(*program.optimizer, *program.model);
       !problem.empty())
     return problem;
   if (std::string problem = checkLayers(program); !problem.empty())

@@ -10,6 +10,7 @@
 #include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -53,11 +54,28 @@ std::string faultOfRanges(const OptimizerT &optimizer) {
   return {};
 }
 
+/// Some names of parameters of the model, for an error text.
+std::string exampleNames(const ModelT &model) {
+  std::string text;
+  const uint32_t layers = layerCount(model);
+  for (uint32_t layer : {0u, layers / 2, layers - 1})
+    if (!layerParameters(model, layer).empty()) {
+      const std::string name = printable(parameterName(model, layer, 0));
+      if (text.find(name) == text.npos)
+        text += (text.empty() ? "" : ", ") + name;
+    }
+  return text;
+}
+
 } // namespace
 
 std::string faultOfOptimizer(const OptimizerT &optimizer) {
   if (std::string fault = faultOfRanges(optimizer); !fault.empty())
     return fault;
+  if (optimizer.no_decay.size() > kMaxPatterns)
+    return "expected at most " + std::to_string(kMaxPatterns) +
+           " patterns in no_decay, got " +
+           std::to_string(optimizer.no_decay.size());
   if (optimizer.momentum > 0 && optimizer.name != kSgdMomentum)
     return "expected no momentum with '" + printable(optimizer.name) +
            "', got " + text(optimizer.momentum);
@@ -79,6 +97,52 @@ std::string faultOfOptimizer(const OptimizerT &optimizer) {
            ", the steps of warmup" + (isWsd ? " and decay_steps" : "") +
            ", got " + std::to_string(optimizer.lr_steps);
   return {};
+}
+
+bool matches(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0;
+  // The position after the last `*`, and the position in `text` up to which
+  // this `*` reaches. Only the last `*` must be tried with other lengths.
+  size_t afterStar = pattern.npos, reached = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      afterStar = ++p;
+      reached = t;
+    } else if (p < pattern.size() &&
+               (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (afterStar != pattern.npos) {
+      p = afterStar;
+      t = ++reached;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == pattern.npos;
+}
+
+bool decays(const OptimizerT &optimizer, std::string_view name, bool byModel) {
+  return byModel && std::ranges::none_of(optimizer.no_decay,
+                                         [&](const std::string &pattern) {
+                                           return matches(pattern, name);
+                                         });
+}
+
+std::string faultOfPatterns(const OptimizerT &optimizer, const ModelT &model) {
+  std::vector<std::string> unused = optimizer.no_decay;
+  for (uint32_t layer = 0; layer < layerCount(model) && !unused.empty();
+       ++layer)
+    for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i) {
+      const std::string name = parameterName(model, layer, i);
+      std::erase_if(unused, [&](const std::string &pattern) {
+        return matches(pattern, name);
+      });
+    }
+  if (unused.empty())
+    return {};
+  return "expected each pattern of no_decay to match a parameter, got '" +
+         printable(unused.front()) + "': names are like " + exampleNames(model);
 }
 
 } // namespace chimera::program

@@ -125,8 +125,9 @@ public:
     add(argument->text());
   }
   void add(const Optimizer *optimizer) {
-    table(1);
+    table(2);
     add(optimizer->name());
+    add(optimizer->no_decay());
   }
   void add(const Pipeline *pipeline) {
     table(2);

@@ -1069,6 +1069,7 @@ struct OptimizerT : public flatbuffers::NativeTable {
   uint64_t lr_steps = 0;
   double momentum = 0.0;
   bool nesterov = false;
+  std::vector<std::string> no_decay{};
 };
 
 struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1088,7 +1089,8 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_DECAY_STEPS = 22,
     VT_LR_STEPS = 24,
     VT_MOMENTUM = 26,
-    VT_NESTEROV = 28
+    VT_NESTEROV = 28,
+    VT_NO_DECAY = 30
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -1168,6 +1170,12 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_nesterov(bool _nesterov = 0) {
     return SetField<uint8_t>(VT_NESTEROV, static_cast<uint8_t>(_nesterov), 0);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *no_decay() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_NO_DECAY);
+  }
+  flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *mutable_no_decay() {
+    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_NO_DECAY);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -1184,6 +1192,9 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint64_t>(verifier, VT_LR_STEPS, 8) &&
            VerifyField<double>(verifier, VT_MOMENTUM, 8) &&
            VerifyField<uint8_t>(verifier, VT_NESTEROV, 1) &&
+           VerifyOffset(verifier, VT_NO_DECAY) &&
+           verifier.VerifyVector(no_decay()) &&
+           verifier.VerifyVectorOfStrings(no_decay()) &&
            verifier.EndTable();
   }
   OptimizerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1234,6 +1245,9 @@ struct OptimizerBuilder {
   void add_nesterov(bool nesterov) {
     fbb_.AddElement<uint8_t>(Optimizer::VT_NESTEROV, static_cast<uint8_t>(nesterov), 0);
   }
+  void add_no_decay(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_decay) {
+    fbb_.AddOffset(Optimizer::VT_NO_DECAY, no_decay);
+  }
   explicit OptimizerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1260,7 +1274,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(
     uint64_t decay_steps = 0,
     uint64_t lr_steps = 0,
     double momentum = 0.0,
-    bool nesterov = false) {
+    bool nesterov = false,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_decay = 0) {
   OptimizerBuilder builder_(_fbb);
   builder_.add_momentum(momentum);
   builder_.add_lr_steps(lr_steps);
@@ -1272,6 +1287,7 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(
   builder_.add_beta2(beta2);
   builder_.add_beta1(beta1);
   builder_.add_learning_rate(learning_rate);
+  builder_.add_no_decay(no_decay);
   builder_.add_name(name);
   builder_.add_nesterov(nesterov);
   builder_.add_lr_schedule(lr_schedule);
@@ -1297,8 +1313,10 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
     uint64_t decay_steps = 0,
     uint64_t lr_steps = 0,
     double momentum = 0.0,
-    bool nesterov = false) {
+    bool nesterov = false,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *no_decay = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
+  auto no_decay__ = no_decay ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*no_decay) : 0;
   return chimera::program::CreateOptimizer(
       _fbb,
       name__,
@@ -1313,7 +1331,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
       decay_steps,
       lr_steps,
       momentum,
-      nesterov);
+      nesterov,
+      no_decay__);
 }
 
 flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2315,6 +2334,7 @@ inline void Optimizer::UnPackTo(OptimizerT *_o, const flatbuffers::resolver_func
   { auto _e = lr_steps(); _o->lr_steps = _e; }
   { auto _e = momentum(); _o->momentum = _e; }
   { auto _e = nesterov(); _o->nesterov = _e; }
+  { auto _e = no_decay(); if (_e) { _o->no_decay.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->no_decay[_i] = _e->Get(_i)->str(); } } }
 }
 
 inline flatbuffers::Offset<Optimizer> Optimizer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2338,6 +2358,7 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
   auto _lr_steps = _o->lr_steps;
   auto _momentum = _o->momentum;
   auto _nesterov = _o->nesterov;
+  auto _no_decay = _o->no_decay.size() ? _fbb.CreateVectorOfStrings(_o->no_decay) : 0;
   return chimera::program::CreateOptimizer(
       _fbb,
       _name,
@@ -2352,7 +2373,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
       _decay_steps,
       _lr_steps,
       _momentum,
-      _nesterov);
+      _nesterov,
+      _no_decay);
 }
 
 inline PipelineT *Pipeline::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -60,6 +60,11 @@ private:
     verifyText("schedule", program.schedule);
     verifyText("time unit", program.time_unit);
     verifyText("optimizer", program.optimizer->name);
+    for (const std::string &pattern : program.optimizer->no_decay) {
+      if (report.full())
+        return;
+      verifyText("pattern of no_decay", pattern);
+    }
     if (program.model)
       verifyText("model architecture", program.model->architecture);
     for (const std::string &file : program.files) {

@@ -40,6 +40,8 @@ chimera.training @slowly weight_decay(0.0) epsilon(1.0e-3) beta2(0.25) beta1(0.5
 chimera.training @plainly learning_rate(1.0e-3) seed(1)
 // CHECK: chimera.training @falls lr_schedule(wsd) warmup(10) min_lr(1.000000e-04) decay_steps(20) lr_steps(30){{$}}
 chimera.training @falls lr_steps(30) min_lr(1e-4) warmup(10) decay_steps(20) lr_schedule(wsd)
+// CHECK: chimera.training @selects no_decay("*embedding*", "head.?"){{$}}
+chimera.training @selects no_decay("*embedding*", "head.?")
 // CHECK: chimera.training @heavy optimizer(sgd) momentum(9.000000e-01) nesterov{{$}}
 chimera.training @heavy optimizer(sgd) nesterov momentum(0.9) lr_schedule(constant) warmup(0)
 

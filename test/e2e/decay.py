@@ -4,8 +4,8 @@
 """Checks which parameters decay. Trains a module with parameters of many shapes by
 AdamW with a large weight decay, on 2 ranks in float64. Trains the same module by
 torch.optim.AdamW with parameter groups, in a plain loop. The weights must agree within
-1e-10. The decayed parameters are chosen once by shape alone, and once with patterns of
-names in Model(decay=…).
+1e-10. The decayed parameters are chosen by shape alone, with patterns of names in
+Model(decay=…), and with patterns in no_decay(…) or --no-decay.
 
 Exits non-zero if one differs. Needs a Python with torch: that of build/venv, unless
 another Python runs this script."""
@@ -23,6 +23,7 @@ from numerics import read_tensors
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES, CONTEXT, BATCHES, STEPS, SEED, RATE, DECAY = 2, 16, 2, 3, 7, 0.01, 3.0
+NO_DECAY = 'no_decay("tokens.*", "*.gate.*")'
 MODEL = """
 import torch
 import torch.nn.functional as F
@@ -72,13 +73,15 @@ def make(named=False, typo=False, samples=2, context=16):
 """
 DESCRIPTION = """
 chimera.model @m exported("{package}")
-chimera.training @t seed({seed}) learning_rate({rate}) weight_decay({decay})
+chimera.training @t seed({seed}) learning_rate({rate}) weight_decay({decay}) {patterns}
 chimera.pipeline @p of @m with @t stages(2) micro_batches({batches}) schedule("1f1b")
     micro_batch_size({samples}) weight_type(f64)
 """
 
 
-def decays(name, parameter, named):
+def decays(name, parameter, named, patterns):
+    if patterns and (name.startswith("tokens.") or ".gate." in name):
+        return False
     if named and (name.startswith("blocks.1.") or name.endswith(".gain")):
         return True
     if named and name.startswith("tokens."):
@@ -86,7 +89,7 @@ def decays(name, parameter, named):
     return sum(extent > 1 for extent in parameter.shape) > 1
 
 
-def plain_loop(source, named, text):
+def plain_loop(source, named, patterns, text):
     """Trains in plain PyTorch. Prints the weights after all steps, as JSON."""
     sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
     import torch
@@ -99,7 +102,7 @@ def plain_loop(source, named, text):
     module = model.module.to(torch.float64)
     groups = {True: [], False: []}
     for name, p in module.named_parameters():
-        groups[decays(name, p, named)].append(p)
+        groups[decays(name, p, named, patterns)].append(p)
     optimizer = torch.optim.AdamW(
         [{"params": groups[True]}, {"params": groups[False], "weight_decay": 0.0}],
         lr=RATE, betas=(0.9, 0.999), eps=1e-8, weight_decay=DECAY,
@@ -137,7 +140,8 @@ def check(options, folder, case):
         good = refused.returncode == 1 and expected in refused.stderr
         return [f"{'ok  ' if good else 'FAIL'} a pattern that matches nothing is refused",
                 *([] if good else [refused.stderr])], not good  # fmt: skip
-    named = case == "by name"
+    named, patterns = case == "by name", "no_decay" in case
+    as_option = case == "by no_decay as an option"
     run(*export(options, folder, f"named={named}"))
     program, package = folder / "m.chimera", folder / "package"
     compile_to(
@@ -145,6 +149,7 @@ def check(options, folder, case):
         DESCRIPTION.format(
             package=package, seed=SEED, rate=RATE, decay=DECAY, batches=BATCHES,
             samples=SAMPLES,
+            patterns=NO_DECAY if patterns and not as_option else "",
         ),
         program,
     )  # fmt: skip
@@ -152,11 +157,13 @@ def check(options, folder, case):
         options.tools / "chimera-run", program, "--data", options.data, "--steps", STEPS,
         "--threads", 1, "--quiet", "--evaluate-batches", 0,
         "--load", package / "values.safetensors", "--save", folder / "weights",
+        *(["--no-decay", "tokens.*", "--no-decay", "*.gate.*"] if as_option else []),
     )  # fmt: skip
     theirs = json.loads(
         run(
             options.python, __file__, "--plain-loop", folder / "mine.py", "--data",
             options.data, *(["--named"] if named else []),
+            *(["--patterns"] if patterns else []),
         )
     )  # fmt: skip
     ours, start = (
@@ -181,13 +188,16 @@ def main():
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--plain-loop", help=argparse.SUPPRESS)
     parser.add_argument("--named", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--patterns", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.plain_loop:
-        return plain_loop(options.plain_loop, options.named, options.data.read_bytes())
+        return plain_loop(
+            options.plain_loop, options.named, options.patterns, options.data.read_bytes()
+        )
     if has(options.python, "torch", "safetensors"):
         check_each(
             lambda folder, case: check(options, folder, case),
-            ("by shape", "by name", "typo"),
+            ("by shape", "by name", "by no_decay", "by no_decay as an option", "typo"),
         )
     return None
 

@@ -7,6 +7,7 @@
 
 #include "runtime/stage/torch/StageWeights.h"
 
+#include "runtime/program/Optimizer.h"
 #include "runtime/stage/torch/AdamW.h"
 #include "runtime/stage/torch/Finite.h"
 #include "runtime/stage/torch/Random.h"
@@ -48,11 +49,13 @@ at::ScalarType chimera::runtime::scalarTypeOf(program::DataType type) {
 }
 
 static std::vector<DecayRange>
-decayRanges(const std::vector<StageWeights::Slot> &slots) {
+decayRanges(const program::OptimizerT &optimizer,
+            const std::vector<StageWeights::Slot> &slots) {
   std::vector<DecayRange> ranges;
   for (const StageWeights::Slot &slot : slots) {
     const int64_t end = slot.offset + slot.parameter.elements();
-    const bool decays = slot.parameter.decays();
+    const bool decays =
+        program::decays(optimizer, slot.name, slot.parameter.decays());
     if (!ranges.empty() && ranges.back().decays == decays)
       ranges.back().end = end;
     else
@@ -96,7 +99,7 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
         {std::move(held), count, std::move(name), initialFrom});
     count += size;
   }
-  ranges = decayRanges(parameterSlots);
+  ranges = decayRanges(optimizer, parameterSlots);
 }
 
 at::ScalarType StageWeights::type() const {

@@ -89,7 +89,7 @@ public:
                          const InitialValues *values = nullptr) const;
 
   /// Updates the weights and the optimizer state. Weight decay applies if
-  /// program::Parameter::decays says so. SGD gives the same bits as
+  /// program::decays says so. SGD gives the same bits as
   /// torch.optim.SGD. For `halted`, see Stage::optimizerStep.
   void update(const Update &numbers, ConstBytes gradientSum, Bytes weights,
               Bytes optimizerState, Bytes halted = {}) const;

@@ -143,9 +143,9 @@ TEST_F(File, ForeignFileIsRefused) {
 
 TEST_F(File, OtherMajorVersionIsRefused) {
   std::vector<std::byte> bytes = serialize(samplePipeline());
-  bytes[8] = std::byte(7);
+  bytes[8] = std::byte(8);
   EXPECT_EQ(refusalOf(bytes),
-            "version 7.0: this reader understands major version 6");
+            "version 8.0: this reader understands major version 7");
 }
 
 TEST_F(File, OtherMinorVersionIsAccepted) {
@@ -259,8 +259,8 @@ TEST_F(File, NoMoreIsReadThanTheHeaderAnnounces) {
   ASSERT_LT(bytes.size(), 60000u); // it fits into a pipe
   bytes.push_back(std::byte(0));
   EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "appended"));
-  bytes[8] = std::byte(7);
-  EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "version 6"));
+  bytes[8] = std::byte(8);
+  EXPECT_TRUE(contains(errorOfOpenPipe(bytes), "version 8"));
 }
 
 TEST_F(File, EndlessFileIsRefused) {

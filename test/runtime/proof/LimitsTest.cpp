@@ -93,6 +93,12 @@ const Refusal kLimitCases[] = {
        p.optimizer->decay_steps = 3;
        p.optimizer->lr_steps = 7;
      }},
+    {"TooManyPatterns", Rule::Structure,
+     "optimizer: expected at most 64 patterns in no_decay, got 65",
+     [](ProgramT &p) { p.optimizer->no_decay.resize(65, "*"); }},
+    {"PatternOfTwoLines", Rule::Structure,
+     "expected a pattern of no_decay of printable",
+     [](ProgramT &p) { p.optimizer->no_decay = {"a\nb"}; }},
     {"MomentumOfOne", Rule::Structure,
      "optimizer: expected a momentum in [0, 1), got 1",
      [](ProgramT &p) { p.optimizer->momentum = 1; }},

@@ -487,7 +487,7 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
             "expected an operator that exported models may call, got "
             "'aten::from_file'");
   EXPECT_EQ(refusal([](auto &program) { program.optimizer->name = "x"; }),
-            "expected optimizer 'adamw' or 'sgd', got 'x'");
+            "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got 'x'");
 }
 
 TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {

@@ -419,10 +419,10 @@ TEST(TransformerStageTest, refusesAnUnknownOptimizer) {
   program::ProgramT program = smallProgram({}, {4});
   program.optimizer->name = "adam";
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
-            "expected optimizer 'adamw' or 'sgd', got 'adam'");
+            "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got 'adam'");
   program.optimizer.reset();
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
-            "expected optimizer 'adamw' or 'sgd', got ''");
+            "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got ''");
 }
 
 TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {
