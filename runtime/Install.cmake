@@ -8,7 +8,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries options program proof system device stage torch_stage channel
+set(libraries options program proof system random device data stage torch_stage channel
   channel_mpi control control_tcp control_store control_join interpreter watch train train_job
   calibrate calibrate_ranks)
 set(targets)

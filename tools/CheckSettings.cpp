@@ -119,6 +119,9 @@ void chimera::checkSettings(const RunSettings &settings) {
       settings.save.empty() && settings.saveGradients.empty())
     throw std::invalid_argument("--names is for files of weights: give --load, "
                                 "--save or --save-gradients too");
+  if (settings.epochs > 0 && settings.givenOptions.contains("--steps"))
+    throw std::invalid_argument("--epochs sets the number of steps: leave out "
+                                "--steps");
   checkNameOfWeights("--save", settings.save);
   checkNameOfWeights("--save-gradients", settings.saveGradients);
   if (settings.grace && settings.save.empty())

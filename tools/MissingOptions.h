@@ -50,7 +50,7 @@ inline std::string adviceFor(std::string_view name) {
                      "weights at the end, and --load starts from them"},
       {"early-stop", "early stopping is not supported yet: SIGUSR1 stops a run "
                      "after its step, with its results"},
-      {"epoch", "set the length of a run with --steps"},
+      {"epoch", "set the length of a run with --steps or --epochs"},
       {"learning-rate", "set learning_rate(…) of chimera.training"},
       {"lr", "set learning_rate(…) of chimera.training", true},
       {"seed", "set seed(…) of chimera.training", true},

@@ -15,7 +15,7 @@
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/program/Layers.h"
 #include "runtime/proof/ProvenFile.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/train/RunAsRank.h"
@@ -48,6 +48,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--device", digest(settings.device)},
       {"--all-reduce", digest(settings.allReduce)},
       {"--data and --hold-out", load.text ? load.text->digest() : 0},
+      {"--last-batch", digest(settings.lastBatch)},
       {"--trust-data", settings.trustData},
       {"--load", load.valuesDigest},
       {"--names", load.tensorNames.digest()},
@@ -349,9 +350,12 @@ int chimera::runCommand(const RunSettings &settings) {
     checkJob(*program, *jobOptions);
   }
   Workload load = makeWorkload(settings, *program);
+  RunSettings settled = settings;
+  if (settings.epochs > 0)
+    settled.steps = load.text->sampleOrder().stepsOf(settings.epochs);
   auto prove = settings.device == kCuda ? program::proveForStreamPerDevice
                                         : program::proveForRendezvous;
   if (!settings.sequential && !prove(*program, settings.program, error))
     throw std::runtime_error(error);
-  return train(settings, *program, load, jobOptions);
+  return train(settled, *program, load, jobOptions);
 }

@@ -99,7 +99,7 @@ static void refuseWithoutEffect(const RunSettings &settings,
          {"--data", "--tokens", "--trust-data", "--mask", "--mask-rate",
           "--pairs", "--document-end", "--load", "--names", "--save",
           "--save-gradients", "--hold-out", "--evaluate-batches",
-          "--evaluate-every", "--cuda-graphs"})
+          "--evaluate-every", "--cuda-graphs", "--epochs", "--last-batch"})
       refuse(option, "transformer and exported");
   if (kind != kExported)
     refuse("--allow-native-code", kExported);
@@ -250,7 +250,8 @@ Workload chimera::makeWorkload(const RunSettings &settings,
                     "run without data with --stages exact or synthetic");
   auto text = std::make_unique<TextData>(
       openTokens(settings.data, tokenOptions(settings, program)), program,
-      settings.holdOut, formOf(settings, program));
+      settings.holdOut, formOf(settings, program),
+      settings.lastBatch == kFill ? LastBatch::Fill : LastBatch::Drop);
   load.text = text.get();
   addHeldOut(load, settings, program);
   load.data = load.kind == kExported ? withLossWeights(program, std::move(text))

@@ -8,9 +8,10 @@
 #ifndef CHIMERA_TOOLS_WORKLOAD_H
 #define CHIMERA_TOOLS_WORKLOAD_H
 
+#include "runtime/data/TextData.h"
 #include "runtime/interpreter/MemoryMeter.h"
+#include "runtime/stage/Stage.h"
 #include "runtime/stage/exported/NativeCode.h"
-#include "runtime/stage/torch/TextData.h"
 #include "runtime/stage/torch/WeightNames.h"
 #include "runtime/train/Accelerator.h"
 #include "tools/RunSettings.h"
