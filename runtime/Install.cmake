@@ -9,8 +9,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries options program proof system device stage torch_stage weights
-  checkpoint saved_state channel
+set(libraries options program proof system random device weights data stage
+  torch_stage checkpoint saved_state channel
   channel_mpi control control_tcp control_store control_join interpreter watch train train_job
   calibrate calibrate_ranks)
 set(targets)

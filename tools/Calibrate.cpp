@@ -10,7 +10,7 @@
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/calibrate/MachineText.h"
 #include "runtime/program/Output.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "runtime/stage/SyntheticStage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"

@@ -128,6 +128,9 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (!settings.checkpoint.empty() && settings.device == kSimulated)
     throw std::invalid_argument("runs on simulated devices write no "
                                 "checkpoints: leave out --checkpoint");
+  if (settings.epochs > 0 && settings.givenOptions.contains("--steps"))
+    throw std::invalid_argument("--epochs sets the number of steps: leave out "
+                                "--steps");
   checkNameOfWeights("--save", settings.save);
   checkNameOfWeights("--save-gradients", settings.saveGradients);
   if (settings.grace && settings.save.empty() && settings.checkpoint.empty())

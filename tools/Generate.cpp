@@ -7,8 +7,8 @@
 
 #include "tools/Commands.h"
 
+#include "runtime/data/Tokens.h"
 #include "runtime/stage/exported/ExportedStage.h"
-#include "runtime/stage/torch/Tokens.h"
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/stage/torch/WeightFiles.h"
 #include "tools/Workload.h"

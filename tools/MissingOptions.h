@@ -51,7 +51,7 @@ inline std::string adviceFor(std::string_view name) {
                      "--checkpoint-every and --keep"},
       {"early-stop", "early stopping is not supported yet: SIGUSR1 stops a run "
                      "after its step, with its results"},
-      {"epoch", "set the length of a run with --steps"},
+      {"epoch", "set the length of a run with --steps or --epochs"},
       {"lr", "did you mean '--learning-rate'?", true},
       {"random-seed", "did you mean '--seed'?"},
       {"nesterov", "set nesterov of chimera.training"},

@@ -15,8 +15,8 @@
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/program/Layers.h"
 #include "runtime/proof/ProvenFile.h"
+#include "runtime/random/Mix.h"
 #include "runtime/stage/LearningRate.h"
-#include "runtime/stage/Mix.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/train/CheckpointedSteps.h"
@@ -51,6 +51,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--device", digest(settings.device)},
       {"--all-reduce", digest(settings.allReduce)},
       {"--data and --hold-out", load.text ? load.text->digest() : 0},
+      {"--last-batch", digest(settings.lastBatch)},
       {"--trust-data", settings.trustData},
       // If ranks found different checkpoints, their numbers of steps differ
       // too. So compare this first.
@@ -101,7 +102,7 @@ TrainingRun makeRun(const RunSettings &settings,
         CheckpointSettings{.folder = settings.checkpoint,
                            .every = settings.checkpointEvery,
                            .keep = settings.keep,
-                           .dataDigest = load.text ? load.text->digest() : 0,
+                           .dataDigest = digestOfData(settings, load),
                            .names = &load.tensorNames};
   run.gatherWeights = !settings.save.empty();
   run.keepFinite = run.gatherWeights || run.checkpoints;
@@ -414,9 +415,18 @@ int chimera::runCommand(const RunSettings &settings) {
     checkJob(*program, *jobOptions);
   }
   Workload load = makeWorkload(settings, *program);
+  RunSettings settled = settings;
+  if (settings.epochs > 0)
+    settled.steps = load.text->sampleOrder().stepsOf(settings.epochs);
+  if (load.firstStep > settled.steps)
+    throw std::invalid_argument(
+        "the checkpoint '" + load.resumedFrom + "' is after " +
+        program::countWithNoun(load.firstStep, "step") +
+        ", and the training has only " + std::to_string(settled.steps) +
+        ": give more " + (settings.epochs > 0 ? "--epochs" : "--steps"));
   auto prove = settings.device == kCuda ? program::proveForStreamPerDevice
                                         : program::proveForRendezvous;
   if (!settings.sequential && !prove(*program, settings.program, error))
     throw std::runtime_error(error);
-  return train(settings, *program, load, jobOptions);
+  return train(settled, *program, load, jobOptions);
 }

@@ -7,9 +7,9 @@
 
 #include "tools/RunFiles.h"
 
+#include "runtime/data/MegatronIndex.h"
 #include "runtime/program/DiskSpace.h"
 #include "runtime/program/Output.h"
-#include "runtime/stage/torch/MegatronIndex.h"
 #include "runtime/stage/torch/WeightFiles.h"
 #include "runtime/train/LogFile.h"
 

@@ -25,15 +25,16 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kOrdered = "ordered", *kTransport = "transport",
                             *kBytes = "bytes", *kUInt16 = "uint16",
                             *kUInt32 = "uint32", *kHost = "host",
-                            *kCuda = "cuda", *kSimulated = "simulated";
+                            *kCuda = "cuda", *kSimulated = "simulated",
+                            *kDrop = "drop", *kFill = "fill";
 
 /// True if stages of this kind compute with tensors, and so need data.
 inline bool usesTensors(const std::string &stages) {
   return stages == kTransformer || stages == kExported;
 }
 
-/// The values of --stages, --tokens, --transport, --device, --progress and
-/// --all-reduce.
+/// The values of --stages, --tokens, --transport, --device, --progress,
+/// --all-reduce and --last-batch.
 inline std::vector<std::string> stageKinds() {
   return {kAuto, kTransformer, kExported, kExact, kSynthetic};
 }
@@ -50,6 +51,7 @@ inline std::vector<std::string> progressKinds() { return {kAuto, kOn, kOff}; }
 inline std::vector<std::string> allReduceKinds() {
   return {kOrdered, kTransport};
 }
+inline std::vector<std::string> lastBatchKinds() { return {kDrop, kFill}; }
 
 /// Numbers of the program's chimera.training that the run replaces.
 struct TrainingNumbers {
@@ -93,6 +95,8 @@ struct RunSettings {
   std::string allReduce = kOrdered;
   uint64_t steps = 10;
   TrainingNumbers training;
+  uint64_t epochs = 0; ///< if given, sets `steps`
+  std::string lastBatch = kDrop;
   uint64_t generate =
       0; ///< number of tokens; if given, generates and does not train
   std::string prompt;

@@ -9,7 +9,7 @@
 
 #include "runtime/program/Layers.h"
 #include "runtime/program/Optimizer.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>

@@ -13,6 +13,7 @@
 #include "runtime/program/Fields.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
+#include "runtime/random/Mix.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/GraphedStage.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -102,7 +103,8 @@ static void refuseWithoutEffect(const RunSettings &settings,
          {"--data", "--tokens", "--trust-data", "--mask", "--mask-rate",
           "--pairs", "--document-end", "--load", "--names", "--save",
           "--checkpoint", "--resume", "--save-gradients", "--hold-out",
-          "--evaluate-batches", "--evaluate-every", "--cuda-graphs"})
+          "--evaluate-batches", "--evaluate-every", "--cuda-graphs", "--epochs",
+          "--last-batch"})
       refuse(option, "transformer and exported");
     for (const std::string &option : optimizerOptions())
       refuse(option.c_str(), "transformer and exported");
@@ -147,6 +149,12 @@ static void refuseWithoutValues(const program::ProgramT &program) {
             "values.safetensors of its package");
 }
 
+uint64_t chimera::digestOfData(const RunSettings &settings,
+                               const Workload &load) {
+  return load.text ? mix({load.text->digest(), settings.lastBatch == kFill})
+                   : 0;
+}
+
 /// The values with which the training begins: those of a checkpoint of --resume
 /// if there is one, else those of --load, else null.
 static std::shared_ptr<const InitialValues>
@@ -158,18 +166,12 @@ valuesOf(Workload &load, const RunSettings &settings,
     auto saved =
         std::make_shared<SavedState>(program, *folder, load.tensorNames);
     const CheckpointDescription &description = saved->description();
-    if (description.step > settings.steps)
-      throw std::invalid_argument(
-          "the checkpoint '" + *folder + "' is after " +
-          program::countWithNoun(description.step, "step") +
-          ", and the training has only " + std::to_string(settings.steps) +
-          ": give more --steps");
     load.resumedFrom = *folder;
     load.firstStep = description.step;
     load.valuesDigest = saved->digest();
     load.resumeNote = noteOfChanges(
         description, describeCheckpoint(program, description.step,
-                                        load.text ? load.text->digest() : 0));
+                                        digestOfData(settings, load)));
     return saved;
   }
   if (settings.load.empty())
@@ -285,7 +287,8 @@ Workload chimera::makeWorkload(const RunSettings &settings,
                     "run without data with --stages exact or synthetic");
   auto text = std::make_unique<TextData>(
       openTokens(settings.data, tokenOptions(settings, program)), program,
-      settings.holdOut, formOf(settings, program));
+      settings.holdOut, formOf(settings, program),
+      settings.lastBatch == kFill ? LastBatch::Fill : LastBatch::Drop);
   load.text = text.get();
   addHeldOut(load, settings, program);
   load.data = load.kind == kExported ? withLossWeights(program, std::move(text))

@@ -8,9 +8,10 @@
 #ifndef CHIMERA_TOOLS_WORKLOAD_H
 #define CHIMERA_TOOLS_WORKLOAD_H
 
+#include "runtime/data/TextData.h"
 #include "runtime/interpreter/MemoryMeter.h"
+#include "runtime/stage/Stage.h"
 #include "runtime/stage/exported/NativeCode.h"
-#include "runtime/stage/torch/TextData.h"
 #include "runtime/train/Accelerator.h"
 #include "runtime/weights/WeightNames.h"
 #include "tools/RunSettings.h"
@@ -66,6 +67,10 @@ runtime::TokenOptions tokenOptions(const RunSettings &settings,
 /// WeightNames does.
 runtime::WeightNames tensorNamesOf(const RunSettings &settings,
                                    const program::ProgramT &program);
+
+/// A digest of the data and of the order in which the run trains on them. 0 if
+/// there are none.
+uint64_t digestOfData(const RunSettings &settings, const Workload &load);
 
 /// Makes the stages and the data. Throws std::exception if the settings
 /// contradict the program or each other, or if the text cannot be read.

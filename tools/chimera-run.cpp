@@ -165,6 +165,17 @@ static int run(int argc, char **argv) {
                  "initial weights")
       ->transform(wholeWithin(0, uint64_t(1) << 40))
       ->capture_default_str();
+  app.add_option("--epochs", settings.epochs,
+                 "Instead of --steps: train on all samples of --data this "
+                 "number of times. Each epoch has another random order")
+      ->transform(wholeWithin(1, uint64_t(1) << 40));
+  app.add_option("--last-batch", settings.lastBatch,
+                 "If the samples of an epoch are no whole number of "
+                 "mini-batches: drop (leave out the rest, other samples in "
+                 "each epoch) or fill (take the missing samples from the next "
+                 "epoch)")
+      ->check(oneOf(lastBatchKinds()))
+      ->capture_default_str();
   addTrainingOptions(app, settings);
   addFile("--save", settings.save,
           "Write the trained weights to this safetensors file; "

@@ -8,7 +8,7 @@
 #include "runtime/checkpoint/Description.h"
 
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/weights/ShallowJson.h"
+#include "runtime/system/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
 

@@ -7,7 +7,7 @@
 
 #include "runtime/stage/ExactStage.h"
 
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 
 #include <algorithm>
 #include <bit>

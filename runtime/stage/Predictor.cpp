@@ -7,7 +7,7 @@
 
 #include "runtime/stage/Predictor.h"
 
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 
 #include <algorithm>
 #include <cmath>

@@ -19,6 +19,7 @@
 #ifndef CHIMERA_RUNTIME_STAGE_STAGE_H
 #define CHIMERA_RUNTIME_STAGE_STAGE_H
 
+#include "runtime/data/DataSource.h"
 #include "runtime/device/Bytes.h"
 #include "runtime/program/Program.h"
 
@@ -27,19 +28,6 @@
 #include <memory>
 
 namespace chimera::runtime {
-
-/// The micro-batch that an action works on, or one of its equal parts. Random
-/// numbers may depend on these fields, the seed and the layer. They must not
-/// depend on worker, pipeline or schedule. A sample gets the same random
-/// numbers in a part as in the whole micro-batch.
-struct MicroBatch {
-  uint64_t step; ///< training step, from 0
-  /// The number among the micro-batches of all data-parallel copies in a step:
-  /// copy * N + micro-batch, where each copy has N micro-batches.
-  uint64_t index;
-  uint32_t part = 0;  ///< number of the part, from 0
-  uint32_t parts = 1; ///< number of parts of the micro-batch
-};
 
 /// The values that a forward saves for its backward, or that an input gradient
 /// saves for its weight gradient. The destructor frees the values.
@@ -129,24 +117,6 @@ public:
   virtual void optimizerStep(const Update &update, ConstBytes gradientSum,
                              Bytes weights, Bytes optimizerState,
                              Bytes halted = {}) = 0;
-};
-
-/// The source of the tokens and labels that `load` instructions read.
-class DataSource {
-public:
-  virtual ~DataSource() = default;
-  /// Fills `output` with the tokens or labels (`kind`) of a micro-batch or of a
-  /// part of it. The result depends only on the arguments and the seed. Several
-  /// threads may call this at the same time.
-  virtual void load(program::ValueKind kind, MicroBatch microBatch,
-                    Bytes output) = 0;
-  /// The weight of a whole micro-batch's loss. If the loss is a mean, the
-  /// weight is 1. If the loss is a sum, the weight is the number of labels that
-  /// contribute to it. The loss of a step is the sum of the micro-batches'
-  /// losses divided by the sum of their weights. The weight depends only on the
-  /// micro-batch and the seed, so each rank computes all weights without
-  /// communication. Several threads may call this at the same time.
-  virtual double lossWeight(MicroBatch) { return 1; }
 };
 
 /// A function that makes the computation of one stage. Its arguments are the

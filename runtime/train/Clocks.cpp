@@ -9,7 +9,7 @@
 
 #include "runtime/control/Messages.h"
 #include "runtime/interpreter/Status.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 
 #include <climits>
 #include <fstream>

@@ -7,7 +7,7 @@
 
 #include "runtime/train/Gather.h"
 
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "runtime/train/Tied.h"
 
 #include <algorithm>

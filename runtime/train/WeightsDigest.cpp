@@ -8,7 +8,7 @@
 #include "runtime/train/WeightsDigest.h"
 
 #include "runtime/control/Messages.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "runtime/train/Tied.h"
 
 #include <algorithm>

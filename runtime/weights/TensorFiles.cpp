@@ -10,9 +10,9 @@
 #include "runtime/program/File.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "runtime/system/ReadAt.h"
-#include "runtime/weights/ShallowJson.h"
+#include "runtime/system/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
 

@@ -10,7 +10,7 @@
 #include "runtime/program/File.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
-#include "runtime/weights/ShallowJson.h"
+#include "runtime/system/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
 

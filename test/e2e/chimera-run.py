@@ -354,7 +354,8 @@ class Test(Runs):
                                       "yet"),
                 ("--zero-stage", "ZeRO is not supported yet: a stage is on one "
                                  "worker, with all of its state"),
-                ("--epochs", "set the length of a run with --steps")):
+                ("--max-epochs", "set the length of a run with --steps or "
+                                 "--epochs")):
             self.expect_error(f"unknown option '{option.split('=')[0]}': ",
                               self.sample(), option, "7")
             self.expect_error(needle, self.sample(), option, "7")

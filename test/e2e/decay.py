@@ -108,8 +108,9 @@ def plain_loop(source, named, patterns, text):
         lr=RATE, betas=(0.9, 0.999), eps=1e-8, weight_decay=DECAY,
     )  # fmt: skip
     settings = types.SimpleNamespace(
-        hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED
-    )
+        hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED,
+        micro_batches=BATCHES, data_parallel=1,
+    )  # fmt: skip
     for step in range(STEPS):
         optimizer.zero_grad()
         for micro_batch in range(BATCHES):

@@ -94,7 +94,7 @@ def plain_loop(source, arguments, values, data, steps):
     text = pathlib.Path(data).read_bytes()
     run = types.SimpleNamespace(
         hold_out=0.1, context=model.given()[0].shape[1], micro_batch_size=SAMPLES,
-        seed=7,
+        micro_batches=BATCHES, data_parallel=1, seed=7,
     )  # fmt: skip
     of_bert = BertSamples(
         text, run, MASK, None if "pairs=False" in arguments else MARKS

@@ -106,8 +106,9 @@ def compare(name, folder):
     raw = bytearray((folder / "tokens.bin").read_bytes())
     text = torch.frombuffer(raw, dtype=torch.uint16).long().tolist()
     settings = types.SimpleNamespace(
-        hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED
-    )
+        hold_out=0.1, context=CONTEXT, micro_batch_size=SAMPLES, seed=SEED,
+        micro_batches=BATCHES, data_parallel=1,
+    )  # fmt: skip
     if name == "bert":
         # Make all micro-batches one batch. Then the model's own loss is the sum of both
         # means.

@@ -5,7 +5,7 @@
 chimera's code, and compares the result with chimera's.
 
 It uses only what chimera documents: the architecture (runtime/program/Layers.h), the
-derivation of random numbers (runtime/stage/torch/Random.h) and the choice of text
+derivation of random numbers (runtime/random/Random.h) and the choice of text
 windows (TextData.h). It reads the initial weights from a file:
 
     chimera-translate --program-to-json program.chimera > program.json
@@ -67,7 +67,7 @@ SAFETENSORS_TYPES = {"F32": torch.float32, "F64": torch.float64}
 # --- random numbers, as Random.h documents them ------------------------------
 
 WORD = (1 << 64) - 1
-DROPOUT, TEXT_WINDOW = 2, 3
+DROPOUT, SAMPLE_ORDER, FIRST_WINDOW = 2, 3, 6
 EMBEDDING, ATTENTION, ATTENTION_RESIDUAL, MLP_RESIDUAL = 0, 0, 1, 2
 
 
@@ -214,19 +214,49 @@ def read_safetensors(path):
     return tensors
 
 
+def permute(number, count, key):
+    """The image of `number` under a permutation of range(count): a Feistel network of
+    8 rounds on at least 6 bits."""
+    bits = max(6, (count - 1).bit_length())
+    low_bits = bits // 2
+    low_mask, high_mask = (1 << low_bits) - 1, (1 << (bits - low_bits)) - 1
+    while True:
+        low, high = number & low_mask, number >> low_bits
+        for turn in range(0, 8, 2):
+            high ^= mix(key, turn, low) & high_mask
+            low ^= mix(key, turn + 1, high) & low_mask
+        number = high << low_bits | low
+        if number < count:
+            return number
+
+
+def sample_at(samples, run, step, position):
+    """The epoch, and the number of the sample, at a position of a step's mini-batch. An
+    epoch has `samples` samples. Those that do not fill a mini-batch are dropped."""
+    batch = run.micro_batches * run.data_parallel * run.micro_batch_size
+    steps = samples // batch
+    if steps < 1:
+        sys.exit(f"reference: expected at least {batch} samples, got {samples}")
+    epoch = step // steps
+    key = mix(run.seed, SAMPLE_ORDER, epoch)
+    return epoch, permute(step % steps * batch + position, samples, key)
+
+
+def window_start(training, run, step, position):
+    """The first of the `training` tokens in a sample."""
+    count = max((training - run.context) // run.context, 1)
+    places = min(run.context, training - count * run.context)
+    epoch, window = sample_at(count, run, step, position)
+    return mix(run.seed, FIRST_WINDOW, epoch) % places + window * run.context
+
+
 def windows(text, run, step, micro_batch):
     """The tokens and the labels of one micro-batch."""
-    held_out = math.floor(len(text) * run.hold_out)
-    starts = len(text) - held_out - run.context
-    if starts < 1:
-        sys.exit(
-            f"reference: expected more than {run.context} bytes of training "
-            f"text, got {len(text) - held_out}"
-        )
+    training = len(text) - math.floor(len(text) * run.hold_out)
     rows = []
     for row in range(run.micro_batch_size):
-        sample = micro_batch * run.micro_batch_size + row
-        start = mix(run.seed, TEXT_WINDOW, step, sample) % starts
+        position = micro_batch * run.micro_batch_size + row
+        start = window_start(training, run, step, position)
         rows.append(list(text[start : start + run.context + 1]))
     rows = torch.tensor(rows)
     return rows[:, :-1], rows[:, 1:]

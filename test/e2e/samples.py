@@ -1,14 +1,15 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""BERT's samples of a text, by the formulas of runtime/stage/torch/Random.h and
+"""BERT's samples of a text, by the formulas of runtime/random/Random.h and
 TokenSamples.h."""
 
-from reference import mix
+from reference import mix, window_start
 
 
 class BertSamples:
     """The samples of a run. `run` has the seed, the context, the number of samples of a
-    micro-batch and the held-out part of the text. `token` is the token [MASK]. `marks`
+    micro-batch, the numbers of micro-batches and copies, and the held-out part of the
+    text. `token` is the token [MASK]. `marks`
     are [CLS], [SEP] and [PAD]. Without `marks`, a sample is one window of the text and
     not a pair of sentences."""
 
@@ -23,7 +24,7 @@ class BertSamples:
         columns, samples = [], self.run.micro_batch_size
         starts = self.training - self.run.context
         for row in range(micro_batch * samples, (micro_batch + 1) * samples):
-            first = mix(self.run.seed, 3, step, row) % starts
+            first = window_start(self.training, self.run, step, row)
             key = mix(self.run.seed, 4, step, row)
             if not self.marks:
                 window = list(self.text[first : first + self.run.context])

@@ -8,7 +8,7 @@
 #include "runtime/stage/cuda/StageKernels.h"
 
 #include "runtime/device/cuda/Device.h"
-#include "runtime/stage/Philox.h"
+#include "runtime/random/Philox.h"
 
 #include <algorithm>
 

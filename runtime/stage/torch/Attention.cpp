@@ -14,7 +14,7 @@
 
 #include "runtime/stage/torch/Attention.h"
 
-#include "runtime/stage/Philox.h"
+#include "runtime/random/Philox.h"
 #include "runtime/stage/torch/UnfusedAttention.h"
 
 #include <ATen/ATen.h>

@@ -7,7 +7,7 @@
 
 #include "runtime/stage/torch/Dropout.h"
 
-#include "runtime/stage/Philox.h"
+#include "runtime/random/Philox.h"
 #include "runtime/stage/StageKernels.h"
 
 #include <ATen/ATen.h>

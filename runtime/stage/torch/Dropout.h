@@ -12,8 +12,8 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_DROPOUT_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_DROPOUT_H
 
+#include "runtime/random/Random.h"
 #include "runtime/stage/Stage.h"
-#include "runtime/stage/torch/Random.h"
 
 #include <ATen/core/Tensor.h>
 

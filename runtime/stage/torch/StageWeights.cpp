@@ -8,9 +8,9 @@
 #include "runtime/stage/torch/StageWeights.h"
 
 #include "runtime/program/Optimizer.h"
+#include "runtime/random/Random.h"
 #include "runtime/stage/torch/AdamW.h"
 #include "runtime/stage/torch/Finite.h"
-#include "runtime/stage/torch/Random.h"
 #include "runtime/stage/torch/TensorOver.h"
 
 #include <ATen/ATen.h>

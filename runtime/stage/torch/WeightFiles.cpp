@@ -14,7 +14,7 @@
 #include "runtime/program/File.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "runtime/stage/torch/Finite.h"
 #include "runtime/weights/Safetensors.h"
 #include "runtime/weights/Transposed.h"

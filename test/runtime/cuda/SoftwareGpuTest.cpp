@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/cuda/SoftwareGpuTest.h"
-#include "runtime/stage/Philox.h"
+#include "runtime/random/Philox.h"
 
 #include <nvrtc.h>
 

@@ -7,7 +7,7 @@
 
 #include "test/runtime/hostile/Judge.h"
 
-#include "runtime/stage/Mix.h"
+#include "runtime/random/Mix.h"
 #include "test/runtime/hostile/Peaks.h"
 #include "test/runtime/hostile/Refusal.h"
 

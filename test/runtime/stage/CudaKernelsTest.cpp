@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/cuda/Device.h"
-#include "runtime/stage/Philox.h"
+#include "runtime/random/Philox.h"
 #include "runtime/stage/cuda/StageKernels.h"
 #include "runtime/stage/torch/AdamW.h"
 

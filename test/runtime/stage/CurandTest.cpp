@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/Philox.h"
+#include "runtime/random/Philox.h"
 
 #include <cuda_runtime.h>
 #define QUALIFIERS [[maybe_unused]] static inline

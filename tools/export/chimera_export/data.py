@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Finds inputs and labels of a model for which chimera-run has no data. It has the same
-rules as runtime/stage/torch/TextData.cpp."""
+rules as runtime/data/TextData.cpp."""
 
 import torch
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/Philox.h"
+#include "runtime/random/Philox.h"
 #include "runtime/stage/torch/AdamW.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/torch/TransformerStage.h"
-#include "runtime/stage/Philox.h"
-#include "runtime/stage/torch/Random.h"
+#include "runtime/random/Philox.h"
+#include "runtime/random/Random.h"
 #include "runtime/stage/torch/StageWeights.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
