@@ -47,7 +47,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--stages", digest(load.kind)},
       {"--device", digest(settings.device)},
       {"--all-reduce", digest(settings.allReduce)},
-      {"--data and --hold-out", load.text ? load.text->digest() : 0},
+      {"--data and --hold-out", load.dataset ? load.dataset->digest() : 0},
       {"--last-batch", digest(settings.lastBatch)},
       {"--trust-data", settings.trustData},
       {"--load", load.valuesDigest},
@@ -352,7 +352,7 @@ int chimera::runCommand(const RunSettings &settings) {
   Workload load = makeWorkload(settings, *program);
   RunSettings settled = settings;
   if (settings.epochs > 0)
-    settled.steps = load.text->sampleOrder().stepsOf(settings.epochs);
+    settled.steps = load.dataset->sampleOrder().stepsOf(settings.epochs);
   auto prove = settings.device == kCuda ? program::proveForStreamPerDevice
                                         : program::proveForRendezvous;
   if (!settings.sequential && !prove(*program, settings.program, error))
