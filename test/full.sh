@@ -56,7 +56,7 @@ mutants() {
   {
     echo "exported-mutants $(echo test/runtime/stage/exported/Inputs/*.json) --mutants 200000"
     printf 'exported-mutants %s/model.json --mutants 20000\n' "${groups[@]/#/$folder/}"
-    printf '%s-mutants --mutants 200000\n' weights names tokens
+    printf '%s-mutants --mutants 200000\n' weights names tokens arrays
   } | xargs -P "$(nproc)" -I{} sh -c "text=\$($bin/{}) && echo \"{}: \$text\""
 }
 

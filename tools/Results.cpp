@@ -203,7 +203,7 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     summary["diverged_in_step"] = result.divergence->step + 1;
   if (loss) {
     summary["loss"] = loss->mean;
-    if (load.text)
+    if (load.dataset)
       std::printf("final loss %.6f after ", loss->mean);
     std::printf("%llu steps in %.1f s\n", steps, result.seconds);
   }
@@ -341,11 +341,11 @@ void Results::printHeldOutLoss() {
   if (!heldOut)
     return;
   summary["held_out_loss"] = *heldOut;
-  if (!load.text->predictsTokensAlone()) {
+  if (!load.text || !load.text->predictsTokensAlone()) {
     std::printf("held-out loss %.4f\n", *heldOut);
     return;
   }
-  const double unigram = load.text->unigramLoss(load.heldOutWindows);
+  const double unigram = load.text->unigramLoss(load.heldOutSamples);
   summary["unigram_loss"] = unigram;
   std::printf("held-out loss %.4f, %sunigram model %.4f (ratio %.3f)\n",
               *heldOut, load.text->isOfBytes() ? "byte-" : "", unigram,

@@ -50,7 +50,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--stages", digest(load.kind)},
       {"--device", digest(settings.device)},
       {"--all-reduce", digest(settings.allReduce)},
-      {"--data and --hold-out", load.text ? load.text->digest() : 0},
+      {"--data and --hold-out", load.dataset ? load.dataset->digest() : 0},
       {"--last-batch", digest(settings.lastBatch)},
       {"--trust-data", settings.trustData},
       // If ranks found different checkpoints, their numbers of steps differ
@@ -417,7 +417,7 @@ int chimera::runCommand(const RunSettings &settings) {
   Workload load = makeWorkload(settings, *program);
   RunSettings settled = settings;
   if (settings.epochs > 0)
-    settled.steps = load.text->sampleOrder().stepsOf(settings.epochs);
+    settled.steps = load.dataset->sampleOrder().stepsOf(settings.epochs);
   if (load.firstStep > settled.steps)
     throw std::invalid_argument(
         "the checkpoint '" + load.resumedFrom + "' is after " +

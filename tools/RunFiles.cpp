@@ -7,6 +7,7 @@
 
 #include "tools/RunFiles.h"
 
+#include "runtime/data/ArrayFiles.h"
 #include "runtime/data/MegatronIndex.h"
 #include "runtime/program/DiskSpace.h"
 #include "runtime/program/Output.h"
@@ -56,13 +57,30 @@ void chimera::checkFiles(const RunSettings &settings) {
             "' for " + other.use + " and '" + path + "' for " + use);
     files.push_back({use, path});
   };
-  // If a file were given twice, some of its text would be both trained on and
-  // held out.
+  // If a file were given twice, some of its samples would be both trained on
+  // and held out. But two fields of a sample may have the same array.
+  std::vector<runtime::ArrayFileName> arrays;
+  for (const std::string &data : settings.data) {
+    const auto array = runtime::parseArrayFile(data);
+    if (!array) {
+      add("--data", data);
+      continue;
+    }
+    for (const runtime::ArrayFileName &other : arrays)
+      if (other.field == array->field &&
+          program::areSameFile(other.path, array->path))
+        throw std::invalid_argument("expected different files for each field, "
+                                    "got '" +
+                                    other.path + "' and '" + array->path +
+                                    "' for --data");
+    arrays.push_back(*array);
+  }
+  for (const runtime::ArrayFileName &array : arrays)
+    files.push_back({"--data", array.path});
   for (const std::string &data : settings.data)
-    add("--data", data);
-  for (const std::string &data : settings.data)
-    files.push_back(
-        {"--data's index", runtime::MegatronIndex::pathBeside(data)});
+    if (!runtime::parseArrayFile(data))
+      files.push_back(
+          {"--data's index", runtime::MegatronIndex::pathBeside(data)});
   files.insert(files.end(), {{"the program", settings.program},
                              {"--load", settings.load},
                              {"--names", settings.names},

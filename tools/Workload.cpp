@@ -9,6 +9,7 @@
 
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/SavedState.h"
+#include "runtime/data/ArrayData.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/program/Fields.h"
 #include "runtime/program/Package.h"
@@ -151,7 +152,7 @@ static void refuseWithoutValues(const program::ProgramT &program) {
 
 uint64_t chimera::digestOfData(const RunSettings &settings,
                                const Workload &load) {
-  return load.text ? mix({load.text->digest(), settings.lastBatch == kFill})
+  return load.dataset ? mix({load.dataset->digest(), settings.lastBatch == kFill})
                    : 0;
 }
 
@@ -225,16 +226,16 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   if (settings.holdOut == 0 || settings.evaluateBatches == 0) {
     if (settings.givenOptions.contains("--evaluate-every"))
       throw std::invalid_argument(
-          "--evaluate-every needs held-out text, but --hold-out or "
+          "--evaluate-every needs held-out samples, but --hold-out or "
           "--evaluate-batches is 0");
     return;
   }
   const uint64_t ofStep =
       uint64_t{program.micro_batches} * program.data_parallel;
   load.evaluationPasses = (settings.evaluateBatches + ofStep - 1) / ofStep;
-  load.heldOutWindows =
+  load.heldOutSamples =
       load.evaluationPasses * ofStep * program.micro_batch_size;
-  load.heldOut = load.text->heldOut(load.heldOutWindows);
+  load.heldOut = load.dataset->heldOut(load.heldOutSamples);
   if (load.kind == kExported)
     load.heldOut = withLossWeights(program, std::move(load.heldOut),
                                    load.evaluationPasses);
@@ -248,14 +249,66 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   // evaluation.
   if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
-        "--evaluate-every needs held-out windows with labels that count, got "
-        "none: give more windows (--evaluate-batches)");
+        "--evaluate-every needs held-out samples with labels that count, got "
+        "none: give more of them (--evaluate-batches)");
   load.heldOut.reset();
-  load.evaluationPasses = load.heldOutWindows = 0;
+  load.evaluationPasses = load.heldOutSamples = 0;
   load.noEvaluationReason =
-      "no label of the held-out windows counts, so the model "
-      "is not evaluated: give more windows "
+      "no label of the held-out samples counts, so the model "
+      "is not evaluated: give more of them "
       "(--evaluate-batches)";
+}
+
+/// The files of --data if they have arrays; none if they have tokens. Throws
+/// std::invalid_argument for a mixture, and for options that need tokens.
+static std::vector<ArrayFileName> arrayFilesOf(const RunSettings &settings,
+                                               const std::string &kind) {
+  std::vector<ArrayFileName> arrays;
+  for (const std::string &data : settings.data)
+    if (std::optional<ArrayFileName> file = parseArrayFile(data))
+      arrays.push_back(std::move(*file));
+  if (arrays.empty())
+    return arrays;
+  if (kind != kExported)
+    throw std::invalid_argument(
+        "arrays (.npy, .safetensors) are for exported models: the built-in "
+        "GPT-2 takes tokens; for a .npy file of tokens, write its numbers "
+        "alone (in Python array.astype('uint16').tofile('tokens.bin')) and "
+        "give that with --tokens uint16");
+  if (arrays.size() < settings.data.size())
+    throw std::invalid_argument(
+        "expected either arrays (.npy, .safetensors) or files of tokens as "
+        "--data, got both");
+  for (const char *option : {"--tokens", "--trust-data", "--mask",
+                             "--mask-rate", "--pairs", "--document-end"})
+    if (settings.givenOptions.contains(option))
+      throw std::invalid_argument(std::string(option) +
+                                  " is for files of tokens, and --data has "
+                                  "arrays: leave it out");
+  return arrays;
+}
+
+/// Opens the samples of --data.
+static std::unique_ptr<Dataset> openDataset(Workload &load,
+                                            const RunSettings &settings,
+                                            const program::ProgramT &program) {
+  const LastBatch last =
+      settings.lastBatch == kFill ? LastBatch::Fill : LastBatch::Drop;
+  const std::vector<ArrayFileName> arrays = arrayFilesOf(settings, load.kind);
+  if (!arrays.empty())
+    return std::make_unique<ArrayData>(arrays, program, settings.holdOut, last);
+  // Check this before --data and --tokens: if tokens do not suit the model,
+  // these options would be the wrong advice.
+  expectTokenFields(*program.model);
+  if (settings.data.empty())
+    throw std::invalid_argument(
+        load.kind + " stages need a text to train on: give --data FILE, or "
+                    "run without data with --stages exact or synthetic");
+  auto text = std::make_unique<TextData>(
+      openTokens(settings.data, tokenOptions(settings, program)), program,
+      settings.holdOut, formOf(settings, program), last);
+  load.text = text.get();
+  return text;
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,
@@ -278,21 +331,12 @@ Workload chimera::makeWorkload(const RunSettings &settings,
     load.data = std::make_unique<SyntheticData>(program.seed);
     return load;
   }
-  // Check this before --data and --tokens: if no data suits the model, these
-  // options would be the wrong advice.
-  expectTokenFields(*program.model);
-  if (settings.data.empty())
-    throw std::invalid_argument(
-        load.kind + " stages need a text to train on: give --data FILE, or "
-                    "run without data with --stages exact or synthetic");
-  auto text = std::make_unique<TextData>(
-      openTokens(settings.data, tokenOptions(settings, program)), program,
-      settings.holdOut, formOf(settings, program),
-      settings.lastBatch == kFill ? LastBatch::Fill : LastBatch::Drop);
-  load.text = text.get();
+  std::unique_ptr<Dataset> dataset = openDataset(load, settings, program);
+  load.dataset = dataset.get();
   addHeldOut(load, settings, program);
-  load.data = load.kind == kExported ? withLossWeights(program, std::move(text))
-                                     : std::move(text);
+  load.data = load.kind == kExported
+                  ? withLossWeights(program, std::move(dataset))
+                  : std::move(dataset);
   addModel(load, settings, program);
   if (load.accelerator) {
     if (settings.cudaGraphs)

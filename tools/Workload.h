@@ -40,13 +40,14 @@ struct Workload {
   /// --allow-native-code.
   std::shared_ptr<const runtime::NativeCode> native;
   std::unique_ptr<runtime::DataSource> data;
-  runtime::TextData *text = nullptr; ///< the text in `data`, or null
+  runtime::Dataset *dataset = nullptr; ///< the samples in `data`, or null
+  runtime::TextData *text = nullptr;   ///< the same if they are tokens
   /// The held-out data for evaluations. Null if there are none.
   std::unique_ptr<runtime::DataSource> heldOut;
   uint64_t evaluationPasses = 0; ///< passes of an evaluation (Interpreter.h)
-  uint64_t heldOutWindows = 0;   ///< samples of held-out text in these passes
-  /// The reason why there is no evaluation although text was held out. Empty if
-  /// there is an evaluation.
+  uint64_t heldOutSamples = 0;   ///< samples in these passes
+  /// The reason why there is no evaluation although samples were held out.
+  /// Empty if there is an evaluation.
   std::string noEvaluationReason;
   std::unique_ptr<runtime::MemoryMeter>
       hostMeter; ///< measures the memory of tensors on the host

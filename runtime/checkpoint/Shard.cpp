@@ -9,7 +9,7 @@
 
 #include "runtime/program/Layers.h"
 #include "runtime/program/Output.h"
-#include "runtime/weights/Safetensors.h"
+#include "runtime/weights/SafetensorsHeader.h"
 #include "runtime/weights/Transposed.h"
 
 #include <stdexcept>

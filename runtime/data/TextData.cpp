@@ -9,6 +9,7 @@
 
 #include "runtime/data/TokenCheck.h"
 #include "runtime/program/Package.h"
+#include "runtime/program/Printable.h"
 #include "runtime/random/Random.h"
 
 #include <algorithm>
@@ -103,7 +104,9 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "(next_sentence_label: per sample); got one with '" +
           field.name + "' of " + std::to_string(field.elements()) + " " +
           program::nameOf(field.type) +
-          " a sample: data other than tokens is not supported yet");
+          " a sample: other data than tokens are arrays; give --data " +
+          program::printable(field.name) +
+          "=FILE.npy and so for each field, or --data FILE.safetensors");
   }
   // A model without a field for tokens (or labels) is an error. But a model
   // that predicts only next_sentence_label needs no labels.

@@ -27,8 +27,7 @@
 #ifndef CHIMERA_RUNTIME_DATA_TEXTDATA_H
 #define CHIMERA_RUNTIME_DATA_TEXTDATA_H
 
-#include "runtime/data/DataSource.h"
-#include "runtime/data/SampleOrder.h"
+#include "runtime/data/Dataset.h"
 #include "runtime/data/TokenSamples.h"
 #include "runtime/data/Tokens.h"
 #include "runtime/program/Fields.h"
@@ -45,7 +44,7 @@ namespace chimera::runtime {
 /// of tokens do not have.
 void expectTokenFields(const program::ModelT &model);
 
-class TextData : public DataSource {
+class TextData : public Dataset {
 public:
   /// The last floor(count * holdOut) tokens are held out. Throws
   /// std::runtime_error if the model has fields that a sample does not have, if
@@ -74,12 +73,11 @@ public:
   void load(program::ValueKind kind, MicroBatch microBatch,
             Bytes output) override;
 
-  /// A digest of the tokens and of the size of the training part.
-  uint64_t digest() const;
+  uint64_t digest() const override;
 
   /// Whether the data is a text, whose tokens are bytes.
   bool isOfBytes() const { return tokens->tokenBound() == 256; }
-  const SampleOrder &sampleOrder() const { return *order; }
+  const SampleOrder &sampleOrder() const override { return *order; }
   int64_t trainingTokens() const { return training; }
   int64_t heldOutTokens() const {
     return static_cast<int64_t>(tokens->count()) - training;
@@ -91,14 +89,10 @@ public:
   /// held-out part of one window or more (see heldOut), and window < windows.
   Sample heldOutSample(uint64_t window, uint64_t windows) const;
 
-  /// A data source of `windows` held-out windows. Sample `row` of micro-batch
-  /// `index` of step `pass` is window number (pass · M + index) · samples +
-  /// row, where M is the number of micro-batches in a step of all copies, and
-  /// `samples` is the number of samples in a micro-batch. Samples after the
-  /// last window repeat it. This object must outlive the result. Throws
+  /// Samples are held-out windows (see heldOutSample). Throws
   /// std::runtime_error if the held-out part is shorter than one window of
   /// context + 1 tokens.
-  std::unique_ptr<DataSource> heldOut(uint64_t windows) const;
+  std::unique_ptr<DataSource> heldOut(uint64_t windows) const override;
 
   /// Whether tokens are the only labels. In that case a unigram model can
   /// predict the labels too.

@@ -7,111 +7,36 @@
 
 #include "runtime/weights/TensorFiles.h"
 
-#include "runtime/program/File.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
 #include "runtime/random/Mix.h"
-#include "runtime/system/ReadAt.h"
 #include "runtime/system/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <stdexcept>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace chimera::runtime {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The format's own limit. Without a limit, the first bytes of a file of another
-// kind could be read as a huge length, and that much memory would be allocated.
-constexpr uint64_t kLargestHeader = 100'000'000;
+constexpr char kFailure[] = "cannot load weights from";
+// An index has at most as many bytes as a header of safetensors may have.
+constexpr uint64_t kLargestIndex = 100'000'000;
 
 [[noreturn]] void failToLoad(const std::string &path,
                              const std::string &reason) {
-  throw std::runtime_error("cannot load weights from '" + path +
+  throw std::runtime_error(std::string(kFailure) + " '" + path +
                            "': " + reason);
 }
 
 // JSON text for messages. Bytes that are not UTF-8 are replaced.
 std::string dumped(const nlohmann::json &value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-// An open file. The destructor closes it unless take() has been called.
-class Opened {
-public:
-  explicit Opened(const std::string &path)
-      // Without O_NONBLOCK, opening a pipe would wait for a writer.
-      : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    struct stat status;
-    if (descriptor < 0 || ::fstat(descriptor, &status) != 0)
-      failToLoad(path, std::strerror(errno));
-    if (!S_ISREG(status.st_mode)) {
-      ::close(descriptor);
-      failToLoad(path, "expected a file");
-    }
-    size = static_cast<uint64_t>(status.st_size);
-  }
-  ~Opened() {
-    if (descriptor >= 0)
-      ::close(descriptor);
-  }
-  Opened(const Opened &) = delete;
-
-  int get() const { return descriptor; }
-  int take() { return std::exchange(descriptor, -1); }
-  uint64_t size = 0;
-
-private:
-  int descriptor;
-};
-
-std::string readText(const Opened &file, const std::string &path,
-                     uint64_t begin, uint64_t length) {
-  std::string text(length, '\0');
-  const ssize_t read =
-      readAt(file.get(), begin, std::as_writable_bytes(std::span(text)));
-  if (read < 0)
-    failToLoad(path, std::strerror(errno));
-  if (static_cast<uint64_t>(read) < length)
-    failToLoad(path, "it was truncated while it was read");
-  return text;
-}
-
-// The tensor's byte range in its file, whose data begins at `begin`. None if
-// `offsets` is invalid or the range is not inside the file.
-std::optional<std::pair<uint64_t, uint64_t>>
-rangeOf(const nlohmann::json &offsets, uint64_t begin, uint64_t size) {
-  if (!offsets.is_array() || offsets.size() != 2 ||
-      !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
-    return std::nullopt;
-  const auto first = offsets[0].get<uint64_t>();
-  const auto last = offsets[1].get<uint64_t>();
-  if (first > last || last > size - begin)
-    return std::nullopt;
-  return std::pair(begin + first, begin + last);
-}
-
-// Whether the ranges, in any order, cover all bytes from `begin` to `end`
-// exactly once.
-bool covers(std::vector<std::pair<uint64_t, uint64_t>> ranges, uint64_t begin,
-            uint64_t end) {
-  std::sort(ranges.begin(), ranges.end());
-  for (const auto &[first, last] : ranges) {
-    if (first != begin)
-      return false;
-    begin = last;
-  }
-  return begin == end;
 }
 
 /// The files of a folder that --load looks for, in this order: Hugging Face's,
@@ -178,7 +103,7 @@ std::string weightsOfFolder(const fs::path &folder) {
 
 } // namespace
 
-TensorFiles::TensorFiles(const std::string &path) try {
+TensorFiles::TensorFiles(const std::string &path) {
   std::error_code ignored;
   const std::string file =
       fs::is_directory(path, ignored) ? weightsOfFolder(path) : path;
@@ -186,25 +111,16 @@ TensorFiles::TensorFiles(const std::string &path) try {
     openShards(file);
   else
     open(file);
-} catch (...) {
-  close();
-  throw;
-}
-
-TensorFiles::~TensorFiles() { close(); }
-
-void TensorFiles::close() {
-  for (const File &file : files)
-    ::close(file.descriptor);
 }
 
 void TensorFiles::openShards(const std::string &index) {
   nlohmann::json root;
   {
-    const Opened file(index);
-    if (file.size > kLargestHeader)
-      failToLoad(index, "expected an index of at most 100 MB");
-    const std::string text = readText(file, index, 0, file.size);
+    const InputFile file(index, kFailure);
+    if (file.size() > kLargestIndex)
+      file.fail("expected an index of at most 100 MB");
+    std::string text(file.size(), '\0');
+    file.read(0, std::as_writable_bytes(std::span(text)));
     if (!isShallow(text, 3))
       failAsNoIndex(index, ": it nests more than three levels");
     root = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
@@ -241,70 +157,35 @@ void TensorFiles::openShards(const std::string &index) {
 }
 
 void TensorFiles::open(const std::string &path) {
-  Opened file(path);
-  uint64_t length = 0;
-  if (readAt(file.get(), 0, std::as_writable_bytes(std::span(&length, 1))) !=
-          sizeof length ||
-      length > kLargestHeader || length > file.size - sizeof length) {
-    constexpr uint32_t kZip = 0x04034b50; // torch.save's files start so
-    failToLoad(path,
-               static_cast<uint32_t>(length) == kZip
-                   ? std::string("expected a safetensors file, got ") + kPickle
-                   : "it is no safetensors file, or a truncated one");
-  }
-  const std::string text = readText(file, path, sizeof length, length);
-  if (!isShallow(text, 3))
-    failToLoad(
-        path,
-        "it is no safetensors file: its header nests more than three levels");
-  const auto header =
-      nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
-  if (!header.is_object())
-    failToLoad(path, "it is no safetensors file: its header is no JSON object");
-  const uint64_t digest = program::checksum(std::as_bytes(std::span(text)));
-  headersDigest = files.empty() ? digest : mix({headersDigest, digest});
-
-  const uint64_t begin = sizeof length + length;
-  const size_t number = files.size();
-  files.push_back({path, file.take(), begin, file.size});
-  for (const auto &[name, entry] : header.items()) {
-    if (name == "__metadata__")
-      continue;
-    auto field = [&](const char *key) {
-      return entry.is_object() ? entry.value(key, nlohmann::json())
-                               : nlohmann::json();
-    };
-    const nlohmann::json offsets = field("data_offsets");
-    const auto [other, isNew] = byName.try_emplace(
-        name, Tensor{number, entry.is_object(), dumped(field("dtype")),
-                     dumped(field("shape")), dumped(offsets),
-                     rangeOf(offsets, begin, file.size)});
+  const SafetensorsFile &opened = files.emplace_back(path, kFailure);
+  const size_t number = files.size() - 1;
+  headersDigest = number == 0 ? opened.headerDigest()
+                              : mix({headersDigest, opened.headerDigest()});
+  for (const auto &[name, entry] : opened.tensors()) {
+    const auto [other, isNew] =
+        byName.try_emplace(name, Tensor{{entry}, number});
     if (!isNew)
-      failToLoad(path, "it has the tensor '" + program::printable(name) +
-                           "', which '" + files[other->second.file].path +
-                           "' has too");
+      opened.file().fail("it has the tensor '" + program::printable(name) +
+                         "', which '" +
+                         files[other->second.file].file().path() + "' has too");
   }
 }
 
 std::string TensorFiles::fileWithGaps() const {
-  std::vector<std::vector<std::pair<uint64_t, uint64_t>>> ranges(files.size());
-  for (const auto &[name, tensor] : byName)
-    if (tensor.range)
-      ranges[tensor.file].push_back(*tensor.range);
-  for (size_t i = 0; i < files.size(); ++i)
-    if (!covers(std::move(ranges[i]), files[i].dataBegin, files[i].size))
-      return files[i].path;
+  for (const SafetensorsFile &opened : files)
+    if (opened.hasGaps())
+      return opened.file().path();
   return "";
 }
 
 void TensorFiles::read(size_t file, uint64_t begin, Bytes memory,
-                       const std::string &what) const {
-  const ssize_t read = readAt(files.at(file).descriptor, begin, memory);
-  if (read < 0 || static_cast<size_t>(read) < memory.size())
-    throw std::runtime_error("cannot read '" + program::printable(what) +
-                             "' from '" + files[file].path + "': " +
-                             (read < 0 ? std::strerror(errno)
-                                       : "it was truncated while it was read"));
+                      const std::string &what) const {
+  try {
+    files.at(file).file().read(begin, memory);
+  } catch (const std::runtime_error &error) {
+    throw std::runtime_error(std::string(error.what()) + ", at '" +
+                             program::printable(what) + "'");
+  }
 }
 
 } // namespace chimera::runtime

@@ -5,11 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tensors in safetensors format. A file consists of
-// - a little-endian uint64: the length of the header in bytes,
-// - the header: a JSON object {"name": {"dtype", "shape", "data_offsets":
-//   [begin, end]}, ...}, padded with spaces so that the data is aligned,
-// - the data.
+// Tensors in safetensors format (runtime/data/Safetensors.h).
 //
 // Large sets of tensors are several such files (shards) in one folder with an
 // index, which is a JSON object {"weight_map": {"name": "file of its tensor",
@@ -20,11 +16,10 @@
 #ifndef CHIMERA_RUNTIME_WEIGHTS_TENSORFILES_H
 #define CHIMERA_RUNTIME_WEIGHTS_TENSORFILES_H
 
-#include "runtime/device/Bytes.h"
+#include "runtime/data/Safetensors.h"
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,14 +29,8 @@ namespace chimera::runtime {
 /// `read` reads data.
 class TensorFiles {
 public:
-  /// A tensor's entry in a header. `type`, `shape` and `offsets` are JSON text
-  /// that has not been checked.
-  struct Tensor {
-    size_t file;
-    bool isObject; ///< whether the header has an object for it
-    std::string type, shape, offsets;
-    /// The tensor's bytes in the file; none if they are not inside the file.
-    std::optional<std::pair<uint64_t, uint64_t>> range;
+  struct Tensor : SafetensorsEntry {
+    size_t file; ///< the number of its file
   };
 
   /// Opens one safetensors file, or an index (a name that ends with ".json")
@@ -51,9 +40,6 @@ public:
   /// missing or invalid, if a shard lacks a tensor that the index assigns to
   /// it, or if two shards have the same tensor.
   explicit TensorFiles(const std::string &path);
-  ~TensorFiles();
-  TensorFiles(const TensorFiles &) = delete;
-  TensorFiles &operator=(const TensorFiles &) = delete;
 
   const std::map<std::string, Tensor> &tensors() const { return byName; }
 
@@ -72,17 +58,10 @@ public:
             const std::string &what) const;
 
 private:
-  struct File {
-    std::string path;
-    int descriptor;
-    uint64_t dataBegin, size;
-  };
-
   void openShards(const std::string &index);
   void open(const std::string &path);
-  void close();
 
-  std::vector<File> files;
+  std::vector<SafetensorsFile> files;
   std::map<std::string, Tensor> byName;
   uint64_t headersDigest = 0;
 };

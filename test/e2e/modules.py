@@ -352,7 +352,7 @@ def make():
     return Model(Images(), (torch.rand(B, T, 2, 3),), (torch.randint(0, 16, (B, T)),),
                  cross_entropy)
 """,
-        f"{NOTED}chimera-run has no data for 'pixels' (float64 of shape [4, 2, 3] a sample)",
+        f"{NOTED}tokens have no 'pixels' (float64 of shape [4, 2, 3] a sample): train on arrays",
     ),
     ("a module in eval mode", "def make(): return model(Net().eval())", EVAL),
     *[

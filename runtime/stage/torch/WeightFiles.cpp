@@ -16,7 +16,7 @@
 #include "runtime/program/Printable.h"
 #include "runtime/random/Mix.h"
 #include "runtime/stage/torch/Finite.h"
-#include "runtime/weights/Safetensors.h"
+#include "runtime/weights/SafetensorsHeader.h"
 #include "runtime/weights/Transposed.h"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds inputs and labels of a model for which chimera-run has no data. It has the same
+"""Finds inputs and labels of a model that a text or tokens do not have. It has the same
 rules as runtime/data/TextData.cpp."""
 
 import torch
@@ -14,16 +14,16 @@ TYPES = {
 
 
 def notice(model):
-    """The text of a note about the first input or label of `model` that chimera-run
-    cannot give; empty if there is none."""
+    """The text of a note about the first input or label of `model` that needs arrays as
+    data; empty if there is none."""
     name, tensor = _first_unknown(model)
     if name is None:
         return ""
     shape, dtype = list(tensor.shape[1:]), str(tensor.dtype).removeprefix("torch.")
     return (
-        f"chimera-run has no data for '{name}' ({dtype} of shape {shape} a sample) yet: it "
-        "has only tokens. Your own C++ program can give other data: see "
-        "examples/guides/embed.md"
+        f"tokens have no '{name}' ({dtype} of shape {shape} a sample): train on arrays, "
+        f"with chimera-run --data {name}=FILE.npy and so for each input and label, or "
+        "--data FILE.safetensors"
     )
 
 

@@ -123,7 +123,7 @@ TEST_F(ShardsTest, namesTheOtherFormOfAFolder) {
   }
   path = folder / "pytorch_model.bin";
   std::ofstream(path) << "PK\3\4 and more";
-  EXPECT_NE(load().find("expected a safetensors file, got weights in a pickle"),
+  EXPECT_NE(load().find("expected a safetensors file, got a pickle of Python"),
             std::string::npos)
       << load();
 }

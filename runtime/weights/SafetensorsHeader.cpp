@@ -1,11 +1,11 @@
-//===- Safetensors.cpp - The header of a safetensors file -----------------===//
+//===- SafetensorsHeader.cpp - For writing safetensors files --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/weights/Safetensors.h"
+#include "runtime/weights/SafetensorsHeader.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,16 +1,16 @@
-//===- Safetensors.h - The header of a safetensors file ---------*- C++ -*-===//
+//===- SafetensorsHeader.h - For writing safetensors files ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// For writing safetensors files. TensorFiles.h says what such a file has.
+// For writing safetensors files. runtime/data/Safetensors.h says what such a file has.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_WEIGHTS_SAFETENSORS_H
-#define CHIMERA_RUNTIME_WEIGHTS_SAFETENSORS_H
+#ifndef CHIMERA_RUNTIME_WEIGHTS_SAFETENSORSHEADER_H
+#define CHIMERA_RUNTIME_WEIGHTS_SAFETENSORSHEADER_H
 
 #include "runtime/program/package_generated.h"
 
@@ -35,4 +35,4 @@ std::string safetensorsHeader(const std::vector<TensorEntry> &tensors);
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_WEIGHTS_SAFETENSORS_H
+#endif // CHIMERA_RUNTIME_WEIGHTS_SAFETENSORSHEADER_H

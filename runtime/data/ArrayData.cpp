@@ -1,0 +1,130 @@
+//===- ArrayData.cpp - Training samples from arrays -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/data/ArrayData.h"
+
+#include "runtime/program/Package.h"
+#include "runtime/random/Mix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
+                     const program::ProgramT &program, double holdOut,
+                     LastBatch last)
+    : microBatches(uint64_t{program.micro_batches} * program.data_parallel) {
+  if (!program.model || !program.model->package)
+    throw std::invalid_argument("expected a program with an exported model to "
+                                "train on arrays, got one without");
+  if (!(holdOut >= 0 && holdOut < 1))
+    throw std::invalid_argument(
+        "expected a held-out part in [0, 1) of the samples, got " +
+        std::to_string(holdOut));
+  std::vector<program::Field> fields;
+  const auto add = [&](std::vector<Column> &columns,
+                       const std::vector<program::Field> &ofModel) {
+    for (const program::Field &field : ofModel) {
+      columns.push_back({field, std::nullopt});
+      if (field.name != program::kLossScales)
+        fields.push_back(field);
+    }
+  };
+  add(inputs, program::inputFields(*program.model));
+  add(labels, program::labelFields(*program.model));
+  std::vector<ArrayField> arrays = openArrays(files, fields);
+  const uint64_t samples = arrays.empty() ? 0 : arrays.front().samples();
+  auto next = arrays.begin();
+  for (std::vector<Column> *columns : {&inputs, &labels})
+    for (Column &column : *columns)
+      if (column.field.name != program::kLossScales)
+        column.array = std::move(*next++);
+  held =
+      static_cast<uint64_t>(std::floor(static_cast<double>(samples) * holdOut));
+  training = samples - held;
+  order.emplace(training, microBatches * program.micro_batch_size, last,
+                program.seed);
+}
+
+uint64_t ArrayData::digest() const {
+  uint64_t state = mix({training, held});
+  for (const std::vector<Column> *columns : {&inputs, &labels})
+    for (const Column &column : *columns)
+      state = mix({state, column.array ? column.array->digest() : 0});
+  return state;
+}
+
+void ArrayData::fill(program::ValueKind kind, MicroBatch microBatch,
+                     Bytes output,
+                     const std::function<uint64_t(uint64_t)> &sampleOf) const {
+  const bool areLabels = kind == program::ValueKind::Labels;
+  const std::vector<Column> &columns = areLabels ? labels : inputs;
+  size_t sampleBytes = 0;
+  for (const Column &column : columns)
+    sampleBytes += static_cast<size_t>(column.field.bytes());
+  if ((!areLabels && kind != program::ValueKind::Tokens) || output.empty() ||
+      sampleBytes == 0 || output.size() % sampleBytes != 0)
+    throw std::invalid_argument("expected inputs or labels in rows of " +
+                                std::to_string(sampleBytes) + " bytes, got " +
+                                std::to_string(output.size()) + " bytes of " +
+                                program::nameOf(kind));
+  const uint64_t rows = output.size() / sampleBytes;
+  const uint64_t first =
+      (microBatch.index * microBatch.parts + microBatch.part) * rows;
+  for (uint64_t row = 0; row < rows; ++row) {
+    const uint64_t sample = sampleOf(first + row);
+    size_t begin = 0;
+    for (const Column &column : columns) {
+      const auto bytes = static_cast<size_t>(column.field.bytes());
+      if (column.array)
+        column.array->read(sample, output.subspan(begin + row * bytes, bytes));
+      begin += rows * bytes;
+    }
+  }
+}
+
+void ArrayData::load(program::ValueKind kind, MicroBatch microBatch,
+                     Bytes output) {
+  fill(kind, microBatch, output, [&](uint64_t position) {
+    return order->sampleAt(microBatch.step, position).sample;
+  });
+}
+
+class ArrayData::HeldOut : public DataSource {
+public:
+  HeldOut(const ArrayData &data, uint64_t samples)
+      : data(data), samples(samples) {}
+
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    microBatch.index += microBatch.step * data.microBatches;
+    data.fill(kind, microBatch, output, [&](uint64_t number) {
+      // Use double, because the product may exceed 64 bits.
+      const auto place = static_cast<uint64_t>(
+          static_cast<double>(data.held) *
+          static_cast<double>(std::min(number, samples - 1)) /
+          static_cast<double>(samples));
+      return data.training + std::min(place, data.held - 1);
+    });
+  }
+
+private:
+  const ArrayData &data;
+  uint64_t samples;
+};
+
+std::unique_ptr<DataSource> ArrayData::heldOut(uint64_t samples) const {
+  if (held == 0)
+    throw std::runtime_error(
+        "expected at least one held-out sample, got none of the " +
+        std::to_string(training) +
+        ": give more samples, another --hold-out, or --evaluate-batches 0");
+  return std::make_unique<HeldOut>(*this, samples);
+}

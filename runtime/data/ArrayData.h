@@ -1,0 +1,69 @@
+//===- ArrayData.h - Training samples from arrays ---------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The data source for training on arrays (ArrayFiles.h), for models with any
+// inputs and labels. SampleOrder says which step trains on which sample.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_DATA_ARRAYDATA_H
+#define CHIMERA_RUNTIME_DATA_ARRAYDATA_H
+
+#include "runtime/data/ArrayFiles.h"
+#include "runtime/data/Dataset.h"
+
+#include <functional>
+#include <optional>
+
+namespace chimera::runtime {
+
+class ArrayData : public Dataset {
+public:
+  /// Opens the arrays of all inputs and labels of the program's model, by their
+  /// names in the model. The last floor(samples * holdOut) samples are held
+  /// out. Throws std::runtime_error if openArrays or SampleOrder does. Throws
+  /// std::invalid_argument if holdOut is not in [0, 1), or if the program has
+  /// no exported model.
+  ArrayData(const std::vector<ArrayFileName> &files,
+            const program::ProgramT &program, double holdOut,
+            LastBatch last = LastBatch::Drop);
+
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override;
+
+  const SampleOrder &sampleOrder() const override { return *order; }
+  uint64_t digest() const override;
+
+  /// Number n of the `samples` held-out samples is sample floor(n · held out /
+  /// samples) of the held-out part. So if the part has fewer samples than that,
+  /// it repeats all of them about equally often. If it has none, throws
+  /// std::runtime_error.
+  std::unique_ptr<DataSource> heldOut(uint64_t samples) const override;
+
+private:
+  class HeldOut;
+
+  /// Fills the rows of `output`. `sampleOf` is a function from a position
+  /// within all micro-batches of a step to a sample's number.
+  void fill(program::ValueKind kind, MicroBatch microBatch, Bytes output,
+            const std::function<uint64_t(uint64_t)> &sampleOf) const;
+
+  /// The arrays of the inputs, then those of the labels. A field without data
+  /// (the scales of loss terms) has none.
+  struct Column {
+    program::Field field;
+    std::optional<ArrayField> array;
+  };
+  std::vector<Column> inputs, labels;
+  std::optional<SampleOrder> order;
+  uint64_t training, held; ///< numbers of samples
+  uint64_t microBatches;   ///< in a step, of all copies
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_DATA_ARRAYDATA_H

@@ -1,0 +1,40 @@
+//===- Dataset.h - The samples of a run -------------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Samples in files. The first samples are the training part, and the last ones
+// may be held out of training.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_DATA_DATASET_H
+#define CHIMERA_RUNTIME_DATA_DATASET_H
+
+#include "runtime/data/DataSource.h"
+#include "runtime/data/SampleOrder.h"
+
+#include <memory>
+
+namespace chimera::runtime {
+
+/// As a data source, it gives the samples of the training part.
+class Dataset : public DataSource {
+public:
+  virtual const SampleOrder &sampleOrder() const = 0;
+  /// A digest of the samples and of the size of the training part. It covers
+  /// the whole description of the samples, but not all of the samples.
+  virtual uint64_t digest() const = 0;
+  /// A data source of `samples` held-out samples, for evaluations. Sample `row`
+  /// of micro-batch `index` of step `pass` is number (pass · M + index) ·
+  /// micro-batch size + row, where M is the number of micro-batches in a step
+  /// of all copies. Samples after the last number repeat it. This object must
+  /// outlive the result. Throws std::runtime_error if too little is held out.
+  virtual std::unique_ptr<DataSource> heldOut(uint64_t samples) const = 0;
+};
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_DATA_DATASET_H

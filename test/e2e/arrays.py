@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains exported models on arrays, on two ranks in float64: images with classes from
+.npy files, regression from safetensors files, pairs from both. Compares the loss of each
+step and the weights after all of them with a plain PyTorch loop over the same samples.
+
+Prints a line for each comparison and exits non-zero if one fails. Needs a Python with
+torch: that of build/venv, unless another Python runs this script."""
+
+import argparse
+import json
+import pathlib
+import sys
+import types
+
+from exporting import PYTHON, ROOT, check_each, has
+from grid import run
+from numerics import losses, read_tensors
+
+HERE = pathlib.Path(__file__).resolve().parent
+SAMPLES, BATCHES, STEPS, SEED, RATE = 2, 4, 7, 7, 0.05
+TOTAL = 30  # 27 of them train: 3 steps an epoch, and 3 samples are left
+
+MODELS = '''
+import torch
+import torch.nn.functional as F
+from chimera_export import Model
+from torch import nn
+
+class Table(nn.Module):
+    """A regression from numbers, a category and whether numbers are known."""
+    def __init__(self):
+        super().__init__()
+        self.kinds = nn.Embedding(5, 8)
+        self.first = nn.Linear(6, 8)
+        self.blocks = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+        self.head = nn.Linear(8, 2)
+    def forward(self, numbers, known, kind):
+        x = self.first(torch.where(known, numbers, torch.zeros_like(numbers)))
+        x = x + self.kinds(kind)
+        for block in self.blocks:
+            x = x + torch.tanh(block(x))
+        return self.head(x)
+
+def table(samples=2):
+    torch.manual_seed(0)
+    inputs = {"numbers": torch.rand(samples, 6), "known": torch.rand(samples, 6) > 0.2,
+              "kind": torch.randint(0, 5, (samples,), dtype=torch.int32)}
+    return Model(Table(), inputs, {"target": torch.rand(samples, 2)}, F.mse_loss)
+
+class Pairs(nn.Module):
+    """Embeds two images by the same layers."""
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Conv2d(1 if i == 0 else 4, 4, 3, padding=1)
+                                    for i in range(4))
+        self.head = nn.Linear(4 * 25, 6)
+    def forward(self, left, right):
+        x = torch.cat([left, right], 1).flatten(0, 1).unsqueeze(1)
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return self.head(x.flatten(1)).view(left.shape[0], 2, 6)
+
+def distance(output, same):
+    """A contrastive loss (Hadsell et al., 2006)."""
+    far = (output[:, 0] - output[:, 1]).square().sum(1)
+    return (same * far + (1 - same) * F.relu(1 - far)).mean()
+
+def pairs(samples=2):
+    torch.manual_seed(0)
+    images = {"left": torch.rand(samples, 1, 5, 5), "right": torch.rand(samples, 1, 5, 5)}
+    return Model(Pairs(), images, {"same": torch.rand(samples)}, distance)
+'''
+DESCRIPTION = """
+chimera.model @m exported("{package}")
+chimera.training @t seed({seed}) optimizer(sgd) learning_rate({rate}) weight_decay(0.0)
+chimera.pipeline @p of @m with @t stages(2) micro_batches({batches}) schedule("1f1b")
+    micro_batch_size({samples}) weight_type(f64)
+"""
+# For each case: the function of its model, and the files of its arrays with the range of
+# samples in each.
+CASES = {
+    "vit": ["pixels=a.npy:0:20", "pixels=b.npy:20:30", "classes=c.npy:0:30"],
+    "table": ["a.safetensors:0:11", "b.safetensors:11:30"],
+    "pairs": ["left=l.npy:0:30", "rest.safetensors:0:30"],
+}
+
+
+def model_of(name, folder):
+    """The source of a model, and the words for chimera-export to make it."""
+    if name == "vit":
+        words = "layers=3 heads=2 width=8 patch=4 size=8 classes=5"
+        return ROOT / "examples/models/vit.py", words.split()
+    (folder / "models.py").write_text(MODELS)
+    return f"{folder / 'models.py'}:{name}", []
+
+
+def load(name, folder):
+    """The model and its samples, in float64. Needs torch."""
+    sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
+    import torch
+    from chimera_export import arguments, command
+
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    source, words = model_of(name, folder)
+    make = command.load_function(str(source))
+    given = arguments.parse_values(words)
+    everything = make(**given, samples=TOTAL)
+    torch.manual_seed(1)
+    model = make(**given, samples=SAMPLES)
+    model.module.to(torch.float64)
+    return model, {**everything.inputs, **everything.labels}
+
+
+def write(name, folder):
+    """Writes the arrays of CASES."""
+    import numpy
+    from safetensors.torch import save_file
+
+    _, arrays = load(name, folder)
+    alone = {words.split("=")[0] for words in CASES[name] if "=" in words}
+    for words in CASES[name]:
+        file, first, end = words.split(":")
+        field, _, path = file.rpartition("=")
+        if field:
+            numpy.save(folder / path, arrays[field][int(first) : int(end)].numpy())
+            continue
+        save_file(
+            {
+                n: a[int(first) : int(end)].clone()
+                for n, a in arrays.items()
+                if n not in alone
+            },
+            folder / path,
+        )
+
+
+def plain_loop(name, folder):
+    """Trains in plain PyTorch. Prints the losses and the weights, as JSON."""
+    model, arrays = load(name, folder)
+    import torch
+    from chimera_export.model import WithLoss
+    from reference import sample_at
+
+    named = dict(model.module.named_parameters())
+    start = read_tensors(folder / "package/values.safetensors")
+    with torch.no_grad():
+        for n, p in named.items():
+            p.copy_(torch.tensor(start[n]).view(p.shape))
+    loss_of = WithLoss(model)
+    optimizer = torch.optim.SGD(model.module.parameters(), lr=RATE)
+    settings = types.SimpleNamespace(
+        micro_batch_size=SAMPLES, micro_batches=BATCHES, data_parallel=1, seed=SEED
+    )
+    each = []
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        total = 0.0
+        for micro_batch in range(BATCHES):
+            rows = [
+                sample_at(27, settings, step, micro_batch * SAMPLES + i)[1]
+                for i in range(SAMPLES)
+            ]
+            loss = loss_of(*(array[rows] for array in arrays.values()))
+            (loss / BATCHES).backward()
+            total += loss.item() / BATCHES
+        each.append(total)
+        optimizer.step()
+    print(json.dumps([each, {n: p.flatten().tolist() for n, p in named.items()}]))
+
+
+def check(options, folder, name):
+    tool = [options.python, __file__, "--case", name, "--folder", folder]
+    source, words = model_of(name, folder)
+    run(
+        options.python, ROOT / "tools/export/chimera-export", source, *words,
+        f"samples={SAMPLES}", "--type", "float64", "-o", folder / "package",
+    )  # fmt: skip
+    run(*tool, "--write")
+    (folder / "m.mlir").write_text(
+        DESCRIPTION.format(
+            package=folder / "package", seed=SEED, rate=RATE, batches=BATCHES,
+            samples=SAMPLES,
+        )
+    )  # fmt: skip
+    run(options.tools / "chimera-compile", folder / "m.mlir", "-o", folder / "m")
+    data = []
+    for text in CASES[name]:
+        field, _, path = text.split(":")[0].rpartition("=")
+        data += ["--data", (f"{field}=" if field else "") + str(folder / path)]
+    common = [
+        folder / "m", *data, "--threads", 1, "--quiet", "--load",
+        folder / "package/values.safetensors", "--save", folder / "w", "--log",
+        folder / "log",
+    ]  # fmt: skip
+    output = run(options.tools / "chimera-run", *common, "--steps", STEPS)
+    wanted, weights = json.loads(run(*tool, "--plain-loop"))
+    lines, failed = [], 0
+
+    def say(good, line):
+        nonlocal failed
+        failed += not good
+        lines.append(f"{'ok  ' if good else 'FAIL'} {name}: {line}")
+
+    worst = max(abs(a - b) for a, b in zip(losses(folder / "log"), wanted, strict=True))
+    say(worst <= 1e-10, f"losses of {STEPS} steps differ by {worst:.1e}")
+    ours = read_tensors(folder / "w")
+    start = read_tensors(folder / "package/values.safetensors")
+    worst = max(
+        abs(a - b) for n in weights for a, b in zip(ours[n], weights[n], strict=True)
+    )
+    moved = max(abs(a - b) for n in start for a, b in zip(ours[n], start[n]))
+    say(worst <= 1e-10, f"weights differ by {worst:.1e}")
+    say(moved > 1e-5, f"a weight has changed by {moved:.1e}")
+    say("held-out loss" in output, "held-out loss")
+    # An epoch is 3 steps of 8 samples; 3 of 27 are left.
+    run(options.tools / "chimera-run", *common, "--epochs", 2)
+    ours = losses(folder / "log")
+    good = len(ours) == 6
+    worst = max(abs(a - b) for a, b in zip(ours, wanted))
+    say(good and worst <= 1e-10, "the same with --epochs 2, 6 steps")
+    run(options.tools / "chimera-run", *common, "--epochs", 1, "--sequential")
+    worst = max(abs(a - b) for a, b in zip(losses(folder / "log"), wanted))
+    say(worst <= 1e-10, f"the same on one device: {worst:.1e}")
+    return lines, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", type=pathlib.Path)
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--plain-loop", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.write:
+        write(options.case, options.folder)
+    elif options.plain_loop:
+        plain_loop(options.case, options.folder)
+    elif has(options.python, "torch", "safetensors", "numpy"):
+        check_each(lambda folder, case: check(options, folder, case), list(CASES))
+
+
+if __name__ == "__main__":
+    main()
