@@ -75,14 +75,11 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
   if (isRoot) {
     std::random_device random;
     nonce = (uint64_t{random()} << 32) | random();
-    for (uint32_t rank = 0; rank < control.ranks(); ++rank)
-      if (rank != root)
-        sendValue(control, rank, nonce, run.timeout);
   } else {
     nonce = receiveValue<uint64_t>(control, root, run.timeout);
   }
   const CheckpointSettings &settings = *run.checkpoints;
-  return std::make_unique<CheckpointWriter>(
+  auto writer = std::make_unique<CheckpointWriter>(
       run.program, *settings.names,
       checkpointParts(run.program, control.rank()),
       CheckpointWriter::Options{
@@ -93,6 +90,12 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
           .firstStep = run.firstStep,
           .dataDigest = settings.dataDigest,
           .isRoot = isRoot});
+  // The root has removed old partial folders now, so the other ranks may begin.
+  if (isRoot)
+    for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+      if (rank != root)
+        sendValue(control, rank, nonce, run.timeout);
+  return writer;
 }
 
 /// Begins the checkpoint after the steps that have ended.

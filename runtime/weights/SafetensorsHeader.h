@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For writing safetensors files. runtime/data/Safetensors.h says what such a file has.
+// For writing safetensors files. runtime/data/Safetensors.h says what such a
+// file has.
 //
 //===----------------------------------------------------------------------===//
 

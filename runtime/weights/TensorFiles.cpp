@@ -179,7 +179,7 @@ std::string TensorFiles::fileWithGaps() const {
 }
 
 void TensorFiles::read(size_t file, uint64_t begin, Bytes memory,
-                      const std::string &what) const {
+                       const std::string &what) const {
   try {
     files.at(file).file().read(begin, memory);
   } catch (const std::runtime_error &error) {

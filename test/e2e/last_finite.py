@@ -208,7 +208,8 @@ class LastFinite(Runs):
         self.assertIn("to stop a run after its step, with its results, send "
                       "SIGUSR1", errors)
         self.assertFalse(os.path.exists(self.rescued))
-        self.expect_error("--grace is time to save the weights: give --save too",
+        self.expect_error("--grace is time to save the weights: give --save or "
+                          "--checkpoint too",
                           self.program, "--data", self.text, "--grace", "3")
 
     def into_a_pipe(self, steps, ranks, wait):
