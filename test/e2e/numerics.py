@@ -2,8 +2,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a small GPT-2 in float64 for five steps, with D stages and W copies, under the
-schedules of the registry. Backwards are whole, or split into input and weight gradient,
-or a mixture of both. Compares the result with
+schedules of the registry. The learning rate rises and falls. Backwards are whole, or
+split into input and weight gradient, or a mixture of both. Compares the result with
 
 - `chimera-run --sequential`: a run on one device, without a pipeline, with whole
   backwards, and with the older weights that a schedule without a flush reads;
