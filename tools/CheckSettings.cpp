@@ -131,6 +131,14 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (settings.epochs > 0 && settings.givenOptions.contains("--steps"))
     throw std::invalid_argument("--epochs sets the number of steps: leave out "
                                 "--steps");
+  if (!settings.validation.empty() &&
+      settings.givenOptions.contains("--hold-out"))
+    throw std::invalid_argument(
+        "--validation gives the held-out samples: leave "
+        "out --hold-out");
+  if (!settings.validation.empty() && settings.evaluateBatches == 0)
+    throw std::invalid_argument("--validation is for evaluations: leave out "
+                                "--evaluate-batches 0");
   checkNameOfWeights("--save", settings.save);
   checkNameOfWeights("--save-gradients", settings.saveGradients);
   if (settings.grace && settings.save.empty() && settings.checkpoint.empty())

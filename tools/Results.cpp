@@ -341,11 +341,12 @@ void Results::printHeldOutLoss() {
   if (!heldOut)
     return;
   summary["held_out_loss"] = *heldOut;
-  if (!load.text || !load.text->predictsTokensAlone()) {
+  if (!load.heldOutText || !load.heldOutText->predictsTokensAlone()) {
     std::printf("held-out loss %.4f\n", *heldOut);
     return;
   }
-  const double unigram = load.text->unigramLoss(load.heldOutSamples);
+  const double unigram =
+      load.text->unigramLoss(*load.heldOutText, load.heldOutSamples);
   summary["unigram_loss"] = unigram;
   std::printf("held-out loss %.4f, %sunigram model %.4f (ratio %.3f)\n",
               *heldOut, load.text->isOfBytes() ? "byte-" : "", unigram,

@@ -35,6 +35,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdio>
+#include <set>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -51,6 +52,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--device", digest(settings.device)},
       {"--all-reduce", digest(settings.allReduce)},
       {"--data and --hold-out", load.dataset ? load.dataset->digest() : 0},
+      {"--validation", load.validation ? load.validation->digest() : 0},
       {"--last-batch", digest(settings.lastBatch)},
       {"--trust-data", settings.trustData},
       // If ranks found different checkpoints, their numbers of steps differ
@@ -244,13 +246,31 @@ void warnOfShortSchedule(const RunSettings &settings,
   std::fflush(stdout);
 }
 
+/// The texts of a run: none, one, or two with --validation.
+std::set<const TextData *> textsOf(const Workload &load) {
+  std::set<const TextData *> texts = {load.text, load.heldOutText};
+  texts.erase(nullptr);
+  return texts;
+}
+
+/// Checks part `part` of `parts` equal parts of all tokens. Returns an error
+/// message, or an empty string.
+std::string checkTexts(const Workload &load, uint32_t threads, uint32_t part,
+                       uint32_t parts) {
+  for (const TextData *text : textsOf(load))
+    if (std::string fault = text->check(threads, part, parts); !fault.empty())
+      return fault;
+  return {};
+}
+
 /// If there are 2^29 tokens or more, prints that all tokens are being checked:
 /// the check then takes a second or more. Only the root prints this.
 void announceCheck(const RunSettings &settings,
                    const program::ProgramT &program, const Workload &load,
                    const std::optional<JobOptions> &job) {
-  const int64_t tokens =
-      load.text->trainingTokens() + load.text->heldOutTokens();
+  int64_t tokens = 0;
+  for (const TextData *text : textsOf(load))
+    tokens += text->trainingTokens() + text->heldOutTokens();
   constexpr int64_t kMany = int64_t{1} << 29;
   if (settings.quiet || tokens < kMany ||
       (job && job->job && job->job->rank != rootOf(program)))
@@ -280,7 +300,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   if (mustCheck)
     announceCheck(settings, program, load, job);
   if (mustCheck && !job)
-    if (std::string fault = load.text->check(findCores().usable);
+    if (std::string fault = checkTexts(load, findCores().usable, 0, 1);
         !fault.empty())
       throw std::runtime_error(fault);
   Signals signals(
@@ -296,8 +316,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   if (mustCheck && job)
     run.dataError = [&](uint32_t part, uint32_t parts) {
       const Cores cores = findCores();
-      return load.text->check(std::clamp(cores.host / parts, 1u, cores.usable),
-                              part, parts);
+      return checkTexts(load, std::clamp(cores.host / parts, 1u, cores.usable),
+                        part, parts);
     };
   use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.tensorNames);

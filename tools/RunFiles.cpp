@@ -59,28 +59,36 @@ void chimera::checkFiles(const RunSettings &settings) {
   };
   // If a file were given twice, some of its samples would be both trained on
   // and held out. But two fields of a sample may have the same array.
-  std::vector<runtime::ArrayFileName> arrays;
-  for (const std::string &data : settings.data) {
-    const auto array = runtime::parseArrayFile(data);
+  struct ArrayOf {
+    const char *use;
+    runtime::ArrayFileName name;
+  };
+  std::vector<ArrayOf> arrays;
+  std::vector<File> indices;
+  const auto addSamples = [&](const char *use, const char *useOfIndex,
+                              const std::string &file) {
+    const auto array = runtime::parseArrayFile(file);
     if (!array) {
-      add("--data", data);
-      continue;
+      add(use, file);
+      indices.push_back({useOfIndex, runtime::MegatronIndex::pathBeside(file)});
+      return;
     }
-    for (const runtime::ArrayFileName &other : arrays)
-      if (other.field == array->field &&
-          program::areSameFile(other.path, array->path))
-        throw std::invalid_argument("expected different files for each field, "
-                                    "got '" +
-                                    other.path + "' and '" + array->path +
-                                    "' for --data");
-    arrays.push_back(*array);
-  }
-  for (const runtime::ArrayFileName &array : arrays)
-    files.push_back({"--data", array.path});
-  for (const std::string &data : settings.data)
-    if (!runtime::parseArrayFile(data))
-      files.push_back(
-          {"--data's index", runtime::MegatronIndex::pathBeside(data)});
+    for (const ArrayOf &other : arrays)
+      if (other.name.field == array->field &&
+          program::areSameFile(other.name.path, array->path))
+        throw std::invalid_argument(
+            std::string("expected different files for each field, got '") +
+            other.name.path + "' for " + other.use + " and '" + array->path +
+            "' for " + use);
+    arrays.push_back({use, *array});
+  };
+  for (const std::string &file : settings.data)
+    addSamples("--data", "--data's index", file);
+  for (const std::string &file : settings.validation)
+    addSamples("--validation", "--validation's index", file);
+  for (const ArrayOf &array : arrays)
+    files.push_back({array.use, array.name.path});
+  files.insert(files.end(), indices.begin(), indices.end());
   files.insert(files.end(), {{"the program", settings.program},
                              {"--load", settings.load},
                              {"--names", settings.names},

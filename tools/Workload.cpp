@@ -105,7 +105,7 @@ static void refuseWithoutEffect(const RunSettings &settings,
           "--pairs", "--document-end", "--load", "--names", "--save",
           "--checkpoint", "--resume", "--save-gradients", "--hold-out",
           "--evaluate-batches", "--evaluate-every", "--cuda-graphs", "--epochs",
-          "--last-batch"})
+          "--last-batch", "--validation"})
       refuse(option, "transformer and exported");
     for (const std::string &option : optimizerOptions())
       refuse(option.c_str(), "transformer and exported");
@@ -223,7 +223,8 @@ static void addModel(Workload &load, const RunSettings &settings,
 /// rounded up to whole steps.
 static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
-  if (settings.holdOut == 0 || settings.evaluateBatches == 0) {
+  const bool holdsOut = settings.holdOut > 0 || load.validation;
+  if (!holdsOut || settings.evaluateBatches == 0) {
     if (settings.givenOptions.contains("--evaluate-every"))
       throw std::invalid_argument(
           "--evaluate-every needs held-out samples, but --hold-out or "
@@ -235,7 +236,8 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   load.evaluationPasses = (settings.evaluateBatches + ofStep - 1) / ofStep;
   load.heldOutSamples =
       load.evaluationPasses * ofStep * program.micro_batch_size;
-  load.heldOut = load.dataset->heldOut(load.heldOutSamples);
+  load.heldOut = (load.validation ? *load.validation : *load.dataset)
+                     .heldOut(load.heldOutSamples);
   if (load.kind == kExported)
     load.heldOut = withLossWeights(program, std::move(load.heldOut),
                                    load.evaluationPasses);
@@ -259,13 +261,14 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
       "(--evaluate-batches)";
 }
 
-/// The files of --data if they have arrays; none if they have tokens. Throws
-/// std::invalid_argument for a mixture, and for options that need tokens.
-static std::vector<ArrayFileName> arrayFilesOf(const RunSettings &settings,
-                                               const std::string &kind) {
+/// The files that have arrays. Throws std::invalid_argument if some have arrays
+/// and others tokens, and for options that need tokens.
+static std::vector<ArrayFileName>
+arrayFilesOf(const std::vector<std::string> &files, const RunSettings &settings,
+             const std::string &kind) {
   std::vector<ArrayFileName> arrays;
-  for (const std::string &data : settings.data)
-    if (std::optional<ArrayFileName> file = parseArrayFile(data))
+  for (const std::string &each : files)
+    if (std::optional<ArrayFileName> file = parseArrayFile(each))
       arrays.push_back(std::move(*file));
   if (arrays.empty())
     return arrays;
@@ -275,10 +278,10 @@ static std::vector<ArrayFileName> arrayFilesOf(const RunSettings &settings,
         "GPT-2 takes tokens; for a .npy file of tokens, write its numbers "
         "alone (in Python array.astype('uint16').tofile('tokens.bin')) and "
         "give that with --tokens uint16");
-  if (arrays.size() < settings.data.size())
+  if (arrays.size() < files.size())
     throw std::invalid_argument(
         "expected either arrays (.npy, .safetensors) or files of tokens as "
-        "--data, got both");
+        "--data and --validation, got both");
   for (const char *option : {"--tokens", "--trust-data", "--mask",
                              "--mask-rate", "--pairs", "--document-end"})
     if (settings.givenOptions.contains(option))
@@ -288,27 +291,46 @@ static std::vector<ArrayFileName> arrayFilesOf(const RunSettings &settings,
   return arrays;
 }
 
-/// Opens the samples of --data.
+/// Opens the samples in `files`, which all have arrays or all have tokens.
+static std::unique_ptr<Dataset>
+openSamples(const std::vector<std::string> &files, double holdOut,
+            const std::string &kind, const RunSettings &settings,
+            const program::ProgramT &program) {
+  const LastBatch last =
+      settings.lastBatch == kFill ? LastBatch::Fill : LastBatch::Drop;
+  const std::vector<ArrayFileName> arrays = arrayFilesOf(files, settings, kind);
+  if (!arrays.empty())
+    return std::make_unique<ArrayData>(arrays, program, holdOut, last);
+  return std::make_unique<TextData>(
+      openTokens(files, tokenOptions(settings, program)), program, holdOut,
+      formOf(settings, program), last);
+}
+
+/// Opens the samples of --data and --validation.
 static std::unique_ptr<Dataset> openDataset(Workload &load,
                                             const RunSettings &settings,
                                             const program::ProgramT &program) {
-  const LastBatch last =
-      settings.lastBatch == kFill ? LastBatch::Fill : LastBatch::Drop;
-  const std::vector<ArrayFileName> arrays = arrayFilesOf(settings, load.kind);
-  if (!arrays.empty())
-    return std::make_unique<ArrayData>(arrays, program, settings.holdOut, last);
+  std::vector<std::string> all = settings.data;
+  all.insert(all.end(), settings.validation.begin(), settings.validation.end());
   // Check this before --data and --tokens: if tokens do not suit the model,
   // these options would be the wrong advice.
-  expectTokenFields(*program.model);
+  if (arrayFilesOf(all, settings, load.kind).empty())
+    expectTokenFields(*program.model);
   if (settings.data.empty())
     throw std::invalid_argument(
         load.kind + " stages need a text to train on: give --data FILE, or "
                     "run without data with --stages exact or synthetic");
-  auto text = std::make_unique<TextData>(
-      openTokens(settings.data, tokenOptions(settings, program)), program,
-      settings.holdOut, formOf(settings, program), last);
-  load.text = text.get();
-  return text;
+  const bool holdsOut = settings.validation.empty();
+  auto dataset = openSamples(settings.data, holdsOut ? settings.holdOut : 0,
+                             load.kind, settings, program);
+  load.dataset = dataset.get();
+  load.text = load.heldOutText = dynamic_cast<TextData *>(dataset.get());
+  if (holdsOut)
+    return dataset;
+  load.validation = openSamples(settings.validation, /*holdOut=*/1, load.kind,
+                                settings, program);
+  load.heldOutText = dynamic_cast<TextData *>(load.validation.get());
+  return dataset;
 }
 
 Workload chimera::makeWorkload(const RunSettings &settings,
@@ -332,7 +354,6 @@ Workload chimera::makeWorkload(const RunSettings &settings,
     return load;
   }
   std::unique_ptr<Dataset> dataset = openDataset(load, settings, program);
-  load.dataset = dataset.get();
   addHeldOut(load, settings, program);
   load.data = load.kind == kExported
                   ? withLossWeights(program, std::move(dataset))

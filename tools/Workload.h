@@ -42,6 +42,11 @@ struct Workload {
   std::unique_ptr<runtime::DataSource> data;
   runtime::Dataset *dataset = nullptr; ///< the samples in `data`, or null
   runtime::TextData *text = nullptr;   ///< the same if they are tokens
+  /// The samples of --validation; null without.
+  std::unique_ptr<runtime::Dataset> validation;
+  /// The text of which a part is held out: `text` or `validation`. Null if they
+  /// are no tokens.
+  runtime::TextData *heldOutText = nullptr;
   /// The held-out data for evaluations. Null if there are none.
   std::unique_ptr<runtime::DataSource> heldOut;
   uint64_t evaluationPasses = 0; ///< passes of an evaluation (Interpreter.h)

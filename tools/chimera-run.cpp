@@ -257,6 +257,13 @@ static int run(int argc, char **argv) {
          "for evaluation")
       ->check(within(0.0, 0.99))
       ->capture_default_str();
+  app.add_option(
+         "--validation", settings.validation,
+         "Instead of --hold-out: a file for evaluation, in the forms of "
+         "--data. Repeat it as --data")
+      ->type_name("FILE")
+      ->check(fileName())
+      ->allow_extra_args(false);
   app.add_option("--evaluate-batches", settings.evaluateBatches,
                  "Number of micro-batches of held-out text to evaluate on, "
                  "rounded up to whole steps; 0: none. They are evenly spaced "

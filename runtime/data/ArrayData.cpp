@@ -24,9 +24,9 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
   if (!program.model || !program.model->package)
     throw std::invalid_argument("expected a program with an exported model to "
                                 "train on arrays, got one without");
-  if (!(holdOut >= 0 && holdOut < 1))
+  if (!(holdOut >= 0 && holdOut <= 1))
     throw std::invalid_argument(
-        "expected a held-out part in [0, 1) of the samples, got " +
+        "expected a held-out part in [0, 1] of the samples, got " +
         std::to_string(holdOut));
   std::vector<program::Field> fields;
   const auto add = [&](std::vector<Column> &columns,
@@ -49,8 +49,9 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
   held =
       static_cast<uint64_t>(std::floor(static_cast<double>(samples) * holdOut));
   training = samples - held;
-  order.emplace(training, microBatches * program.micro_batch_size, last,
-                program.seed);
+  if (holdOut < 1)
+    order.emplace(training, microBatches * program.micro_batch_size, last,
+                  program.seed);
 }
 
 uint64_t ArrayData::digest() const {
@@ -93,7 +94,7 @@ void ArrayData::fill(program::ValueKind kind, MicroBatch microBatch,
 void ArrayData::load(program::ValueKind kind, MicroBatch microBatch,
                      Bytes output) {
   fill(kind, microBatch, output, [&](uint64_t position) {
-    return order->sampleAt(microBatch.step, position).sample;
+    return order.value().sampleAt(microBatch.step, position).sample;
   });
 }
 

@@ -25,9 +25,9 @@ class ArrayData : public Dataset {
 public:
   /// Opens the arrays of all inputs and labels of the program's model, by their
   /// names in the model. The last floor(samples * holdOut) samples are held
-  /// out. Throws std::runtime_error if openArrays or SampleOrder does. Throws
-  /// std::invalid_argument if holdOut is not in [0, 1), or if the program has
-  /// no exported model.
+  /// out; if holdOut is 1, there is no training part. Throws std::runtime_error
+  /// if openArrays or SampleOrder does. Throws std::invalid_argument if holdOut
+  /// is not in [0, 1], or if the program has no exported model.
   ArrayData(const std::vector<ArrayFileName> &files,
             const program::ProgramT &program, double holdOut,
             LastBatch last = LastBatch::Drop);
@@ -35,7 +35,7 @@ public:
   void load(program::ValueKind kind, MicroBatch microBatch,
             Bytes output) override;
 
-  const SampleOrder &sampleOrder() const override { return *order; }
+  const SampleOrder &sampleOrder() const override { return order.value(); }
   uint64_t digest() const override;
 
   /// Number n of the `samples` held-out samples is sample floor(n · held out /

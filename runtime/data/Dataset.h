@@ -23,6 +23,8 @@ namespace chimera::runtime {
 /// As a data source, it gives the samples of the training part.
 class Dataset : public DataSource {
 public:
+  /// Throws std::bad_optional_access if there is no training part. So does
+  /// `load`.
   virtual const SampleOrder &sampleOrder() const = 0;
   /// A digest of the samples and of the size of the training part. It covers
   /// the whole description of the samples, but not all of the samples.

@@ -151,9 +151,9 @@ TextData::TextData(std::unique_ptr<Tokens> given,
     throw std::invalid_argument(
         "expected a program with a model to read text for, got one of bare "
         "stages");
-  if (!(holdOut >= 0 && holdOut < 1))
+  if (!(holdOut >= 0 && holdOut <= 1))
     throw std::invalid_argument(
-        "expected a held-out part in [0, 1) of the text, got " +
+        "expected a held-out part in [0, 1] of the text, got " +
         std::to_string(holdOut));
   const program::ModelT &model = *program.model;
   context = program::contextOf(model).value_or(0);
@@ -214,6 +214,8 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   if (context < 1)
     throw std::runtime_error(
         "expected a model with at least one token in a sample, got none");
+  if (holdOut == 1)
+    return;
   expectWindow("training", training, "give a longer text");
   // For each place of the first window, the last window ends inside the
   // training part. If there is room for one window only, it has less places.
@@ -255,7 +257,7 @@ void TextData::read(uint64_t first, std::span<int64_t> into) const {
 }
 
 Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
-  const auto [epoch, window] = order->sampleAt(step, number);
+  const auto [epoch, window] = order.value().sampleAt(step, number);
   const uint64_t first = mix({seed, kFirstWindow, epoch}) % firstWindows;
   return samples->sampleAt(first + window * static_cast<uint64_t>(context),
                            {0, static_cast<uint64_t>(training)}, step, number);
@@ -338,7 +340,7 @@ bool TextData::predictsTokensAlone() const {
   return labels.size() == 1 && labels[0].name == program::kLabels;
 }
 
-double TextData::unigramLoss(uint64_t windows) const {
+double TextData::unigramLoss(const TextData &heldOut, uint64_t windows) const {
   uint64_t possible = isOfBytes() ? 256 : vocabulary;
   // If the model does not state its vocabulary, a token may be any 32-bit
   // number. A list with a count for each of these numbers might not fit into
@@ -362,7 +364,7 @@ double TextData::unigramLoss(uint64_t windows) const {
   }
   std::vector<int64_t> labels;
   for (uint64_t window = 0; window < windows; ++window)
-    for (int64_t label : heldOutSample(window, windows).labels)
+    for (int64_t label : heldOut.heldOutSample(window, windows).labels)
       if (label != kIgnored) {
         countOf(label);
         labels.push_back(label);

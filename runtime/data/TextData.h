@@ -46,12 +46,13 @@ void expectTokenFields(const program::ModelT &model);
 
 class TextData : public Dataset {
 public:
-  /// The last floor(count * holdOut) tokens are held out. Throws
+  /// The last floor(count * holdOut) tokens are held out. If holdOut is 1,
+  /// there is no training part. Throws
   /// std::runtime_error if the model has fields that a sample does not have, if
   /// its vocabulary is smaller than 256 for text as bytes, if the training part
   /// is shorter than one window of context + 1 tokens, or if the constructor of
   /// SampleOrder throws it. Throws std::invalid_argument if holdOut is not in
-  /// [0, 1), if the program has no model, or if the constructor of TokenSamples
+  /// [0, 1], if the program has no model, or if the constructor of TokenSamples
   /// throws it.
   TextData(std::unique_ptr<Tokens> tokens, const program::ProgramT &program,
            double holdOut, const TokenSampleOptions &form = {},
@@ -77,7 +78,7 @@ public:
 
   /// Whether the data is a text, whose tokens are bytes.
   bool isOfBytes() const { return tokens->tokenBound() == 256; }
-  const SampleOrder &sampleOrder() const override { return *order; }
+  const SampleOrder &sampleOrder() const override { return order.value(); }
   int64_t trainingTokens() const { return training; }
   int64_t heldOutTokens() const {
     return static_cast<int64_t>(tokens->count()) - training;
@@ -99,12 +100,13 @@ public:
   bool predictsTokensAlone() const;
 
   /// The mean cross-entropy, in nats, of a unigram model on the labels of
-  /// `windows` held-out windows, without labels that are kIgnored. The
+  /// `windows` held-out windows of `heldOut`, without labels that are kIgnored.
+  /// `heldOut` may be this object or another one for the same model. The
   /// frequency of a token in the unigram model is the number of its occurrences
   /// in the training part, plus one. The unigram model knows all byte values or
   /// the model's whole vocabulary. Requires a held-out part of one window or
   /// more.
-  double unigramLoss(uint64_t windows) const;
+  double unigramLoss(const TextData &heldOut, uint64_t windows) const;
 
 private:
   class HeldOut;

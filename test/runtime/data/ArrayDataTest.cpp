@@ -162,6 +162,14 @@ TEST_F(ArrayDataTest, holdsOutTheEnd) {
                std::runtime_error);
 }
 
+// All samples may be held out, as with --validation.
+TEST_F(ArrayDataTest, mayHoldOutAll) {
+  ArrayData data(npys(0, 4), program, 1);
+  EXPECT_EQ(samplesOf(*data.heldOut(4), {0, 0}, 4), (std::vector{0, 1, 2, 3}));
+  EXPECT_THROW(data.sampleOrder(), std::bad_optional_access);
+  EXPECT_THROW(step(data, 0), std::bad_optional_access);
+}
+
 TEST_F(ArrayDataTest, digestIsOfTheSamples) {
   const uint64_t digest = ArrayData(npys(0, 20), program, 0).digest();
   EXPECT_EQ(ArrayData(npys(0, 20), program, 0).digest(), digest);
@@ -308,7 +316,7 @@ TEST_F(ArrayDataTest, refusesFilesThatShrink) {
 TEST_F(ArrayDataTest, refusesWrongArguments) {
   EXPECT_NE(refusal(npys(0, 7)).find("expected at least 8 training samples"),
             std::string::npos);
-  EXPECT_NE(refusal(npys(0, 20), 1).find("held-out part in [0, 1)"),
+  EXPECT_NE(refusal(npys(0, 20), 1.1).find("held-out part in [0, 1]"),
             std::string::npos);
   ArrayData data(npys(0, 20), program, 0);
   std::vector<std::byte> bytes(49);

@@ -108,7 +108,27 @@ TEST_F(TextDataTest, unigramLossIsTheCrossEntropy) {
     text += "aab";
   write(text + std::string(10, 'b'));
   TextData data(path, program, 0.1);
-  EXPECT_NEAR(data.unigramLoss(2), -std::log(31.0 / (90 + 256)), 1e-12);
+  EXPECT_NEAR(data.unigramLoss(data, 2), -std::log(31.0 / (90 + 256)), 1e-12);
+}
+
+// All tokens may be held out, as with --validation.
+TEST_F(TextDataTest, mayHoldOutAll) {
+  std::string text;
+  for (int i = 0; i < 30; ++i)
+    text += "aab";
+  write(text + std::string(10, 'b'));
+  TextData whole(path, program, 0.1);
+  write(text);
+  TextData training(path, program, 0);
+  write(std::string(10, 'b'));
+  TextData validation(path, program, 1);
+  EXPECT_EQ(validation.heldOutTokens(), 10);
+  EXPECT_EQ(validation.heldOutSample(1, 2).tokens,
+            whole.heldOutSample(1, 2).tokens);
+  EXPECT_EQ(training.unigramLoss(validation, 2), whole.unigramLoss(whole, 2));
+  EXPECT_THROW(validation.sampleOrder(), std::bad_optional_access);
+  EXPECT_THROW(load(validation, program::ValueKind::Tokens, {0, 0}),
+               std::bad_optional_access);
 }
 
 class HeldOutTest : public TextDataTest,
@@ -239,9 +259,9 @@ TEST_F(TextDataTest, refusesASmallVocabulary) {
 
 TEST_F(TextDataTest, refusesAWrongHeldOutFraction) {
   writeRamp(100);
-  EXPECT_NE(refusal(1).find("expected a held-out part in [0, 1)"),
+  EXPECT_NE(refusal(1.1).find("expected a held-out part in [0, 1]"),
             std::string::npos);
-  EXPECT_NE(refusal(-0.1).find("expected a held-out part in [0, 1)"),
+  EXPECT_NE(refusal(-0.1).find("expected a held-out part in [0, 1]"),
             std::string::npos);
 }
 

@@ -342,7 +342,7 @@ TEST_F(TokensTest, windowsAreOfTokens) {
     EXPECT_EQ(labels[i], tokens[i] + 1);
   }
   // Each token occurs once in the training part.
-  EXPECT_NEAR(data.unigramLoss(3), -std::log(1.0 / (80 + 1100)), 1e-12);
+  EXPECT_NEAR(data.unigramLoss(data, 3), -std::log(1.0 / (80 + 1100)), 1e-12);
   program.model->vocabulary = 1000;
   TextData small(open(), program, 0.2);
   try {
@@ -369,8 +369,8 @@ TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
   const auto path = write<uint32_t>("a", 4'000'000'000u, 100);
   TextData data(openTokens({path}, {.format = TokenFormat::UInt32}), program,
                 0.2);
-  EXPECT_NEAR(data.unigramLoss(3), -std::log(1.0 / (80 + 4'000'000'100.0)),
-              1e-12);
+  EXPECT_NEAR(data.unigramLoss(data, 3),
+              -std::log(1.0 / (80 + 4'000'000'100.0)), 1e-12);
 }
 
 } // namespace

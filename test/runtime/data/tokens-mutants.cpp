@@ -348,7 +348,7 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
   }
   // Skip this for large training parts, because it reads all of the part.
   if (training < kMostBytes && !form.masking &&
-      !std::isfinite(data.unigramLoss(7)))
+      !std::isfinite(data.unigramLoss(data, 7)))
     fault("expected a finite loss");
 }
 
