@@ -164,27 +164,29 @@ def _check(found, source, like, keys):
         return
     lines = [
         f"--from-dcp {source}: expected the weights and the optimizer state "
-        f"({like.training['optimizer']}) of {like.path}",
-        *wrong,
-        *(f"{key}: missing" for key in missing),
-        *(f"{key}: not in {like.path}" for key in unknown),
+        f"({like.training['optimizer']}) of {like.path}"
     ]
-    for option, own in (("--model-key", False), ("--optimizer-key", True)):
-        of_kind = {keys.of(t): t for t in like.tensors if bool(t.state) == own}
-        if of_kind and of_kind.keys() <= set(missing):
-            lines += _hint(found, option, next(iter(of_kind.values())))
+    for option, is_state in (("--model-key", False), ("--optimizer-key", True)):
+        of_kind = [tensor for tensor in like.tensors if bool(tensor.state) == is_state]
+        if of_kind and {keys.of(tensor) for tensor in of_kind} <= set(missing):
+            missing = sorted(set(missing) - {keys.of(tensor) for tensor in of_kind})
+            lines += _all_missing(found, keys, option, of_kind)
+    lines += wrong
+    lines += [f"{key}: missing" for key in missing]
+    lines += [f"{key}: not in {like.path}" for key in unknown]
     raise Refused("\n  ".join(lines))
 
 
-def _hint(found, option, tensor):
-    """A line about the keys under which a DCP has a tensor."""
-    end = tensor.parameter
-    if tensor.state:
-        end = f"state.{end}.{tensor.state}"
+def _all_missing(found, keys, option, tensors):
+    """Lines for a DCP that has none of the tensors, which are all weights or all
+    optimizer state. Names the keys under which it has the first one."""
+    first = tensors[0]
+    end = first.parameter if first.state is None else f"state.{first.parameter}.{first.state}"
     others = {key[: -len(end) - 1] for key in found if key.endswith(f".{end}")}
-    if not tensor.state and end in found:
+    if end in found:
         others.add("''")
-    return [f"{option} may be {' or '.join(sorted(others))}"] if others else []
+    hint = f"; {option} may be {' or '.join(sorted(others))}" if others else ""
+    return [f"{keys.of(first)} and all {len(tensors)} of its kind: missing{hint}"]
 
 
 def _text(dtype, shape):
