@@ -5,7 +5,8 @@
 #
 #   tools/setup.sh                light: enough to build and to train
 #   tools/setup.sh --export       light, plus the packages that export PyTorch
-#                                 models: torch, transformers, safetensors
+#                                 models and convert checkpoints: torch, transformers,
+#                                 safetensors, xxhash
 #   tools/setup.sh --full         --export, plus the dependencies of tests: clang
 #                                 (fuzzing), Slurm (jobs on several hosts), xDSL (reads
 #                                 chimera's IR) and rsvg-convert (chimera-show --pdf)
@@ -27,6 +28,7 @@ cd "$(dirname "$0")/.."
 torch_version=2.11.0
 transformers_version=5.24.0
 xdsl_version=0.74.0
+xxhash_version=4.1.0
 pip_version=25.3
 venv=build/venv
 common=(g++ cmake ninja-build ccache git python3 python3-venv
@@ -180,8 +182,13 @@ pip_install() { # ARGUMENTS of pip install
     "${install[@]}" --progress-bar raw "$@" | show_pip
   fi
 }
-# xDSL, another reader of MLIR, is needed by a test.
-install_xdsl() {
+# What older environments may lack: xxhash, for chimera-checkpoint, and xDSL, another reader
+# of MLIR, which a test needs.
+install_others() {
+  if [ $export = yes ] && ! "$venv/bin/python" -c 'import xxhash' 2>/dev/null; then
+    echo "setup: installing xxhash $xxhash_version in $venv"
+    pip_install "xxhash==$xxhash_version"
+  fi
   if [ $full = yes ] && [ ! -x "$venv/bin/xdsl-opt" ]; then
     echo "setup: installing xDSL $xdsl_version in $venv"
     pip_install "xdsl==$xdsl_version"
@@ -192,7 +199,7 @@ installed() { grep -qsx "torch==$torch_version $1" "$venv/.installed"; }
 if installed export || { [ $export = no ] && installed cuda; } ||
   { [ $export$cuda = nono ] && installed light; }; then
   echo "setup: LibTorch $torch_version is in $venv"
-  install_xdsl
+  install_others
   exit 0
 fi
 [ -x "$venv/bin/pip" ] || /usr/bin/python3 -m venv "$venv"
@@ -229,4 +236,4 @@ for line in importlib.metadata.requires(sys.argv[1]):
   pip_install --no-deps "${wheels[@]}"
   echo "torch==$torch_version light" >"$venv/.installed"
 fi
-install_xdsl
+install_others

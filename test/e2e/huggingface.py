@@ -5,7 +5,7 @@
 saves and exports them. Takes a step of SGD on 2 and on 4 ranks, in float32, on a file
 of tokens. Compares loss, gradients and weights with a step of transformers' own model:
 the norm of the difference must be at most 1e-4 of the norm of all. Transformers must
-read the weights that the run saves. With examples/weights/gpt2-huggingface.json, the
+read the weights that the run saves, and those in its checkpoint. With examples/weights/gpt2-huggingface.json, the
 runtime's own GPT-2 must take the same step as transformers' GPT-2.
 
 BERT predicts masked tokens, and whether one sentence follows another. Its samples are
@@ -78,13 +78,15 @@ def make(name, folder, full):
     (folder / "tokens.bin").write_bytes(tokens.to(torch.uint16).numpy().tobytes())
 
 
-def read(name, folder):
-    """Loads the model that is saved in `folder`."""
+def read(name, folder, config=None):
+    """Loads the model that is saved in `folder`, which has its configuration unless
+    `config` is given."""
     import transformers
 
+    more = {} if config is None else {"config": config}
     if name == "bert":
-        return transformers.BertForPreTraining.from_pretrained(folder)
-    return transformers.AutoModelForCausalLM.from_pretrained(folder)
+        return transformers.BertForPreTraining.from_pretrained(folder, **more)
+    return transformers.AutoModelForCausalLM.from_pretrained(folder, **more)
 
 
 def compare(name, folder):
@@ -147,12 +149,16 @@ def compare(name, folder):
             whole = sum(t.square().sum() for t in ours.values()).sqrt()
             worst = max((ours[n] - theirs[n]).norm() / whole for n in ours)
             print(json.dumps([what, ranks, worst.item()]))
-    # Read the saved model as a user would.
-    trained = read(name, folder / "trained")
-    trained.eval(), model.eval()
-    with torch.no_grad():
-        a, b = (m(**sample, return_dict=False)[0] for m in (model, trained))
-    print(json.dumps(["logits", 4, ((a - b).norm() / a.norm()).item()]))
+    # Read the saved model as a user would, and the checkpoint.
+    model.eval()
+    for what, trained in (
+        ("logits", read(name, folder / "trained")),
+        ("logits of the checkpoint", read(name, folder / "kept4/step-00000001", model.config)),
+    ):
+        trained.eval()
+        with torch.no_grad():
+            a, b = (m(**sample, return_dict=False)[0] for m in (model, trained))
+        print(json.dumps([what, 4, ((a - b).norm() / a.norm()).item()]))
 
 
 def own_model(folder):
@@ -207,7 +213,7 @@ def check(options, name, folder):
             "--tokens", "uint16", "--load", weights, "--steps", 1, "--quiet",
             "--evaluate-batches", 0, "--save", folder / f"weights{ranks}",
             "--save-gradients", folder / f"gradients{ranks}",
-            "--log", folder / f"log{ranks}", *more,
+            "--log", folder / f"log{ranks}", "--checkpoint", folder / f"kept{ranks}", *more,
         )  # fmt: skip
         means[ranks] = losses(folder / f"log{ranks}")[0]
     trained = folder / "trained"

@@ -1,0 +1,237 @@
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Converts checkpoints of chimera-run to and from distributed checkpoints (DCP) of
+PyTorch, with the keys of torch.distributed.checkpoint.state_dict.
+
+A DCP that we write has no optim.param_groups. Their number and their values depend on
+the user's optimizer, and a value of a DCP would replace that of the user's loop.
+"""
+
+import dataclasses
+import os
+import shutil
+import warnings
+
+import torch
+import torch.distributed.checkpoint as torch_dcp
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+
+from . import Refused, checkpoint_files
+
+STEP = "step"
+# One process converts, so torch warns that it has no process group.
+warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+
+
+@dataclasses.dataclass
+class Keys:
+    """The keys of the weights and of the optimizer in a DCP."""
+
+    model: str
+    optimizer: str
+
+    def weight(self, parameter):
+        return f"{self.model}.{parameter}" if self.model else parameter
+
+    def state(self, parameter, state):
+        return f"{self.states()}{parameter}.{state}"
+
+    def states(self):
+        return f"{self.optimizer}.state."
+
+    def of(self, tensor):
+        if tensor.state is None:
+            return self.weight(tensor.parameter)
+        return self.state(tensor.parameter, tensor.state)
+
+
+def to_dcp(folder, target, keys, names):
+    """Writes the newest checkpoint in `folder` as the DCP `target`. Returns a line
+    about it."""
+    saved = checkpoint_files.Checkpoint(checkpoint_files.find(folder), names)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise Refused(
+            f"--to-dcp {target}: expected a new or empty folder, got "
+            + ("a folder with files" if target.is_dir() else "a file")
+        )
+    step = saved.training["step"]
+    values = {keys.of(tensor): saved.read(tensor) for tensor in saved.tensors}
+    for tensor in saved.tensors:
+        if saved.training["optimizer"] == "adamw" and tensor.state is None:
+            values[keys.state(tensor.parameter, STEP)] = torch.tensor(float(step))
+    values[STEP] = step
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        torch_dcp.save(
+            values, storage_writer=torch_dcp.FileSystemWriter(partial), no_dist=True
+        )
+        partial.rename(target)
+    except CheckpointException as error:
+        raise OSError(f"--to-dcp {target}: {_reason(error)}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return f"{target}: {saved.path} as a DCP, {len(values)} keys, after {step} steps"
+
+
+def from_dcp(folder, source, like, keys, names, step):
+    """Writes the DCP `source` as a checkpoint to `folder`, with the files of the newest
+    checkpoint in `like`. Returns lines about it."""
+    like = checkpoint_files.Checkpoint(checkpoint_files.find(like), names)
+    reader = torch_dcp.FileSystemReader(source)
+    found = _entries(reader, source)
+    _check(found, source, like, keys)
+    step = _step(reader, found, source, like, keys, step)
+
+    def load(tensors):
+        values = {
+            keys.of(tensor): torch.empty(tensor.shape, dtype=like.dtype) for tensor in tensors
+        }
+        _load(reader, source, values)
+        return list(values.values())
+
+    path = checkpoint_files.write(folder, like, step, load)
+    lines = [f"{path}: a checkpoint after {step} steps, with the files of {like.path}"]
+    used = {keys.of(tensor) for tensor in like.tensors}
+    prefix = keys.weight("")
+    rest = [key for key in found if key.startswith(prefix) and key not in used]
+    rest = [key for key in rest if keys.model or not _is_other(key, keys)]
+    if rest:
+        lines.append(
+            "not used, since a checkpoint has no buffers, and a tied parameter once: "
+            + ", ".join(rest)
+        )
+    return lines
+
+
+def _is_other(key, keys):
+    return key == STEP or key.startswith(f"{keys.optimizer}.")
+
+
+def _entries(reader, source):
+    """What a DCP has, by key."""
+    if not (source / ".metadata").is_file():
+        raise Refused(
+            f"--from-dcp {source}: expected a DCP, which is a folder with a file .metadata"
+        )
+    try:
+        return dict(reader.read_metadata().state_dict_metadata)
+    except OSError:
+        raise
+    except Exception as error:  # a pickle can fail in any way
+        raise Refused(
+            f"--from-dcp {source}: PyTorch {torch.__version__} cannot read .metadata: "
+            f"{type(error).__name__}: {error}"
+        ) from None
+
+
+def _load(reader, source, values):
+    """Reads the values of the keys of `values` from a DCP into it."""
+    try:
+        torch_dcp.load(values, storage_reader=reader, no_dist=True)
+    except CheckpointException as error:
+        raise Refused(f"--from-dcp {source}: {_reason(error)}") from None
+
+
+def _reason(error):
+    """The error of the only process in a CheckpointException."""
+    inner, _ = next(iter(error.failures.values()))
+    return f"{type(inner).__name__}: {inner}"
+
+
+def _check(found, source, like, keys):
+    """Refuses a DCP whose parameters and optimizer state are not those of `like`."""
+    missing, wrong = [], []
+    for tensor in like.tensors:
+        key = keys.of(tensor)
+        entry = found.get(key)
+        if entry is None:
+            missing.append(key)
+        elif not isinstance(entry, TensorStorageMetadata):
+            wrong.append(f"{key}: expected a tensor")
+        elif (tuple(entry.size), entry.properties.dtype) != (tensor.shape, like.dtype):
+            wrong.append(
+                f"{key}: expected {_text(like.dtype, tensor.shape)}, got "
+                f"{_text(entry.properties.dtype, entry.size)}"
+            )
+    states = {keys.of(tensor) for tensor in like.tensors if tensor.state}
+    states |= {keys.state(t.parameter, STEP) for t in like.tensors}
+    unknown = [
+        key for key in found if key.startswith(keys.states()) and key not in states
+    ]
+    if not (missing or wrong or unknown):
+        return
+    lines = [
+        f"--from-dcp {source}: expected the weights and the optimizer state "
+        f"({like.training['optimizer']}) of {like.path}"
+    ]
+    for option, is_state in (("--model-key", False), ("--optimizer-key", True)):
+        of_kind = [tensor for tensor in like.tensors if bool(tensor.state) == is_state]
+        if of_kind and {keys.of(tensor) for tensor in of_kind} <= set(missing):
+            missing = sorted(set(missing) - {keys.of(tensor) for tensor in of_kind})
+            lines += _all_missing(found, keys, option, of_kind)
+    lines += wrong
+    lines += [f"{key}: missing" for key in missing]
+    lines += [f"{key}: not in {like.path}" for key in unknown]
+    raise Refused("\n  ".join(lines))
+
+
+def _all_missing(found, keys, option, tensors):
+    """Lines for a DCP that has none of the tensors, which are all weights or all
+    optimizer state. Names the keys under which it has the first one."""
+    first = tensors[0]
+    end = first.parameter if first.state is None else f"state.{first.parameter}.{first.state}"
+    others = {key[: -len(end) - 1] for key in found if key.endswith(f".{end}")}
+    if end in found:
+        others.add("''")
+    hint = f"; {option} may be {' or '.join(sorted(others))}" if others else ""
+    return [f"{keys.of(first)} and all {len(tensors)} of its kind: missing{hint}"]
+
+
+def _text(dtype, shape):
+    return f"{str(dtype).removeprefix('torch.')} {list(shape)}"
+
+
+def _step(reader, found, source, like, keys, given):
+    """The number of steps before a DCP was written."""
+    entries = [STEP]
+    if like.training["optimizer"] == "adamw":
+        entries = [keys.state(t.parameter, STEP) for t in like.tensors if not t.state]
+    values = {
+        key: torch.zeros((), dtype=found[key].properties.dtype)
+        if isinstance(found[key], TensorStorageMetadata)
+        else None
+        for key in entries
+        if key in found
+    }
+    if len(values) < len(entries) and entries != [STEP]:
+        key = next(key for key in entries if key not in values)
+        raise Refused(f"--from-dcp {source}: expected the number of steps {key}, got none")
+    if not values and given is None:
+        raise Refused(
+            f"--from-dcp {source}: expected the number of steps under the key {STEP}, got "
+            "none: give --step N"
+        )
+    _load(reader, source, values)
+    steps = {}
+    for key, value in values.items():
+        try:
+            number = float(value)
+            if number < 0 or int(number) != number:
+                raise ValueError
+            steps.setdefault(int(number), key)
+        except (TypeError, ValueError, OverflowError):
+            raise Refused(
+                f"--from-dcp {source}: {key}: expected a number of steps, got {value!r}"
+            ) from None
+    if len(steps) > 1:
+        (one, a), (other, b), *_ = steps.items()
+        raise Refused(
+            f"--from-dcp {source}: expected the same number of steps of all parameters, "
+            f"got {one} of {a} and {other} of {b}"
+        )
+    if given is not None and steps and given not in steps:
+        (step, key), = steps.items()
+        raise Refused(f"--step {given}: {key} of {source} is {step}: leave out --step")
+    return next(iter(steps), given)
