@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/Registry.h"
 #include "tools/CommandLine.h"
+#include "tools/Version.h"
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -180,7 +181,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "write\n"
       "files. If one of them is -, only its document is printed.\n",
       "chimera-show");
-  app.set_version_flag("--version", "chimera-show " CHIMERA_VERSION);
+  app.set_version_flag("--version", std::string("chimera-show ") + kVersion);
   app.add_option("FILE", settings.input, "What to show, - for standard input");
   app.add_option("-e,--expression", settings.expressions,
                  "Show this pipeline: clauses of chimera.pipeline as NAME or "

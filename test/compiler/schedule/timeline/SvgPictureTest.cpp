@@ -294,9 +294,9 @@ TEST(SvgPicture, CanLeaveOutTheNumbers) {
   };
   const std::string all = numbers(true, true);
   EXPECT_EQ(textsWithClass(all, "worker"), "P0 P0 P1 P1 P2 P2 P3 P3");
-  EXPECT_EQ(textsWithClass(numbers(false, true), "figure"), "peak 4 3 2 1");
+  EXPECT_EQ(textsWithClass(numbers(false, true), "figure"), "4 3 2 1 peak");
   EXPECT_EQ(textsWithClass(numbers(true, false), "figure"),
-            "idle 27.3 % 27.3 % 27.3 % 27.3 %");
+            "27.3 % 27.3 % 27.3 % 27.3 % idle");
   const std::string none = numbers(false, false);
   EXPECT_EQ(textsWithClass(none, "figure"), "");
   EXPECT_EQ(textsWithClass(none, "worker"), "P0 P1 P2 P3");
