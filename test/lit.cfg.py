@@ -32,6 +32,10 @@ xdsl = os.path.join(config.test_source_root, "..", "build", "venv", "bin",
 if os.path.exists(xdsl):
     config.available_features.add("xdsl")
 config.substitutions.append(("%xdsl-opt", xdsl))
+config.substitutions.append(
+    ("%tools", os.path.join(config.test_source_root, "..", "tools")))
+if shutil.which("git") and shutil.which("cmake"):
+    config.available_features.add("git")
 # chimera-show --pdf runs it. setup.sh --full installs it.
 if shutil.which("rsvg-convert"):
     config.available_features.add("rsvg-convert")

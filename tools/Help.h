@@ -1,4 +1,4 @@
-//===- Help.h - Options that --help shows -----------------------*- C++ -*-===//
+//===- Help.h - What --help and --version show ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,8 +8,13 @@
 #ifndef CHIMERA_TOOLS_HELP_H
 #define CHIMERA_TOOLS_HELP_H
 
+#include "tools/Version.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <string>
 
 namespace chimera {
 
@@ -32,6 +37,14 @@ inline void hideLibraryOptions(llvm::cl::OptionCategory *ownCategory = nullptr,
       continue;
     option.setHiddenFlag(llvm::cl::Hidden);
   }
+}
+
+/// Makes --version print the name of the tool and kVersion, and not the version
+/// of LLVM.
+inline void setVersion(llvm::StringRef tool) {
+  llvm::cl::SetVersionPrinter([tool = tool.str()](llvm::raw_ostream &os) {
+    os << tool << " " << kVersion << "\n";
+  });
 }
 
 } // namespace chimera

@@ -9,6 +9,7 @@
 
 #include "runtime/program/Program.h"
 #include "tools/Arguments.h"
+#include "tools/Help.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -237,9 +238,7 @@ static std::string readPins(plan::Pins &pins) {
 
 std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
   cl::HideUnrelatedOptions(category);
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "chimera-plan " CHIMERA_VERSION "\n";
-  });
+  setVersion("chimera-plan");
   cl::ParseCommandLineOptions(
       argc, argv,
       "Finds the fastest way to train a model on a machine: how many stages "

@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/Registry.h"
 #include "tools/CommandLine.h"
+#include "tools/Version.h"
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -101,12 +102,18 @@ static void addPictureOptions(CLI::App &app, schedule::Picture &picture) {
           "schedule");
   addTime("--to", picture.to,
           "Show only what runs before this time, in the same unit");
-  app.add_flag_function(
-         "--no-title",
-         [&picture](int64_t count) { picture.hasTitle = count <= 0; },
-         "Leave out the title and the text below it, for a picture with a "
-         "caption")
-      ->group("Pictures");
+  auto addSwitch = [&](const char *name, bool &isShown, const char *help) {
+    app.add_flag_function(
+           name, [&isShown](int64_t count) { isShown = count <= 0; }, help)
+        ->group("Pictures");
+  };
+  addSwitch("--no-title", picture.hasTitle,
+            "Leave out the title and the text below it, for a picture with a "
+            "caption. Each of several pipelines keeps its name");
+  addSwitch("--no-idle", picture.hasIdle,
+            "Leave out the idle shares, right of the rows");
+  addSwitch("--no-peak", picture.hasPeak,
+            "Leave out the peak activations, right of the rows");
 }
 
 /// The names of the options that `picture` was given, with commas between.
@@ -120,6 +127,8 @@ static std::string namesOf(const schedule::Picture &picture) {
   add(picture.from.has_value(), "--from");
   add(picture.to.has_value(), "--to");
   add(!picture.hasTitle, "--no-title");
+  add(!picture.hasIdle, "--no-idle");
+  add(!picture.hasPeak, "--no-peak");
   return names;
 }
 
@@ -130,6 +139,9 @@ static std::string pictureError(const ShowSettings &settings) {
   if (!names.empty() && settings.svg.empty() && settings.pdf.empty())
     return "expected --svg or --pdf with " + names +
            ": only pictures change with it";
+  if (!picture.hasPeak && !settings.measured.empty())
+    return "expected no --no-peak with --measured: a picture with a run shows "
+           "no peak activations";
   if (picture.from && picture.to && *picture.from >= *picture.to)
     return "expected a time of --from before that of --to";
   return {};
@@ -169,7 +181,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "write\n"
       "files. If one of them is -, only its document is printed.\n",
       "chimera-show");
-  app.set_version_flag("--version", "chimera-show " CHIMERA_VERSION);
+  app.set_version_flag("--version", std::string("chimera-show ") + kVersion);
   app.add_option("FILE", settings.input, "What to show, - for standard input");
   app.add_option("-e,--expression", settings.expressions,
                  "Show this pipeline: clauses of chimera.pipeline as NAME or "

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Emit.h"
+#include "compiler/OpSuggestions.h"
 #include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
@@ -19,6 +20,7 @@
 #include "runtime/program/Program.h"
 #include "runtime/proof/ProvenFile.h"
 #include "tools/Arguments.h"
+#include "tools/Help.h"
 #include "tools/Start.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -205,6 +207,7 @@ static int compile(TimingScope &timing) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   chimera::addOriginNotes(context);
+  chimera::addOpSuggestions(context);
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file)
@@ -270,9 +273,7 @@ int main(int argc, char **argv) {
   chimera::guardOutputs();
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "chimera-compile " CHIMERA_VERSION "\n";
-  });
+  chimera::setVersion(kTool);
   cl::ParseCommandLineOptions(
       argc, argv,
       "Compiles a pipeline into a program file: a description, or a module of "

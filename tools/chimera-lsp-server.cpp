@@ -18,5 +18,6 @@ int main(int argc, char **argv) {
   registry.insert<chimera::ChimeraDialect>();
   chimera::registerDescriptionInterface(registry);
   chimera::hideLibraryOptions();
+  chimera::setVersion("chimera-lsp-server");
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/OpSuggestions.h"
 #include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
@@ -33,6 +34,7 @@ static void registerOptions(mlir::DialectRegistry &registry) {
   mlir::registerDefaultTimingManagerCLOptions();
   mlir::tracing::DebugCounter::registerCLOptions();
   chimera::hideLibraryOptions(nullptr, "chimera-partition");
+  chimera::setVersion("chimera-opt");
 }
 
 int main(int argc, char **argv) {
@@ -43,6 +45,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
   chimera::addOriginNotes(registry);
+  chimera::addOpSuggestions(registry);
   registerOptions(registry);
   llvm::SmallVector<char *> arguments = chimera::withReadableBytecode(
       chimera::withoutOpsInDiagnostics(argc, argv));

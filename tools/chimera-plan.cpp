@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/OpSuggestions.h"
 #include "compiler/Source.h"
 #include "compiler/plan/AnswerFormats.h"
 #include "compiler/planner/AnswerJson.h"
@@ -268,6 +269,7 @@ int main(int argc, char **argv) {
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
+  addOpSuggestions(context);
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file)

@@ -10,6 +10,7 @@
 #include "compiler/Source.h"
 #include "dialect/Chimera.h"
 #include "tools/DriverFiles.h"
+#include "tools/Help.h"
 #include "tools/Start.h"
 
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
@@ -18,6 +19,7 @@ int main(int argc, char **argv) {
   chimera::guardOutputs();
   chimera::registerPipelines();
   chimera::registerReducePass();
+  chimera::setVersion("chimera-reduce");
   mlir::DialectRegistry registry;
   registry.insert<chimera::ChimeraDialect>();
   llvm::ArrayRef<char *> arguments(argv, argc);

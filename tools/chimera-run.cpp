@@ -13,6 +13,7 @@
 #include "tools/MissingOptions.h"
 #include "tools/Start.h"
 #include "tools/TrainingOptions.h"
+#include "tools/Version.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -69,7 +70,7 @@ static int run(int argc, char **argv) {
       "without\n"
       "these options, on a second signal, or after --grace.",
       "chimera-run");
-  app.set_version_flag("--version", "chimera-run " CHIMERA_VERSION);
+  app.set_version_flag("--version", std::string("chimera-run ") + kVersion);
   RunSettings settings;
   auto addFile = [&app](const char *name, std::string &file, const char *help) {
     return app.add_option(name, file, help)

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/OpSuggestions.h"
 #include "compiler/OriginNotes.h"
 #include "compiler/Phase.h"
 #include "compiler/Source.h"
@@ -383,6 +384,7 @@ int main(int argc, char **argv) {
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   addOriginNotes(context);
+  addOpSuggestions(context);
   // If the module describes expressions or an order file, the user did not
   // write the module.
   StringRef text = input->module->getBuffer();

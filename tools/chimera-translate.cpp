@@ -86,6 +86,7 @@ int main(int argc, char **argv) {
   registerMLIRContextCLOptions();
   registerDefaultTimingManagerCLOptions();
   chimera::hideLibraryOptions(&category);
+  chimera::setVersion("chimera-translate");
   llvm::SmallVector<char *> arguments =
       chimera::withoutOpsInDiagnostics(argc, argv);
   // Skip program files here, because readProgram checks them itself.

@@ -135,8 +135,16 @@ private:
           allows(pins.copies, devices / d))
         for (int32_t each = 1; d * each <= question.model.layerCount();
              each *= 2)
-          if (allows(pins.stagesPerWorker, each))
+          if (allows(pins.stagesPerWorker, each) &&
+              !isOtherScheme(scheme, each))
             addSizes(scheme, d, d * each);
+  }
+
+  /// True if `scheme` with so few stages per worker is another scheme of the
+  /// space. With one stage per worker, interleaved-1f1b is 1f1b. If the user
+  /// pins schemes, the other one may not be among them.
+  bool isOtherScheme(const Scheme &scheme, int32_t stagesPerWorker) const {
+    return pins.schemes.empty() && stagesPerWorker < scheme.stagesPerWorker;
   }
 
   void addSizes(const Scheme &scheme, int32_t workers, int32_t stages) {

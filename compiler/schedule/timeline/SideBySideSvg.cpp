@@ -26,8 +26,9 @@ using namespace svg;
 constexpr double kPairLabels = 110; ///< labels, left of the rows
 /// The part of kPairLabels for "predicted" and "measured".
 constexpr double kLabel = 66;
-constexpr double kPairNumbersWidth = 58; ///< idle share, right of the rows
-constexpr double kGap = 10;              ///< between the rows of two workers
+constexpr double kPairIdle = 46;  ///< idle share, right of the rows
+constexpr double kPairRight = 12; ///< right of the rows and the idle shares
+constexpr double kGap = 10;       ///< between the rows of two workers
 constexpr double kPair = 2 * kRow + kGap;
 
 /// The number of differences of each kind that are listed below the rows.
@@ -54,8 +55,10 @@ class PairsDrawing {
 public:
   explicit PairsDrawing(const SideBySide &both)
       : both(both), axis(axisOf(both)), palette(both.predicted.problem),
-        heading(both.predicted.picture.hasTitle, both.timeline.title,
-                both.describeStep() + " · measured: " + both.nameOfRun(),
+        heading(picture().hasTitle ? both.timeline.title : "",
+                picture().hasTitle
+                    ? both.describeStep() + " · measured: " + both.nameOfRun()
+                    : "",
                 Legend(legendOf(both, palette, axis), width()), width()) {
     addNote(both.noteOfRun());
     for (const DifferenceKind &kind : differenceKinds())
@@ -65,7 +68,9 @@ public:
   }
 
   double width() const {
-    return std::max(kPairLabels + axis.plot + kPairNumbersWidth, kLeastWidth);
+    return std::max(kPairLabels + axis.plot +
+                        (picture().hasIdle ? kPairIdle : 0) + kPairRight,
+                    kLeastWidth);
   }
   double height() const {
     return heading.height() + rowsHeight() + kAxis +
@@ -91,8 +96,9 @@ public:
       svg += text("worker", -kLabel - 10,
                   kPair * static_cast<double>(w) + kRow + 4,
                   "P" + std::to_string(w));
-    svg += drawAxis(both.predicted, axis, rowsHeight()) +
-           text("figure", axis.plot + 46, -6, "idle");
+    svg += drawAxis(both.predicted, axis, rowsHeight());
+    if (picture().hasIdle)
+      svg += text("figure", axis.plot + kPairIdle, -6, "idle");
     eachRow([&](size_t w, double y, const Timeline &timeline,
                 const NanosecondStep &, const char *) {
       return RowDrawer(timeline, axis, palette).draw(w, y);
@@ -107,6 +113,8 @@ public:
   }
 
 private:
+  const Picture &picture() const { return both.predicted.picture; }
+
   void addNote(const std::string &note) {
     if (note.empty())
       return;
@@ -143,7 +151,9 @@ private:
                                      time(length) + " (" + share + ")",
                                  x, y, width) +
            text("figure", -10, base, which) +
-           text("figure", axis.plot + 46, base, share);
+           (picture().hasIdle
+                ? text("figure", axis.plot + kPairIdle, base, share)
+                : "");
   }
 
   const SideBySide &both;

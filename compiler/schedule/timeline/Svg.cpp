@@ -24,22 +24,31 @@ namespace {
 using namespace svg;
 
 // Lengths in pixels.
-constexpr double kNamesWidth = 46;    ///< worker names, left of the rows
-constexpr double kFiguresWidth = 122; ///< numbers, right of the rows
+constexpr double kNamesWidth = 46;  ///< worker names, left of the rows
+constexpr double kNamesAgain = 32;  ///< worker names, left of the numbers
+constexpr double kIdleWidth = 46;   ///< idle shares
+constexpr double kPeakWidth = 34;   ///< peak activations
+constexpr double kRightMargin = 10; ///< right of the rows and all numbers
 
 /// The drawing of one timeline. Its upper left corner is (0, 0).
 class TimelineDrawing {
 public:
-  TimelineDrawing(const Timeline &timeline, const Axis &axis)
+  /// `isOneOfSeveral`: the picture has more timelines.
+  TimelineDrawing(const Timeline &timeline, const Axis &axis,
+                  bool isOneOfSeveral)
       : timeline(timeline), timing(timeline.timing),
         workers(timeline.schedule.workers.size()), axis(axis),
         palette(timeline.problem), rows(timeline, this->axis, palette),
-        heading(timeline.picture.hasTitle, timeline.title, summary(), legend(),
-                width()) {}
+        heading(timeline.picture.hasTitle ? timeline.title
+                : isOneOfSeveral          ? timeline.name
+                                          : "",
+                timeline.picture.hasTitle ? summary() : "", legend(), width()) {
+  }
   TimelineDrawing(const TimelineDrawing &) = delete;
 
   double width() const {
-    return std::max(kNamesWidth + axis.plot + kFiguresWidth, kLeastWidth);
+    return std::max(kNamesWidth + axis.plot + peakEnd() + kRightMargin,
+                    kLeastWidth);
   }
   double height() const {
     return heading.height() + kRow * static_cast<double>(workers) + kAxis;
@@ -53,14 +62,41 @@ public:
     for (size_t w = 0; w < workers; ++w)
       svg += frame(w);
     svg += drawAxis(timeline, axis, kRow * static_cast<double>(workers)) +
-           text("figure", axis.plot + 78, -6, "idle") +
-           text("figure", axis.plot + 112, -6, "peak");
+           numbers(-6, "", "idle", "peak");
     for (size_t w = 0; w < workers; ++w)
       svg += rows.draw(w, kRow * static_cast<double>(w));
     return svg + "</g>\n";
   }
 
 private:
+  // The right edges of the columns right of the rows, from the end of the rows.
+  // A column that is left out has no width.
+  double namesEnd() const {
+    const Picture &picture = timeline.picture;
+    return picture.hasIdle || picture.hasPeak ? kNamesAgain : 0;
+  }
+  double idleEnd() const {
+    return namesEnd() + (timeline.picture.hasIdle ? kIdleWidth : 0);
+  }
+  double peakEnd() const {
+    return idleEnd() + (timeline.picture.hasPeak ? kPeakWidth : 0);
+  }
+
+  /// The texts right of the rows that have their base line at `y`.
+  std::string numbers(double y, const std::string &worker,
+                      const std::string &idle, const std::string &peak) const {
+    std::string svg;
+    auto add = [&](bool isShown, const char *style, double end,
+                   const std::string &content) {
+      if (isShown && !content.empty())
+        svg += text(style, axis.plot + end, y, content);
+    };
+    add(namesEnd() > 0, "worker", namesEnd(), worker);
+    add(timeline.picture.hasIdle, "figure", idleEnd(), idle);
+    add(timeline.picture.hasPeak, "figure", peakEnd(), peak);
+    return svg;
+  }
+
   Legend legend() const {
     const Timeline *shown = &timeline;
     return Legend(legendOf({&shown, 1}, palette, axis), width());
@@ -91,8 +127,8 @@ private:
     return axis.begin > 0 || axis.end < static_cast<double>(timeline.end());
   }
 
-  /// A hatched row with the worker's name at both ends, its idle share and its
-  /// peak activations.
+  /// A hatched row with the worker's name on its left, and its numbers on its
+  /// right.
   std::string frame(size_t w) const {
     double share = static_cast<double>(timing.idle[w]) /
                    static_cast<double>(timing.makespan);
@@ -110,9 +146,7 @@ private:
                                      ", peak activations " + peak,
                                  x, y, axis.xOf(timeline.end()) - x) +
            text("worker", -10, base, name) +
-           text("worker", axis.plot + 32, base, name) +
-           text("figure", axis.plot + 78, base, percent(share)) +
-           text("figure", axis.plot + 112, base, peak);
+           numbers(base, name, percent(share), peak);
   }
 
   const Timeline &timeline;
@@ -143,7 +177,7 @@ std::string renderSvg(std::span<const Timeline> timelines) {
   std::set<std::string> rules;
   std::vector<Axis> axes = axesOf(panelsOf(timelines));
   for (size_t i = 0; i < timelines.size(); ++i) {
-    TimelineDrawing drawing(timelines[i], axes[i]);
+    TimelineDrawing drawing(timelines[i], axes[i], timelines.size() > 1);
     body += "<g transform=\"translate(" + svgNumber(kMargin) + " " +
             svgNumber(height) + ")\">\n" + drawing.draw() + "</g>\n";
     width = std::max(width, drawing.width());

@@ -19,7 +19,8 @@ namespace chimera::schedule {
 /// worker. The rest of a row is the bubble, hatched. Boxes that are wide enough
 /// show their micro-batch. Every box and every row has a tooltip. At the end of
 /// each row are the worker's idle time and its peak activations, in the whole
-/// schedule. Equal timelines give equal text.
+/// schedule, unless the Picture leaves them out. Equal timelines give equal
+/// text.
 ///
 /// Requires that all timelines have the same Picture and that pictureError
 /// returns nothing.

@@ -22,17 +22,22 @@ static constexpr double kFirst = 14;
 /// "idle" and "peak" of the numbers beside the rows.
 static constexpr double kBelow = 18;
 
-Heading::Heading(bool hasTitle, const std::string &title,
-                 const std::string &note, Legend legend, double width)
-    : legend(std::move(legend)) {
-  if (!hasTitle)
-    return;
-  this->title = wrap(title, static_cast<size_t>(width / kTitleCharacter));
-  this->note = wrap(note, static_cast<size_t>(width / kNoteCharacter));
+/// The lines of `text`, none if it is empty. A character is `character` pixels
+/// wide on average.
+static std::vector<std::string> linesOf(const std::string &text, double width,
+                                        double character) {
+  if (text.empty())
+    return {};
+  return wrap(text, static_cast<size_t>(width / character));
 }
 
+Heading::Heading(const std::string &title, const std::string &note,
+                 Legend legend, double width)
+    : title(linesOf(title, width, kTitleCharacter)),
+      note(linesOf(note, width, kNoteCharacter)), legend(std::move(legend)) {}
+
 double Heading::legendTop() const {
-  if (title.empty())
+  if (title.empty() && note.empty())
     return 0;
   return kFirst - 2 + kTitleLine * static_cast<double>(title.size()) +
          kNoteLine * static_cast<double>(note.size());

@@ -16,10 +16,10 @@ namespace chimera::schedule::svg {
 /// it needs.
 class Heading {
 public:
-  /// Breaks lines so that they are at most `width` pixels wide. If `hasTitle`
-  /// is false, there is only the legend.
-  Heading(bool hasTitle, const std::string &title, const std::string &note,
-          Legend legend, double width);
+  /// Breaks lines so that they are at most `width` pixels wide. If `title` or
+  /// `note` is empty, it has no line.
+  Heading(const std::string &title, const std::string &note, Legend legend,
+          double width);
 
   double height() const;
   std::string draw() const;

@@ -57,8 +57,13 @@ struct Picture {
   /// have this range and the same width. The default of `from` is 0, and the
   /// default of `to` is the end of the longest timeline.
   std::optional<double> from = {}, to = {};
-  /// True if the title and a line with the main times are above the rows.
+  /// True if the title and a line with the main times are above the rows. If
+  /// it is false and the picture has several timelines, the name of each is
+  /// above its rows.
   bool hasTitle = true;
+  /// True if the numbers right of the rows are shown: the idle share of each
+  /// worker, and its peak activations.
+  bool hasIdle = true, hasPeak = true;
 };
 
 /// A schedule with its times, for display. Requires a complete timing.

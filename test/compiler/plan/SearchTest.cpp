@@ -81,6 +81,22 @@ TEST(SpaceOf, UsesAllDevicesAndTheWholeBatch) {
   EXPECT_TRUE(searchCase.space.refusals.empty());
 }
 
+/// With one stage per worker, interleaved-1f1b is 1f1b, which the space has
+/// anyway. If only interleaved-1f1b is pinned, the space does not have 1f1b.
+TEST(SpaceOf, HasNoSchemeTwice) {
+  auto fewest = [](const Question &question) {
+    int32_t stages = INT32_MAX;
+    for (const Choice &choice : spaceOf(question).choices)
+      if (choice.scheme->name == std::string("interleaved-1f1b"))
+        stages = std::min(stages, choice.stages / choice.workers);
+    return stages;
+  };
+  Question question = someQuestion(6, 1 << 24, 12);
+  EXPECT_EQ(fewest(question), 2);
+  ASSERT_EQ(readSchemes("interleaved-1f1b", question.pins.schemes), "");
+  EXPECT_EQ(fewest(question), 1);
+}
+
 TEST(SpaceOf, HasWhatIsPinnedAlone) {
   Question question = someQuestion(8, 1 << 24, 16);
   ASSERT_EQ(readSchemes("pipedream, zb-v", question.pins.schemes), "");

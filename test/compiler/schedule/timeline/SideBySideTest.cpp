@@ -224,6 +224,11 @@ std::string legendOf(const std::string &svg) {
   return names;
 }
 
+double widthOf(const std::string &svg) {
+  const std::string before = "version=\"1.1\" width=\"";
+  return std::stod(svg.substr(svg.find(before) + before.size()));
+}
+
 TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
   delay(0, 2, 8);
   timeline.picture = {.from = 35, .to = 65, .hasTitle = false};
@@ -240,6 +245,12 @@ TEST_F(SideBySideTest, IsAPictureOfARangeOfTime) {
   EXPECT_EQ(rows[0][0], rows[1][0]);
   EXPECT_NEAR((rows[1][1] - 0.5) * 5, (rows[0][1] - 0.5) * 13, 0.2);
   EXPECT_EQ(count(svg, "class=\"title\""), 0u);
+  EXPECT_EQ(count(svg, ">idle</text>"), 1u);
+  timeline.picture.hasIdle = false;
+  std::string narrow = renderSvgSideBySide(
+      SideBySide(timeline, *nanosecondStepOf(timeline), run));
+  EXPECT_EQ(count(narrow, ">idle</text>"), 0u);
+  EXPECT_EQ(widthOf(narrow), widthOf(svg) - 46);
   timeline.picture = {.from = 68};
   EXPECT_EQ(
       pictureError(SideBySide(timeline, *nanosecondStepOf(timeline), run)),

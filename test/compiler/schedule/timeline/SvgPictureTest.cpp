@@ -278,6 +278,35 @@ TEST(SvgPicture, CanLeaveOutTheTitle) {
             numberAfter(without, "translate(46 "));
 }
 
+/// Without titles, each of several timelines has its name above its legend.
+TEST(SvgPicture, NamesEachOfSeveralTimelines) {
+  std::string svg = renderSvg(Pair({.hasTitle = false}).timelines);
+  EXPECT_EQ(textsWithClass(svg, "title"), "p q");
+  EXPECT_EQ(textsWithClass(renderSvg(Pair({}).timelines), "title"), "one two");
+  EXPECT_GT(numberAfter(legendPart(svg), "translate(0 "), 0);
+}
+
+/// A column of numbers that is left out takes no width.
+TEST(SvgPicture, CanLeaveOutTheNumbers) {
+  Case c = makeCase("1f1b", 4, 8);
+  auto numbers = [&](bool hasIdle, bool hasPeak) {
+    return draw(c, "title", {.hasIdle = hasIdle, .hasPeak = hasPeak}).svg;
+  };
+  const std::string all = numbers(true, true);
+  EXPECT_EQ(textsWithClass(all, "worker"), "P0 P0 P1 P1 P2 P2 P3 P3");
+  EXPECT_EQ(textsWithClass(numbers(false, true), "figure"), "4 3 2 1 peak");
+  EXPECT_EQ(textsWithClass(numbers(true, false), "figure"),
+            "27.3 % 27.3 % 27.3 % 27.3 % idle");
+  const std::string none = numbers(false, false);
+  EXPECT_EQ(textsWithClass(none, "figure"), "");
+  EXPECT_EQ(textsWithClass(none, "worker"), "P0 P1 P2 P3");
+  EXPECT_EQ(count(none, ", peak activations 4</title>"), 1u);
+  const double width = pictureWidth(all);
+  EXPECT_EQ(pictureWidth(numbers(false, true)), width - 46);
+  EXPECT_EQ(pictureWidth(numbers(true, false)), width - 34);
+  EXPECT_EQ(pictureWidth(none), width - 46 - 34 - 32);
+}
+
 TEST(SvgPicture, NamesWhatIsWrongWithAPicture) {
   auto errorOf = [](const Picture &picture) {
     return pictureError(Pair(picture).timelines);
