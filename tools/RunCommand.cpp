@@ -104,6 +104,7 @@ TrainingRun makeRun(const RunSettings &settings,
         CheckpointSettings{.folder = settings.checkpoint,
                            .every = settings.checkpointEvery,
                            .keep = settings.keep,
+                           .resumedFrom = load.resumedFrom,
                            .dataDigest = digestOfData(settings, load),
                            .names = &load.tensorNames};
   run.gatherWeights = !settings.save.empty();
@@ -436,8 +437,7 @@ int chimera::runCommand(const RunSettings &settings) {
   }
   Workload load = makeWorkload(settings, *program);
   RunSettings settled = settings;
-  if (settings.epochs > 0)
-    settled.steps = load.dataset->sampleOrder().stepsOf(settings.epochs);
+  settled.steps = trainingSteps(settings, load);
   if (load.firstStep > settled.steps)
     throw std::invalid_argument(
         "the checkpoint '" + load.resumedFrom + "' is after " +

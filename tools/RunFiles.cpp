@@ -114,6 +114,16 @@ void chimera::checkFiles(const RunSettings &settings) {
       throw std::runtime_error(problem);
     add(use, path);
   }
+  if (!settings.checkpoint.empty()) {
+    add("--checkpoint", settings.checkpoint);
+    std::error_code error;
+    const auto status = std::filesystem::status(settings.checkpoint, error);
+    if (std::filesystem::exists(status) &&
+        !std::filesystem::is_directory(status))
+      throw std::invalid_argument("--checkpoint: expected a folder, got the "
+                                  "file '" +
+                                  settings.checkpoint + "'");
+  }
   if (!settings.log.empty() && program::isRegularOrNew(settings.log))
     add("the growing --log", runtime::temporaryName(settings.log));
 }

@@ -101,11 +101,13 @@ static void refuseWithoutEffect(const RunSettings &settings,
   };
   if (!usesTensors(kind)) {
     for (const char *option :
-         {"--data", "--tokens", "--trust-data", "--mask", "--mask-rate",
-          "--pairs", "--document-end", "--load", "--names", "--save",
-          "--checkpoint", "--resume", "--save-gradients", "--hold-out",
-          "--evaluate-batches", "--evaluate-every", "--cuda-graphs", "--epochs",
-          "--last-batch", "--validation"})
+         {"--data",           "--tokens",      "--trust-data",
+          "--mask",           "--mask-rate",   "--pairs",
+          "--document-end",   "--load",        "--names",
+          "--save",           "--checkpoint",  "--resume",
+          "--save-gradients", "--hold-out",    "--evaluate-batches",
+          "--evaluate-every", "--cuda-graphs", "--epochs",
+          "--last-batch",     "--validation"})
       refuse(option, "transformer and exported");
     for (const std::string &option : optimizerOptions())
       refuse(option.c_str(), "transformer and exported");
@@ -150,10 +152,18 @@ static void refuseWithoutValues(const program::ProgramT &program) {
             "values.safetensors of its package");
 }
 
+uint64_t chimera::trainingSteps(const RunSettings &settings,
+                                const Workload &load) {
+  return settings.epochs > 0
+             ? load.dataset->sampleOrder().stepsOf(settings.epochs)
+             : settings.steps;
+}
+
 uint64_t chimera::digestOfData(const RunSettings &settings,
                                const Workload &load) {
-  return load.dataset ? mix({load.dataset->digest(), settings.lastBatch == kFill})
-                   : 0;
+  return load.dataset
+             ? mix({load.dataset->digest(), settings.lastBatch == kFill})
+             : 0;
 }
 
 /// The values with which the training begins: those of a checkpoint of --resume
@@ -172,6 +182,7 @@ valuesOf(Workload &load, const RunSettings &settings,
     load.valuesDigest = saved->digest();
     load.resumeNote = noteOfChanges(
         description, describeCheckpoint(program, description.step,
+                                        trainingSteps(settings, load),
                                         digestOfData(settings, load)));
     return saved;
   }

@@ -74,6 +74,9 @@ runtime::TokenOptions tokenOptions(const RunSettings &settings,
 runtime::WeightNames tensorNamesOf(const RunSettings &settings,
                                    const program::ProgramT &program);
 
+/// The steps of the training, from --steps or --epochs.
+uint64_t trainingSteps(const RunSettings &settings, const Workload &load);
+
 /// A digest of the data and of the order in which the run trains on them. 0 if
 /// there are none.
 uint64_t digestOfData(const RunSettings &settings, const Workload &load);

@@ -8,13 +8,14 @@
 #include "runtime/checkpoint/Description.h"
 
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/data/InputFile.h"
+#include "runtime/program/ModelKey.h"
 #include "runtime/system/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <span>
 #include <stdexcept>
 
 #define XXH_INLINE_ALL
@@ -35,7 +36,7 @@ std::string hexadecimal(uint64_t number) {
 
 /// The value of a key, or an error that names the key.
 template <typename Value>
-Value valueOf(const nlohmann::json &object, const char *key,
+Value valueOf(const nlohmann::ordered_json &object, const char *key,
               const char *expected) {
   const auto found = object.find(key);
   bool isRight = found != object.end();
@@ -49,7 +50,24 @@ Value valueOf(const nlohmann::json &object, const char *key,
   return found->template get<Value>();
 }
 
-std::map<std::string, Checksums> checksumsOf(const nlohmann::json &root) {
+/// The object of a key, as text.
+std::string objectOf(const nlohmann::ordered_json &root, const char *key) {
+  const auto found = root.find(key);
+  if (found == root.end() || !found->is_object())
+    throw std::runtime_error(std::string("expected \"") + key +
+                             "\" with an object");
+  return found->dump();
+}
+
+/// A model without its dropout, which may change.
+nlohmann::ordered_json withoutDropout(const std::string &model) {
+  auto sizes = nlohmann::ordered_json::parse(model);
+  sizes.erase("dropout");
+  return sizes;
+}
+
+std::map<std::string, Checksums>
+checksumsOf(const nlohmann::ordered_json &root) {
   std::map<std::string, Checksums> all;
   const auto files = root.find("checksums");
   const char *wrong = "expected \"checksums\" with an object of files, each "
@@ -74,9 +92,31 @@ std::string chimera::runtime::checksumOf(ConstBytes bytes) {
   return hexadecimal(XXH3_64bits(bytes.data(), bytes.size()));
 }
 
+/// The numbers of the optimizer that determine its updates, as a JSON object.
+/// `steps` is the length of the training.
+static std::string numbersOf(const program::OptimizerT &optimizer,
+                             uint64_t steps) {
+  nlohmann::ordered_json numbers = {
+      {"learning_rate", optimizer.learning_rate},
+      {"lr_schedule", program::EnumNameRateSchedule(optimizer.lr_schedule)},
+      {"warmup", optimizer.warmup},
+      {"min_lr", optimizer.min_lr},
+      {"decay_steps", optimizer.decay_steps}};
+  if (optimizer.lr_schedule != program::RateSchedule::Constant)
+    numbers["lr_steps"] = optimizer.lr_steps > 0 ? optimizer.lr_steps : steps;
+  numbers["beta1"] = optimizer.beta1;
+  numbers["beta2"] = optimizer.beta2;
+  numbers["epsilon"] = optimizer.epsilon;
+  numbers["momentum"] = optimizer.momentum;
+  numbers["nesterov"] = optimizer.nesterov;
+  numbers["weight_decay"] = optimizer.weight_decay;
+  return numbers.dump();
+}
+
 CheckpointDescription
 chimera::runtime::describeCheckpoint(const program::ProgramT &program,
-                                     uint64_t step, uint64_t dataDigest) {
+                                     uint64_t step, uint64_t steps,
+                                     uint64_t dataDigest) {
   return {.step = step,
           .samplesPerStep = uint64_t{program.micro_batches} *
                             program.data_parallel * program.micro_batch_size,
@@ -87,6 +127,8 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
                             : "float32",
           .data = dataDigest == 0 ? "" : hexadecimal(dataDigest),
           .program = program.name + " (" + program.schedule + ")",
+          .model = program::modelKey(*program.model),
+          .numbers = numbersOf(*program.optimizer, steps),
           .checksums = {}};
 }
 
@@ -100,20 +142,24 @@ std::string chimera::runtime::format(const CheckpointDescription &description) {
   root["weight_type"] = description.weightType;
   root["data"] = description.data;
   root["program"] = description.program;
+  root["model"] = nlohmann::ordered_json::parse(description.model);
+  root["numbers"] = nlohmann::ordered_json::parse(description.numbers);
   root["checksums"] = description.checksums;
   return root.dump(1) + "\n";
 }
 
 CheckpointDescription
 chimera::runtime::readDescription(const std::string &folder) try {
-  const std::string path = folder + "/" + kTrainingFile;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file)
-    throw std::runtime_error(std::string("cannot read ") + kTrainingFile);
+  const InputFile file(folder + "/" + kTrainingFile, "cannot read");
+  constexpr uint64_t kLargest = 100'000'000;
+  if (file.size() > kLargest)
+    throw std::runtime_error("expected at most 100 MB");
+  std::string text(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
   if (!isShallow(text, 3))
     throw std::runtime_error("expected at most three levels of objects");
-  const auto root = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
+  const auto root =
+      nlohmann::ordered_json::parse(text, nullptr, /*exceptions=*/false);
   if (!root.is_object())
     throw std::runtime_error("expected a JSON object");
   if (valueOf<std::string>(root, "format", "the name of the format") != kFormat)
@@ -128,6 +174,8 @@ chimera::runtime::readDescription(const std::string &folder) try {
           .weightType = valueOf<std::string>(root, "weight_type", name),
           .data = valueOf<std::string>(root, "data", name),
           .program = valueOf<std::string>(root, "program", name),
+          .model = objectOf(root, "model"),
+          .numbers = objectOf(root, "numbers"),
           .checksums = checksumsOf(root)};
 } catch (const std::runtime_error &error) {
   throw std::runtime_error("cannot resume from '" + folder +
@@ -137,6 +185,9 @@ chimera::runtime::readDescription(const std::string &folder) try {
 std::string
 chimera::runtime::reasonNotToResume(const CheckpointDescription &saved,
                                     const CheckpointDescription &now) {
+  if (withoutDropout(saved.model) != withoutDropout(now.model))
+    return "expected a checkpoint of the model " + now.model + ", got one of " +
+           saved.model;
   if (saved.optimizer != now.optimizer)
     return "expected a checkpoint of the optimizer " + now.optimizer +
            ", got one of " + saved.optimizer +
@@ -164,7 +215,12 @@ std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
     add("the seed was " + std::to_string(saved.seed) + " and is " +
         std::to_string(now.seed));
   if (!saved.data.empty() && !now.data.empty() && saved.data != now.data)
-    add("the data are other ones");
+    add("the data or their order are other ones");
+  if (saved.model != now.model)
+    add("the dropout is another one");
+  if (saved.numbers != now.numbers)
+    add("the optimizer's numbers were " + saved.numbers + " and are " +
+        now.numbers);
   return changes.empty() ? ""
                          : changes + ": results will differ from those of a "
                                      "run without interruption";

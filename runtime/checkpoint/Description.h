@@ -16,6 +16,8 @@
 //    "weight_type": "float32",
 //    "data": "91c2...",                digest of the data, or "" if unknown
 //    "program": "train (chimera)",     the program that wrote it
+//    "model": {…},                     its sizes (ModelKey.h)
+//    "numbers": {…},                   of the optimizer and its schedule
 //    "checksums": {"model-00001-of-00002.safetensors": {"NAME": "..."}}}
 //
 // A checksum is XXH3 with 64 bits, in 16 hexadecimal digits, of the elements of
@@ -45,16 +47,20 @@ struct CheckpointDescription {
   std::string weightType;
   std::string data;
   std::string program;
+  std::string model;                          ///< a JSON object
+  std::string numbers;                        ///< a JSON object
   std::map<std::string, Checksums> checksums; ///< by file
 };
 
 /// The checksum of a tensor with these bytes.
 std::string checksumOf(ConstBytes bytes);
 
-/// The description of a checkpoint of `program` after `step` steps, without
-/// checksums. `dataDigest` is 0 if the data are unknown.
+/// The description of a checkpoint after `step` steps, of a training of `steps`
+/// steps, without checksums. `dataDigest` is 0 if the data are unknown.
+/// Requires a program with a model.
 CheckpointDescription describeCheckpoint(const program::ProgramT &program,
-                                         uint64_t step, uint64_t dataDigest);
+                                         uint64_t step, uint64_t steps,
+                                         uint64_t dataDigest);
 
 /// The text of training.json.
 std::string format(const CheckpointDescription &description);
@@ -63,14 +69,15 @@ std::string format(const CheckpointDescription &description);
 /// if the file cannot be read or has another form.
 CheckpointDescription readDescription(const std::string &folder);
 
-/// Says why a run of `program` cannot continue from a checkpoint: another
+/// Says why a run cannot continue from a checkpoint: another model, another
 /// optimizer, another type of weights, or another number of samples per step.
 /// Empty if it can.
 std::string reasonNotToResume(const CheckpointDescription &saved,
                               const CheckpointDescription &now);
 
 /// Says why a run that continues from a checkpoint will not give the numbers of
-/// an uninterrupted run: another seed or other data. Empty if it will.
+/// an uninterrupted run: another seed, other data, another dropout or other
+/// numbers of the optimizer. Empty if it will.
 std::string noteOfChanges(const CheckpointDescription &saved,
                           const CheckpointDescription &now);
 

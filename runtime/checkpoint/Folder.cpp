@@ -57,24 +57,58 @@ std::optional<uint64_t> stepOf(const std::string &name) {
   throw std::runtime_error(what + ": " + reason);
 }
 
+/// Whether a folder is a complete checkpoint. Throws std::runtime_error if it
+/// cannot be read.
 bool isCheckpoint(const fs::path &folder) {
-  std::error_code ignored;
-  return fs::exists(folder / kTrainingFile, ignored);
+  std::error_code error;
+  const bool is = fs::exists(folder / kTrainingFile, error);
+  if (error)
+    fail("cannot read the checkpoint '" + folder.string() + "'",
+         error.message());
+  return is;
 }
 
-/// The complete checkpoints in `folder`, oldest first.
-std::vector<SavedStep> completeIn(const std::string &folder) {
+/// The checkpoints in `folder`, oldest first. Throws std::runtime_error if one
+/// is not complete. No run leaves such a folder.
+std::vector<SavedStep> checkpointsIn(const std::string &folder) {
   std::vector<SavedStep> found;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    if (const std::optional<uint64_t> step = stepOf(entry->path().filename());
-        step && isCheckpoint(entry->path()))
-      found.push_back({*step, entry->path()});
+       entry.increment(error)) {
+    const std::optional<uint64_t> step = stepOf(entry->path().filename());
+    if (!step)
+      continue;
+    if (!isCheckpoint(entry->path()))
+      throw std::runtime_error("'" + entry->path().string() +
+                               "' is not complete: it has no " + kTrainingFile +
+                               ". Move it away");
+    found.push_back({*step, entry->path()});
+  }
   if (error)
     fail("cannot read the checkpoints in '" + folder + "'", error.message());
   std::ranges::sort(found, {}, &SavedStep::step);
   return found;
+}
+
+/// Throws std::runtime_error if the folder `path` has checkpoints, and
+/// `resumedFrom` is not the newest of them.
+void refuseOtherCheckpoints(const std::string &path, uint64_t step,
+                            const std::string &resumedFrom) {
+  const std::vector<SavedStep> found = checkpointsIn(path);
+  if (found.empty())
+    return;
+  std::error_code ignored;
+  if (!resumedFrom.empty() &&
+      fs::equivalent(found.back().path, resumedFrom, ignored))
+    return;
+  throw std::runtime_error(
+      "'" + path + "' has a checkpoint after " +
+      std::to_string(found.back().step) + " steps, and this run begins " +
+      (resumedFrom.empty() ? std::string("at the first step")
+                           : "after the " + std::to_string(step) +
+                                 " steps of '" + resumedFrom + "'") +
+      ": give --resume " + path +
+      " to continue from it, or another --checkpoint folder");
 }
 
 /// Renames a folder so that it no longer counts as a checkpoint, and then
@@ -103,8 +137,16 @@ std::optional<std::string>
 chimera::runtime::findCheckpoint(const std::string &path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found)
+  if (status.type() == fs::file_type::not_found) {
+    const fs::path folder = fs::path(path).parent_path();
+    if (stepOf(fs::path(path).filename()))
+      throw std::runtime_error("expected a checkpoint, but '" + path +
+                               "' does not exist");
+    if (fs::exists(folder, error) && !fs::is_directory(folder, error))
+      throw std::runtime_error("expected a folder of checkpoints, but '" +
+                               folder.string() + "' is a file");
     return std::nullopt;
+  }
   if (error)
     fail("cannot read the checkpoints in '" + path + "'", error.message());
   if (!fs::is_directory(status))
@@ -112,11 +154,12 @@ chimera::runtime::findCheckpoint(const std::string &path) {
         "expected a folder of checkpoints, got the file '" + path + "'");
   if (isCheckpoint(path))
     return path;
-  const std::vector<SavedStep> found = completeIn(path);
+  const std::vector<SavedStep> found = checkpointsIn(path);
   return found.empty() ? std::nullopt : std::optional(found.back().path);
 }
 
-CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step)
+CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step,
+                                   const std::string &resumedFrom)
     : path(std::move(folder)) {
   std::error_code error;
   fs::create_directories(path, error);
@@ -134,15 +177,7 @@ CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step)
                              "': give another --checkpoint folder");
   }
   try {
-    const std::vector<SavedStep> found = completeIn(path);
-    if (!found.empty() && found.back().step > step)
-      throw std::runtime_error(
-          "'" + path + "' has a checkpoint after " +
-          std::to_string(found.back().step) + " steps, and this run begins " +
-          (step == 0 ? std::string("at the first step")
-                     : "after " + std::to_string(step)) +
-          ": give --resume " + path +
-          " to continue from it, or another --checkpoint folder");
+    refuseOtherCheckpoints(path, step, resumedFrom);
     for (fs::directory_iterator entry(path, error), end; !error && entry != end;
          entry.increment(error)) {
       const std::string name = entry->path().filename();
@@ -172,7 +207,7 @@ std::string CheckpointFolder::keepNewest(uint64_t count) const {
   if (count == 0)
     return {};
   try {
-    const std::vector<SavedStep> found = completeIn(path);
+    const std::vector<SavedStep> found = checkpointsIn(path);
     std::string problem;
     for (size_t i = 0; i + count < found.size(); ++i)
       if (const std::string each = removeCheckpoint(found[i]); problem.empty())

@@ -49,10 +49,11 @@ std::string partName(std::string_view prefix, uint32_t part, uint32_t parts,
 std::string indexName(std::string_view prefix);
 
 /// The checkpoint to which `path` leads: `path` itself if it is a complete
-/// checkpoint, under any name, else the newest complete checkpoint in the
-/// folder `path`. None if `path` does not exist or is a folder without complete
-/// checkpoints. Throws std::runtime_error if `path` is not a folder or cannot
-/// be read.
+/// checkpoint, under any name, else the newest checkpoint in the folder `path`.
+/// None if `path` does not exist or is a folder without checkpoints. Throws
+/// std::runtime_error if `path` has the name of one checkpoint and does not
+/// exist, if it is not a folder or cannot be read, or if a checkpoint in it is
+/// not complete.
 std::optional<std::string> findCheckpoint(const std::string &path);
 
 /// The right to write checkpoints to a folder. Only one object in all processes
@@ -61,10 +62,13 @@ class CheckpointFolder {
 public:
   /// Creates the folder if it does not exist. Removes partial folders of
   /// earlier runs. `step` is the number of steps before the first step of this
-  /// run. Throws std::runtime_error if the folder cannot be written, if another
-  /// run writes to it, or if it has a checkpoint of a later step: a run that is
-  /// resumed later would continue with it.
-  CheckpointFolder(std::string path, uint64_t step);
+  /// run, and `resumedFrom` the checkpoint of these steps, or empty. Throws
+  /// std::runtime_error if the folder cannot be written, if another run writes
+  /// to it, if it has a checkpoint that is not complete, or if it has
+  /// checkpoints and `resumedFrom` is not the newest of them: they would be
+  /// mixed with those of this run.
+  CheckpointFolder(std::string path, uint64_t step,
+                   const std::string &resumedFrom = {});
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;

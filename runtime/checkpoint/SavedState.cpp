@@ -33,7 +33,8 @@ CheckpointDescription descriptionFor(const program::ProgramT &program,
     throw failure(folder, problem);
   CheckpointDescription saved = readDescription(folder);
   if (const std::string reason = reasonNotToResume(
-          saved, describeCheckpoint(program, saved.step, /*dataDigest=*/0));
+          saved, describeCheckpoint(program, saved.step, /*steps=*/0,
+                                    /*dataDigest=*/0));
       !reason.empty())
     throw failure(folder, reason);
   return saved;

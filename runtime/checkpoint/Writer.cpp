@@ -78,7 +78,7 @@ CheckpointWriter::CheckpointWriter(const program::ProgramT &program,
                                    const Options &options)
     : program(program), names(names), own(std::move(own)), options(options) {
   if (options.isRoot)
-    folder.emplace(options.folder, options.firstStep);
+    folder.emplace(options.folder, options.firstStep, options.resumedFrom);
   for (const CheckpointPart &part : this->own)
     copies.emplace_back(copyBytesOf(program, part));
 }
@@ -236,8 +236,8 @@ CheckpointWriter::awaitReport(const std::string &partial, uint32_t part) {
 }
 
 void CheckpointWriter::complete(const std::string &partial) {
-  CheckpointDescription description =
-      describeCheckpoint(program, outcome.step, options.dataDigest);
+  CheckpointDescription description = describeCheckpoint(
+      program, outcome.step, options.steps, options.dataDigest);
   uint64_t modelBytes = 0, optimizerBytes = 0;
   for (uint32_t part = 0; part < options.parts; ++part) {
     Report report = awaitReport(partial, part);

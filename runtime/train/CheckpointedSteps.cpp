@@ -7,6 +7,7 @@
 
 #include "runtime/train/CheckpointedSteps.h"
 
+#include "runtime/checkpoint/RunMark.h"
 #include "runtime/control/Messages.h"
 
 #include <algorithm>
@@ -88,13 +89,29 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
           .nonce = nonce,
           .parts = static_cast<uint32_t>(run.program.stages.size()),
           .firstStep = run.firstStep,
+          .resumedFrom = settings.resumedFrom,
+          .steps = run.steps,
           .dataDigest = settings.dataDigest,
           .isRoot = isRoot});
   // The root has removed old partial folders now, so the other ranks may begin.
-  if (isRoot)
+  if (isRoot) {
+    RunMark mark(settings.folder, nonce);
     for (uint32_t rank = 0; rank < control.ranks(); ++rank)
       if (rank != root)
         sendValue(control, rank, nonce, run.timeout);
+    const std::vector<uint8_t> sees =
+        gatherValues(control, root, uint8_t{1}, run.timeout);
+    if (auto blind = std::ranges::find(sees, 0); blind != sees.end())
+      throw std::runtime_error(
+          "rank " + std::to_string(blind - sees.begin()) +
+          " has another folder '" + settings.folder + "' than rank " +
+          std::to_string(root) +
+          ": --checkpoint needs an absolute path to a folder that all hosts "
+          "share");
+  } else {
+    gatherValues(control, root,
+                 uint8_t{RunMark::isSeen(settings.folder, nonce)}, run.timeout);
+  }
   return writer;
 }
 

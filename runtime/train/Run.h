@@ -83,6 +83,7 @@ struct CheckpointSettings {
   std::string folder;
   uint64_t every = 0;      ///< steps between checkpoints; 0: only at the end
   uint64_t keep = 0;       ///< number of newest checkpoints to keep; 0: all
+  std::string resumedFrom; ///< the checkpoint of firstStep; empty if none
   uint64_t dataDigest = 0; ///< 0 if the data are unknown
   const WeightNames *names = nullptr; ///< of tensors in the files; not null
 };

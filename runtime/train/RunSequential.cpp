@@ -47,6 +47,8 @@ static CheckpointWriter::Options optionsOf(const TrainingRun &run,
           .nonce = static_cast<uint64_t>(getpid()),
           .parts = stages,
           .firstStep = run.firstStep,
+          .resumedFrom = run.checkpoints->resumedFrom,
+          .steps = run.steps,
           .dataDigest = run.checkpoints->dataDigest,
           .isRoot = true};
 }

@@ -281,17 +281,25 @@ class Resume(unittest.TestCase):
         self.expect_error("expected a checkpoint of the optimizer sgd, got one of "
                           "adamw", "sgd", *resume)
         (self.shared / "other.mlir").write_text(
-            description.replace("width(32)", "width(64)"))
+            description.replace("heads(2)", "heads(4)"))
         self.compile_file("other")
-        self.expect_error("layers.0.token_embedding: expected shape [256,64], got "
-                          "[256,32]", "other", *resume)
+        self.expect_error("expected a checkpoint of the model {", "other", *resume)
+        # Checkpoints of another run in the folder.
+        self.train("chimera", "--steps", 2, "--checkpoint", self.folder / "mine")
+        self.expect_error("has a checkpoint after 3 steps, and this run begins after "
+                          "the 2 steps of", "chimera", "--checkpoint", self.kept,
+                          "--resume", self.folder / "mine")
+        self.expect_error("expected different files, got", "chimera", "--checkpoint",
+                          self.folder / "new", "--log", self.folder / "new")
+        output = self.train("chimera", "--steps", 4, *resume, "--learning-rate", 0.1)
+        self.assertIn('the optimizer\'s numbers were {"learning_rate":0.01,', output)
         # Other data or another seed are told, and are no error.
         other = self.folder / "other"
         other.write_text(self.text.read_text()[::-1])
         self.trained = other
         output = self.train("chimera", "--steps", 4, *resume)
         self.trained = None
-        self.assertIn("the data are other ones: results will differ", output)
+        self.assertIn("the data or their order are other ones", output)
         self.damage(saved, resume)
 
     def damage(self, saved, resume):
@@ -308,8 +316,8 @@ class Resume(unittest.TestCase):
                 else:
                     file.write_bytes(bad)
                 if bad is None and file.name == "training.json":
-                    said = self.train("chimera", "--steps", 4, *resume)
-                    self.assertIn("no checkpoint in", said)
+                    self.expect_error("is not complete: it has no training.json",
+                                      "chimera", "--steps", 4, *resume)
                 elif bad == good[:-1] and file.suffix == ".json":
                     self.train("chimera", "--steps", 4, *resume)  # the line break
                 else:
@@ -328,6 +336,19 @@ class Resume(unittest.TestCase):
             job.wait_for_steps()
             self.expect_error("another run writes its checkpoints to", "chimera",
                               "--checkpoint", self.kept)
+
+    def test_ranks_with_different_folders(self):
+        """A relative path leads two ranks to two folders."""
+        ranks = []
+        for rank, environment in enumerate(tcp_environments(2)):
+            folder = self.folder / str(rank)
+            folder.mkdir()
+            ranks.append(subprocess.Popen(
+                self.command("zb-v", "--checkpoint", "kept"), cwd=folder, text=True,
+                env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        output = "".join(rank.communicate(timeout=PATIENCE)[0] for rank in ranks)
+        self.assertEqual([rank.returncode for rank in ranks], [1, 1], output)
+        self.assertRegex(output, r"rank \d has another folder 'kept' than rank \d")
 
     def test_a_full_disk(self):
         """A limit on the size of files stands in for it. Training goes on, the status

@@ -22,6 +22,8 @@ CheckpointDescription example() {
           .weightType = "float64",
           .data = "0123456789abcdef",
           .program = "train (\"chimera\")",
+          .model = R"({"width":8,"dropout":0.1})",
+          .numbers = R"({"learning_rate":0.001})",
           .checksums = {
               {"model-00001-of-00001.safetensors", {{"a", "00"}, {"b", "01"}}},
               {"optimizer-00001-of-00001.safetensors", {}}}};
@@ -68,6 +70,8 @@ TEST_F(DescriptionTest, saysWhatIsWrong) {
       {replaced("50", "1.5"), "expected \"step\" with a whole number"},
       {replaced("\"adamw\"", "1"), "expected \"optimizer\" with a text"},
       {replaced("\"00\"", "0"), wrongChecksums},
+      {replaced("\"model\"", "\"models\""),
+       "expected \"model\" with an object"},
       {replaced("\"checksums\"", "\"sums\""), wrongChecksums}};
   for (const auto &[text, expected] : cases) {
     write("training.json", text);
@@ -79,7 +83,7 @@ TEST_F(DescriptionTest, saysWhatIsWrong) {
   std::filesystem::remove(folder / "training.json");
   EXPECT_NE(errorOf([&] {
               readDescription(folder);
-            }).find("training.json: cannot read training.json"),
+            }).find("training.json: cannot read '"),
             std::string::npos);
 }
 
@@ -94,13 +98,25 @@ TEST_F(DescriptionTest, saysWhatMayNotChange) {
   now.step = 7;
   EXPECT_EQ(reasonNotToResume(saved, now), "");
   EXPECT_EQ(noteOfChanges(saved, now),
-            "the seed was 18446744073709551615 and is 1, and the data are "
-            "other ones: results will differ from those of a run without "
-            "interruption");
+            "the seed was 18446744073709551615 and is 1, and the data or their "
+            "order are other ones: results will differ from those of a run "
+            "without interruption");
   EXPECT_EQ(noteOfChanges(saved, saved), "");
   now.data = "";
   now.seed = saved.seed;
   EXPECT_EQ(noteOfChanges(saved, now), "");
+  now.model = R"({"width":8,"dropout":0.2})";
+  now.numbers = R"({"learning_rate":0.5})";
+  EXPECT_EQ(reasonNotToResume(saved, now), "");
+  EXPECT_EQ(
+      noteOfChanges(saved, now),
+      "the dropout is another one, and the optimizer's numbers were "
+      "{\"learning_rate\":0.001} and are {\"learning_rate\":0.5}: results "
+      "will differ from those of a run without interruption");
+  now.model = R"({"width":9,"dropout":0.1})";
+  EXPECT_EQ(reasonNotToResume(saved, now),
+            "expected a checkpoint of the model {\"width\":9,\"dropout\":0.1}, "
+            "got one of {\"width\":8,\"dropout\":0.1}");
   const std::pair<std::string CheckpointDescription::*, std::string> texts[] = {
       {&CheckpointDescription::optimizer, "a checkpoint of the optimizer x"},
       {&CheckpointDescription::weightType, "expected weights of type x"}};

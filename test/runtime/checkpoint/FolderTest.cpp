@@ -24,8 +24,7 @@ TEST_F(FolderTest, namesFilesAsHuggingFace) {
 TEST_F(FolderTest, findsTheNewestCompleteCheckpoint) {
   EXPECT_EQ(findCheckpoint(folder / "nowhere"), std::nullopt);
   EXPECT_EQ(findCheckpoint(folder), std::nullopt);
-  // Without training.json a folder is not complete. Other names do not count.
-  write("step-00000200/model.safetensors.index.json", "");
+  // Other names do not count.
   write("step-00000300.0123456789abcdef.partial/training.json", "");
   for (const char *name : {"step-9", "step-000000400", "step-", "step-x",
                            "step-00000500 ", "steps-00000600", "backup"})
@@ -37,6 +36,19 @@ TEST_F(FolderTest, findsTheNewestCompleteCheckpoint) {
   // More than eight digits sort as numbers.
   write("step-1000000000/training.json", "");
   EXPECT_EQ(findCheckpoint(folder), folder / "step-1000000000");
+}
+
+TEST_F(FolderTest, refusesAnIncompleteCheckpoint) {
+  write("step-00000100/training.json", "");
+  write("step-00000200/model.safetensors.index.json", "");
+  const std::string expected = "'" + (folder / "step-00000200").string() +
+                               "' is not complete: it has no training.json. "
+                               "Move it away";
+  EXPECT_EQ(errorOf([&] { findCheckpoint(folder); }), expected);
+  EXPECT_EQ(errorOf([&] {
+              CheckpointFolder taken(folder, 100, folder / "step-00000100");
+            }),
+            expected);
 }
 
 TEST_F(FolderTest, takesACheckpointUnderAnyName) {
@@ -51,6 +63,12 @@ TEST_F(FolderTest, saysWhatIsNoFolder) {
   EXPECT_EQ(errorOf([&] { findCheckpoint(folder / "file"); }),
             "expected a folder of checkpoints, got the file '" +
                 (folder / "file").string() + "'");
+  EXPECT_EQ(errorOf([&] { findCheckpoint(folder / "file" / "kept"); }),
+            "expected a folder of checkpoints, but '" +
+                (folder / "file").string() + "' is a file");
+  EXPECT_EQ(errorOf([&] { findCheckpoint(folder / "step-00000007"); }),
+            "expected a checkpoint, but '" +
+                (folder / "step-00000007").string() + "' does not exist");
   EXPECT_NE(errorOf([&] {
               CheckpointFolder taken(folder / "file", 0);
             }).find("cannot create the folder of checkpoints"),
@@ -68,19 +86,29 @@ TEST_F(FolderTest, isWrittenByOneRunAtATime) {
   EXPECT_EQ(errorOf([&] { CheckpointFolder second(path, 0); }), "");
 }
 
-TEST_F(FolderTest, keepsCheckpointsOfLaterSteps) {
+TEST_F(FolderTest, keepsCheckpointsOfOtherRuns) {
+  write("step-00000050/training.json", "");
   write("step-00000100/training.json", "");
+  write("other/step-00000200/training.json", "");
   EXPECT_EQ(errorOf([&] { CheckpointFolder taken(folder, 0); }),
             "'" + folder.string() +
                 "' has a checkpoint after 100 steps, and this run begins at "
                 "the first step: give --resume " +
                 folder.string() +
                 " to continue from it, or another --checkpoint folder");
+  const std::string older = folder / "step-00000050",
+                    newest = folder / "step-00000100";
+  EXPECT_NE(
+      errorOf([&] {
+        CheckpointFolder taken(folder, 50, older);
+      }).find("begins after the 50 steps of '" + older + "': give --resume"),
+      std::string::npos);
   EXPECT_NE(errorOf([&] {
-              CheckpointFolder taken(folder, 50);
-            }).find("begins after 50: give --resume"),
+              CheckpointFolder taken(folder, 200,
+                                     folder / "other" / "step-00000200");
+            }).find("begins after the 200 steps of '"),
             std::string::npos);
-  EXPECT_EQ(errorOf([&] { CheckpointFolder taken(folder, 100); }), "");
+  EXPECT_EQ(errorOf([&] { CheckpointFolder taken(folder, 100, newest); }), "");
 }
 
 TEST_F(FolderTest, removesOnlyWhatEarlierRunsLeft) {
@@ -89,7 +117,7 @@ TEST_F(FolderTest, removesOnlyWhatEarlierRunsLeft) {
   write("step-00000200.0123456789abcdef.partial/model", "");
   write("mine.partial/file", "");
   write("notes", "");
-  CheckpointFolder taken(folder, 100);
+  CheckpointFolder taken(folder, 100, folder / "step-00000100");
   EXPECT_EQ(names(),
             (Names{".lock", "step-00000100", "mine.partial", "notes"}));
 }
