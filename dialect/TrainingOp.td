@@ -1,0 +1,98 @@
+//===- TrainingOp.td - How a model is trained --------------*- tablegen -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_DIALECT_TRAININGOP_TD
+#define CHIMERA_DIALECT_TRAININGOP_TD
+
+include "dialect/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
+  let summary = "the optimizer, its numbers and the seed";
+  let description = [{
+    The optimizer, its numbers and the seed of a run. They are independent of
+    the model and of the workers. A pipeline names its training after `with`; a
+    pipeline without one has the default of every clause.
+
+    *Optimizer.* `optimizer` is `adamw` (the default; Loshchilov and Hutter,
+    "Decoupled Weight Decay Regularization", ICLR'19) or `sgd`, stochastic
+    gradient descent as `torch.optim.SGD` computes it. With a `momentum`, `sgd`
+    updates the weights by a running sum: before each gradient is added, the sum
+    is multiplied by `momentum`. The sum is the optimizer's state and has the
+    size of the parameters. With `nesterov`, the update is the gradient plus
+    `momentum` times the sum. Without a `momentum`, `sgd` has no state. `seed`
+    determines the initial weights, the order of the data and dropout.
+
+    *Weight decay.* A parameter decays by the learning rate times `weight_decay`
+    if more than one of its dimensions is larger than 1: matrices and embeddings
+    decay, biases and the parameters of norms do not. An exported model may
+    instead name the parameters that decay. `no_decay` is a list of patterns: no
+    parameter whose name matches one of them decays. In a pattern, `*` stands
+    for any number of characters and `?` for one. The names are those in files
+    of saved weights.
+
+    *Learning rate.* In the first `warmup` steps, the rate rises linearly from 0
+    to `learning_rate`. So the first step has the rate 0. After these steps,
+    `lr_schedule` determines the rate:
+    - `constant` (the default): it stays;
+    - `linear`, `cosine`: it falls to `min_lr`, in a line or in half a wave of
+      the cosine;
+    - `wsd` (warm-up, stable, decay): it stays, and falls to `min_lr` in the
+      last `decay_steps` steps, in half a wave of the cosine. Here the warm-up
+      begins at `min_lr`.
+
+    After `lr_steps` steps, the rate is `min_lr` and stays there. By default,
+    `lr_steps` is the number of steps of the run (`chimera-run --steps`). If a
+    step has several updates, all of them have the rate of the step. The rates
+    are equal to those of Hugging Face's transformers to the last bit;
+    `runtime/stage/LearningRate.h` has the formulas.
+
+    *A run can have other numbers.* The program contains the numbers, but options
+    of `chimera-run` override all of them except `optimizer`, `epsilon` and
+    `nesterov`. A `momentum` can be changed but not added.
+
+    Invalid if
+    - a number is negative or not finite, or a beta or `momentum` is not below 1;
+    - a clause is given that the optimizer or the schedule does not use;
+    - `min_lr` is above `learning_rate`;
+    - a pattern in `no_decay` matches no parameter of the model (this is checked
+      when the program is written);
+    - `wsd` has no `decay_steps`;
+    - `warmup` and `decay_steps` are together more than `lr_steps`.
+
+    Example:
+    ```mlir
+    chimera.training @slowly learning_rate(1.0e-4) weight_decay(0.1) seed(7)
+    chimera.training @pretrain learning_rate(3.0e-4) lr_schedule(cosine)
+        warmup(2000) min_lr(3.0e-5) no_decay("*embedding*")
+    chimera.training @plainly optimizer(sgd) learning_rate(0.1) momentum(0.9)
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    DefaultValuedAttr<Chimera_Optimizer,
+                      "::chimera::Optimizer::AdamW">:$optimizer,
+    DefaultValuedAttr<F64Attr, "1.0e-3">:$learning_rate,
+    DefaultValuedAttr<Chimera_RateSchedule,
+                      "::chimera::RateSchedule::Constant">:$lr_schedule,
+    DefaultValuedAttr<Chimera_StepsOrNone, "0">:$warmup,
+    DefaultValuedAttr<F64Attr, "0.0">:$min_lr,
+    OptionalAttr<Chimera_Steps>:$decay_steps,
+    OptionalAttr<Chimera_Steps>:$lr_steps,
+    DefaultValuedAttr<F64Attr, "0.9">:$beta1,
+    DefaultValuedAttr<F64Attr, "0.999">:$beta2,
+    DefaultValuedAttr<F64Attr, "1.0e-8">:$epsilon,
+    DefaultValuedAttr<F64Attr, "0.0">:$momentum,
+    UnitAttr:$nesterov,
+    DefaultValuedAttr<F64Attr, "0.01">:$weight_decay,
+    OptionalAttr<StrArrayAttr>:$no_decay,
+    DefaultValuedAttr<I64Attr, "1">:$seed);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+#endif // CHIMERA_DIALECT_TRAININGOP_TD
