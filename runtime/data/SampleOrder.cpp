@@ -55,6 +55,9 @@ uint64_t chimera::runtime::permute(uint64_t number, uint64_t count,
 SampleOrder::SampleOrder(uint64_t samples, uint64_t batch, LastBatch last,
                          uint64_t seed)
     : count(samples), batch(batch), last(last), seed(seed) {
+  if (batch == 0)
+    throw std::invalid_argument(
+        "expected a mini-batch of at least one sample, got none");
   if (samples == 0)
     throw std::runtime_error("expected at least one training sample, got none");
   if (last == LastBatch::Drop && samples < batch)

@@ -37,12 +37,12 @@ struct SampleOfEpoch {
   uint64_t epoch, sample;
 };
 
+/// The order of `samples` samples in mini-batches of `batch` samples.
 class SampleOrder {
 public:
-  /// `samples` is the number of training samples, and `batch` the number of
-  /// samples in a mini-batch. Throws std::runtime_error if there are no
-  /// samples, or with `Drop` if a mini-batch has more samples than there are.
-  /// Requires batch > 0.
+  /// Throws std::runtime_error if there are no samples, or with `Drop` if a
+  /// mini-batch has more samples than there are. Throws std::invalid_argument
+  /// if a mini-batch has no samples.
   SampleOrder(uint64_t samples, uint64_t batch, LastBatch last, uint64_t seed);
 
   /// The sample at position `position` of the mini-batch of a step. Throws

@@ -47,13 +47,12 @@ void expectTokenFields(const program::ModelT &model);
 class TextData : public Dataset {
 public:
   /// The last floor(count * holdOut) tokens are held out. If holdOut is 1,
-  /// there is no training part. Throws
-  /// std::runtime_error if the model has fields that a sample does not have, if
-  /// its vocabulary is smaller than 256 for text as bytes, if the training part
-  /// is shorter than one window of context + 1 tokens, or if the constructor of
-  /// SampleOrder throws it. Throws std::invalid_argument if holdOut is not in
-  /// [0, 1], if the program has no model, or if the constructor of TokenSamples
-  /// throws it.
+  /// there is no training part. Throws std::runtime_error if the model has
+  /// fields that a sample does not have, if its vocabulary is smaller than 256
+  /// for text as bytes, if the training part is shorter than one window of
+  /// context + 1 tokens, or if the constructor of SampleOrder throws it. Throws
+  /// std::invalid_argument if holdOut is not in [0, 1], if the program has no
+  /// model, or if the constructor of TokenSamples throws it.
   TextData(std::unique_ptr<Tokens> tokens, const program::ProgramT &program,
            double holdOut, const TokenSampleOptions &form = {},
            LastBatch last = LastBatch::Drop);

@@ -177,6 +177,8 @@ TEST(SampleOrderTest, countsStepsWithoutOverflow) {
 
 TEST(SampleOrderTest, refusesTooFewSamples) {
   EXPECT_THROW(SampleOrder(0, 1, LastBatch::Fill, 1), std::runtime_error);
+  for (LastBatch last : {LastBatch::Drop, LastBatch::Fill})
+    EXPECT_THROW(SampleOrder(1, 0, last, 1), std::invalid_argument);
   EXPECT_NO_THROW(SampleOrder(1, 2, LastBatch::Fill, 1));
   EXPECT_NO_THROW(SampleOrder(2, 2, LastBatch::Drop, 1));
   try {

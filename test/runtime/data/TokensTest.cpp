@@ -359,6 +359,8 @@ TEST_F(TokensTest, windowsAreOfTokens) {
 
 TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
   program::ProgramT program;
+  program.micro_batches = program.data_parallel = 1;
+  program.micro_batch_size = 2;
   program.model = std::make_unique<program::ModelT>();
   program.model->architecture = program::kExported;
   program.model->package = program::samplePackage();
