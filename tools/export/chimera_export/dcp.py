@@ -195,7 +195,8 @@ def _all_missing(found, keys, option, tensors):
     if end in found:
         others.add("''")
     hint = f"; {option} may be {' or '.join(sorted(others))}" if others else ""
-    return [f"{keys.of(first)} and all {len(tensors)} of its kind: missing{hint}"]
+    what = "weights" if first.state is None else "tensors of optimizer state"
+    return [f"all {len(tensors)} {what}, such as {keys.of(first)}: missing{hint}"]
 
 
 def _text(dtype, shape):
