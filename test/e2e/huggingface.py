@@ -78,15 +78,13 @@ def make(name, folder, full):
     (folder / "tokens.bin").write_bytes(tokens.to(torch.uint16).numpy().tobytes())
 
 
-def read(name, folder, config=None):
-    """Loads the model that is saved in `folder`, which has its configuration unless
-    `config` is given."""
+def read(name, folder):
+    """Loads the model that is saved in `folder`."""
     import transformers
 
-    more = {} if config is None else {"config": config}
     if name == "bert":
-        return transformers.BertForPreTraining.from_pretrained(folder, **more)
-    return transformers.AutoModelForCausalLM.from_pretrained(folder, **more)
+        return transformers.BertForPreTraining.from_pretrained(folder)
+    return transformers.AutoModelForCausalLM.from_pretrained(folder)
 
 
 def compare(name, folder):
@@ -153,7 +151,7 @@ def compare(name, folder):
     model.eval()
     for what, trained in (
         ("logits", read(name, folder / "trained")),
-        ("logits of the checkpoint", read(name, folder / "kept4/step-00000001", model.config)),
+        ("logits of the checkpoint", read(name, folder / "kept4/step-00000001")),
     ):
         trained.eval()
         with torch.no_grad():
@@ -220,6 +218,8 @@ def check(options, name, folder):
     trained.mkdir()
     for file in (folder / "model").glob("*.json"):
         (trained / file.name).write_bytes(file.read_bytes())
+    for file in (folder / "model").glob("*config.json"):
+        (folder / "kept4/step-00000001" / file.name).write_bytes(file.read_bytes())
     (folder / "weights4").rename(folder / "trained/model.safetensors")
     (folder / "weights4").symlink_to(folder / "trained/model.safetensors")
     rows = run(options.python, __file__, "--compare", name, "--folder", folder)

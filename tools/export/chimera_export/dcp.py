@@ -7,6 +7,7 @@ A DCP that we write has no optim.param_groups. Their number and their values dep
 the user's optimizer, and a value of a DCP would replace that of the user's loop.
 """
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -20,8 +21,6 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from . import Refused, checkpoint_files
 
 STEP = "step"
-# One process converts, so torch warns that it has no process group.
-warnings.filterwarnings("ignore", message="torch.distributed is disabled")
 
 
 @dataclasses.dataclass
@@ -64,9 +63,10 @@ def to_dcp(folder, target, keys, names):
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        torch_dcp.save(
-            values, storage_writer=torch_dcp.FileSystemWriter(partial), no_dist=True
-        )
+        with _alone():
+            torch_dcp.save(
+                values, storage_writer=torch_dcp.FileSystemWriter(partial), no_dist=True
+            )
         partial.rename(target)
     except CheckpointException as error:
         raise OSError(f"--to-dcp {target}: {_reason(error)}") from error
@@ -129,9 +129,18 @@ def _entries(reader, source):
 def _load(reader, source, values):
     """Reads the values of the keys of `values` from a DCP into it."""
     try:
-        torch_dcp.load(values, storage_reader=reader, no_dist=True)
+        with _alone():
+            torch_dcp.load(values, storage_reader=reader, no_dist=True)
     except CheckpointException as error:
         raise Refused(f"--from-dcp {source}: {_reason(error)}") from None
+
+
+@contextlib.contextmanager
+def _alone():
+    """Hides torch's warning that there is no process group: one process converts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
 
 
 def _reason(error):
@@ -186,7 +195,8 @@ def _all_missing(found, keys, option, tensors):
     if end in found:
         others.add("''")
     hint = f"; {option} may be {' or '.join(sorted(others))}" if others else ""
-    return [f"{keys.of(first)} and all {len(tensors)} of its kind: missing{hint}"]
+    what = "weights" if first.state is None else "tensors of optimizer state"
+    return [f"all {len(tensors)} {what}, such as {keys.of(first)}: missing{hint}"]
 
 
 def _text(dtype, shape):
