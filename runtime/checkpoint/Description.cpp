@@ -110,6 +110,7 @@ static std::string numbersOf(const program::OptimizerT &optimizer,
   numbers["momentum"] = optimizer.momentum;
   numbers["nesterov"] = optimizer.nesterov;
   numbers["weight_decay"] = optimizer.weight_decay;
+  numbers["no_decay"] = optimizer.no_decay;
   return numbers.dump();
 }
 

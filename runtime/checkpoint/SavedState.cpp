@@ -41,8 +41,8 @@ CheckpointDescription descriptionFor(const program::ProgramT &program,
 }
 
 /// The type and the shape of a tensor as a safetensors header has them.
-std::string headerOf(program::DataType type,
-                     const std::vector<int64_t> &shape) {
+std::string typeAndShape(program::DataType type,
+                         const std::vector<int64_t> &shape) {
   return std::string(type == program::DataType::Float64 ? "\"F64\" "
                                                         : "\"F32\" ") +
          nlohmann::json(shape).dump();
@@ -67,11 +67,12 @@ void SavedState::checkOptimizerFiles(const program::ProgramT &program) const {
   const program::ModelT &model = *program.model;
   std::string differences;
   size_t count = 0;
-  for (const ShardTensor &tensor :
+  for (const OutputTensor &tensor :
        optimizerTensors(program, 0, program::layerCount(model))) {
     ++count;
     const auto found = optimizer->tensors().find(tensor.name);
-    const std::string expected = headerOf(program.weight_type, tensor.shape);
+    const std::string expected =
+        typeAndShape(program.weight_type, tensor.shape);
     const std::string got =
         found == optimizer->tensors().end()
             ? "none"
@@ -117,18 +118,18 @@ bool SavedState::readState(const std::string &name, std::string_view state,
                            const std::vector<int64_t> &shape,
                            Bytes memory) const {
   const std::string tensor = name + "." + std::string(state);
-  const auto found = optimizer ? optimizer->tensors().find(tensor)
-                               : decltype(optimizer->tensors().begin())();
-  if (!optimizer || found == optimizer->tensors().end())
-    throw failure(folder, "expected the optimizer state '" +
-                              program::printable(tensor) + "', got none");
-  if (found->second.type + " " + found->second.shape != headerOf(type, shape) ||
-      !found->second.range ||
-      found->second.range->second - found->second.range->first != memory.size())
-    throw failure(folder, "expected " + headerOf(type, shape) + " for '" +
+  // The constructor has compared the files with the program's model. So check
+  // only that the caller asks for a tensor of that model.
+  const TensorFiles::Tensor *found = nullptr;
+  if (optimizer)
+    if (auto entry = optimizer->tensors().find(tensor);
+        entry != optimizer->tensors().end())
+      found = &entry->second;
+  if (!found || found->type + " " + found->shape != typeAndShape(type, shape) ||
+      found->range->second - found->range->first != memory.size())
+    throw failure(folder, "expected " + typeAndShape(type, shape) + " of '" +
                               program::printable(tensor) + "'");
-  optimizer->read(found->second.file, found->second.range->first, memory,
-                  tensor);
+  optimizer->read(found->file, found->range->first, memory, tensor);
   compare(tensor, memory);
   return true;
 }

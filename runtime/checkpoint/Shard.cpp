@@ -8,9 +8,6 @@
 #include "runtime/checkpoint/Shard.h"
 
 #include "runtime/program/Layers.h"
-#include "runtime/program/Output.h"
-#include "runtime/weights/SafetensorsHeader.h"
-#include "runtime/weights/Transposed.h"
 
 #include <stdexcept>
 
@@ -43,43 +40,32 @@ std::vector<OwnParameter> ownParameters(const program::ProgramT &program,
   return own;
 }
 
-std::vector<TensorEntry> entriesOf(const program::ProgramT &program,
-                                   const std::vector<ShardTensor> &tensors) {
-  std::vector<TensorEntry> entries;
-  for (const ShardTensor &tensor : tensors) {
-    std::vector<int64_t> shape = tensor.shape;
-    if (tensor.isTransposed)
-      std::swap(shape[0], shape[1]);
-    entries.push_back(
-        {tensor.name, program.weight_type, std::move(shape), tensor.bytes});
-  }
-  return entries;
-}
 } // namespace
 
-std::vector<ShardTensor>
+std::vector<OutputTensor>
 chimera::runtime::parameterTensors(const program::ProgramT &program,
                                    uint32_t first, uint32_t layers,
                                    const WeightNames &names) {
   const int64_t elementBytes = program::bytesOf(program.weight_type);
-  std::vector<ShardTensor> tensors;
+  std::vector<OutputTensor> tensors;
   for (OwnParameter &own : ownParameters(program, first, layers)) {
     const NamedTensor named = names.tensorOf(own.name);
     const auto bytes =
         static_cast<uint64_t>(own.parameter.elements() * elementBytes);
-    tensors.push_back(
-        {named.name, std::move(own.parameter.shape), named.isTransposed,
-         static_cast<uint64_t>(own.offset * elementBytes), bytes});
+    tensors.push_back({named.name, program.weight_type,
+                       std::move(own.parameter.shape), named.isTransposed,
+                       static_cast<uint64_t>(own.offset * elementBytes),
+                       bytes});
   }
   return tensors;
 }
 
-std::vector<ShardTensor>
+std::vector<OutputTensor>
 chimera::runtime::optimizerTensors(const program::ProgramT &program,
                                    uint32_t first, uint32_t layers) {
   const int64_t elementBytes = program::bytesOf(program.weight_type);
   const int64_t all = program::parameterCount(*program.model, first, layers);
-  std::vector<ShardTensor> tensors;
+  std::vector<OutputTensor> tensors;
   const std::vector<OwnParameter> parameters =
       ownParameters(program, first, layers);
   int64_t begin = 0; // of a state's vector, in elements
@@ -87,7 +73,8 @@ chimera::runtime::optimizerTensors(const program::ProgramT &program,
        program::optimizerStates(program.optimizer->name)) {
     for (const OwnParameter &own : parameters)
       tensors.push_back(
-          {own.name + "." + std::string(state), own.parameter.shape, false,
+          {own.name + "." + std::string(state), program.weight_type,
+           own.parameter.shape, false,
            static_cast<uint64_t>((begin + own.offset) * elementBytes),
            static_cast<uint64_t>(own.parameter.elements() * elementBytes)});
     begin += all;
@@ -95,43 +82,15 @@ chimera::runtime::optimizerTensors(const program::ProgramT &program,
   return tensors;
 }
 
-uint64_t chimera::runtime::shardBytes(const program::ProgramT &program,
-                                      const std::vector<ShardTensor> &tensors) {
-  uint64_t bytes = safetensorsHeader(entriesOf(program, tensors)).size();
-  for (const ShardTensor &tensor : tensors)
-    bytes += tensor.bytes;
-  return bytes;
-}
-
-Checksums chimera::runtime::writeShard(const program::ProgramT &program,
-                                       const std::vector<ShardTensor> &tensors,
+Checksums chimera::runtime::writeShard(const std::vector<OutputTensor> &tensors,
                                        ConstBytes state,
                                        const std::string &path) {
-  const std::string header = safetensorsHeader(entriesOf(program, tensors));
-  const auto elementBytes =
-      static_cast<uint64_t>(program::bytesOf(program.weight_type));
-  Checksums checksums;
-  auto write = [&](int file) {
-    if (!program::writeAll(file, {std::as_bytes(std::span(header))}))
-      return false;
-    auto writeBytes = [&](ConstBytes bytes) {
-      return program::writeAll(file, {bytes});
-    };
-    for (const ShardTensor &tensor : tensors) {
-      const ConstBytes bytes = state.subspan(tensor.begin, tensor.bytes);
-      checksums[tensor.name] = checksumOf(bytes);
-      if (!(tensor.isTransposed
-                ? writeTransposed({static_cast<uint64_t>(tensor.shape[0]),
-                                   static_cast<uint64_t>(tensor.shape[1]),
-                                   elementBytes},
-                                  bytes, writeBytes)
-                : writeBytes(bytes)))
-        return false;
-    }
-    return true;
-  };
   std::string error;
-  if (!program::writeAtomically(path, write, error))
+  if (!writeSafetensors(tensors, state, path, error))
     throw std::runtime_error(error);
+  Checksums checksums;
+  for (const OutputTensor &tensor : tensors)
+    checksums[tensor.name] =
+        checksumOf(state.subspan(tensor.begin, tensor.bytes));
   return checksums;
 }

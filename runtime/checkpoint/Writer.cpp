@@ -58,7 +58,7 @@ std::string formatIndex(const std::map<std::string, Checksums> &files,
 }
 } // namespace
 
-/// What a rank says about a part that it has written.
+/// The content of the report on a part: the tensors that were written.
 struct CheckpointWriter::Report {
   std::map<std::string, Checksums> checksums;
   uint64_t modelBytes = 0, optimizerBytes = 0; ///< of tensors
@@ -188,16 +188,16 @@ void CheckpointWriter::writeParts(const std::string &partial) {
     const ConstBytes all(copies[i]);
     nlohmann::ordered_json report;
     auto writeFile = [&](const char *prefix,
-                         const std::vector<ShardTensor> &tensors,
+                         const std::vector<OutputTensor> &tensors,
                          ConstBytes state) {
       if (tensors.empty())
         return;
       const std::string name =
           partName(prefix, part.number, options.parts, ".safetensors");
       report["checksums"][name] =
-          writeShard(program, tensors, state, partial + "/" + name);
+          writeShard(tensors, state, partial + "/" + name);
       uint64_t bytes = 0;
-      for (const ShardTensor &tensor : tensors)
+      for (const OutputTensor &tensor : tensors)
         bytes += tensor.bytes;
       report[prefix] = bytes;
     };

@@ -76,9 +76,9 @@ std::string namesOf(std::span<const Field> fields) {
   return text;
 }
 
-/// The number of samples in an array for `field`. Calls `fail` with a reason if
-/// the array does not fit. `foundType` is the type in the words of the file's
-/// format, which says `wantedType` for the field's type.
+/// The number of samples in an array for `field`. Throws (InputFile::fail) if
+/// the type or the shape is not the field's. `foundType` is the type in the
+/// words of the file's format, which says `wantedType` for the field's type.
 uint64_t samplesOf(const InputFile &file, const Field &field,
                    const std::string &wantedType, const std::string &foundType,
                    const std::vector<int64_t> &shape) {
@@ -132,8 +132,7 @@ std::optional<std::vector<int64_t>> shapeOf(const std::string &text) {
 void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
                     std::vector<ArrayField> &arrays) {
   SafetensorsFile opened(name.path, kFailure);
-  // Shared by the fields, each of which has a tensor in it.
-  const auto tensors = opened.tensors();
+  const std::map<std::string, SafetensorsEntry> &tensors = opened.tensors();
   if (opened.hasGaps())
     opened.file().fail(
         "it is no safetensors file: its tensors overlap or leave gaps");
@@ -176,6 +175,7 @@ void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
   if (found.empty())
     opened.file().fail("expected a tensor for one of the model's fields " +
                        namesOf(fields) + ", got none");
+  // All fields whose tensors are in the file share it.
   const auto file = std::make_shared<InputFile>(std::move(opened).takeFile());
   for (const auto &[i, range] : found)
     arrays[i].add(file, range.first, range.second);

@@ -27,7 +27,7 @@ struct alignas(64) Status {
     Starting,   ///< allocating memory, initialising weights
     Running,    ///< at instruction `instruction` of step `step`
     Finishing,  ///< after the last step: collecting results
-    Saving,     ///< the root rank is saving results
+    Saving,     ///< writing a checkpoint, or as the root the results
     Evaluating, ///< at `instruction` of a pass; `step` steps have ended
     Done,       ///< finished; the process may exit
     Failed      ///< the error in `reason` ended the rank

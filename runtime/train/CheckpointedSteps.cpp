@@ -21,15 +21,29 @@ uint64_t chimera::runtime::segmentEnd(uint64_t step, uint64_t steps,
   return every == 0 ? steps : std::min(steps, (step / every + 1) * every);
 }
 
+void chimera::runtime::reportCheckpoint(
+    const TrainingRun &run, const std::optional<CheckpointOutcome> &outcome) {
+  if (outcome && run.onCheckpoint)
+    run.onCheckpoint(*outcome);
+}
+
+std::vector<CheckpointPart>
+chimera::runtime::stageParts(const program::ProgramT &program) {
+  std::vector<CheckpointPart> parts;
+  for (uint32_t s = 0; s < program.stages.size(); ++s)
+    parts.push_back({.number = s,
+                     .first = program.stages[s].first_layer(),
+                     .layers = program.stages[s].layers()});
+  return parts;
+}
+
 std::vector<CheckpointPart>
 chimera::runtime::checkpointParts(const program::ProgramT &program,
                                   uint32_t rank) {
-  std::vector<CheckpointPart> parts;
-  for (uint32_t s = 0; s < program.stages.size(); ++s)
-    if (program.pipelines.at(0)->workers.at(s) == rank)
-      parts.push_back({.number = s,
-                       .first = program.stages[s].first_layer(),
-                       .layers = program.stages[s].layers()});
+  std::vector<CheckpointPart> parts = stageParts(program);
+  std::erase_if(parts, [&](const CheckpointPart &part) {
+    return program.pipelines.at(0)->workers.at(part.number) != rank;
+  });
   return parts;
 }
 
@@ -47,12 +61,13 @@ chimera::runtime::checkpointMemoryError(const program::ProgramT &program) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const program::WorkerT &worker = *program.workers[w];
     const uint64_t copy = copyBytesOfRank(program, w);
-    if (worker.memory_cap == 0 || copy <= worker.memory_cap - worker.peak_bytes)
+    const uint64_t step = std::max(worker.arena_bytes, worker.peak_bytes);
+    if (worker.memory_cap == 0 || step + copy <= worker.memory_cap)
       continue;
     return "--checkpoint: expected a memory_cap of at least " +
-           std::to_string(worker.peak_bytes + copy) + " bytes for worker " +
+           std::to_string(step + copy) + " bytes for worker " +
            std::to_string(w) + ", got " + std::to_string(worker.memory_cap) +
-           ": the step takes " + std::to_string(worker.peak_bytes) +
+           ": the step takes " + std::to_string(step) +
            ", and the copy of the state that is written takes " +
            std::to_string(copy) + ". Raise the memory_cap or use more stages";
   }
@@ -65,6 +80,21 @@ chimera::runtime::largestCheckpointCopy(const program::ProgramT &program) {
   for (uint32_t w = 0; w < program.workers.size(); ++w)
     largest = std::max(largest, copyBytesOfRank(program, w));
   return largest;
+}
+
+CheckpointWriter::Options
+chimera::runtime::writerOptions(const TrainingRun &run, size_t parts,
+                                uint64_t nonce, bool isRoot) {
+  const CheckpointSettings &settings = *run.checkpoints;
+  return {.folder = settings.folder,
+          .keep = settings.keep,
+          .nonce = nonce,
+          .parts = static_cast<uint32_t>(parts),
+          .firstStep = run.firstStep,
+          .resumedFrom = settings.resumedFrom,
+          .steps = run.steps,
+          .dataDigest = settings.dataDigest,
+          .isRoot = isRoot};
 }
 
 std::unique_ptr<CheckpointWriter>
@@ -83,16 +113,7 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
   auto writer = std::make_unique<CheckpointWriter>(
       run.program, *settings.names,
       checkpointParts(run.program, control.rank()),
-      CheckpointWriter::Options{
-          .folder = settings.folder,
-          .keep = settings.keep,
-          .nonce = nonce,
-          .parts = static_cast<uint32_t>(run.program.stages.size()),
-          .firstStep = run.firstStep,
-          .resumedFrom = settings.resumedFrom,
-          .steps = run.steps,
-          .dataDigest = settings.dataDigest,
-          .isRoot = isRoot});
+      writerOptions(run, run.program.stages.size(), nonce, isRoot));
   // The root has removed old partial folders now, so the other ranks may begin.
   if (isRoot) {
     RunMark mark(settings.folder, nonce);
@@ -145,9 +166,7 @@ void chimera::runtime::finishCheckpoint(const TrainingRun &run,
        gatherValues(control, rootOf(run.program), own, run.timeout))
     if (first.empty())
       first = fault.text;
-  if (std::optional<CheckpointOutcome> outcome = writer.finish(first);
-      outcome && run.onCheckpoint)
-    run.onCheckpoint(*outcome);
+  reportCheckpoint(run, writer.finish(first));
 }
 
 void chimera::runtime::runSegments(

@@ -23,19 +23,34 @@ namespace chimera::runtime {
 /// ended: the next multiple of `every` above `step`, or `steps`.
 uint64_t segmentEnd(uint64_t step, uint64_t steps, uint64_t every);
 
-/// The parts of the checkpoints of `program` that this rank writes. Stage s is
-/// written by the rank that has it in pipeline 0 of the first data-parallel
-/// copy.
+/// Why a rank whose updates have halted writes no checkpoint.
+inline constexpr char kHalted[] =
+    "updates have halted, because a loss or a gradient is not finite";
+
+/// Gives the outcome of a checkpoint, if there is one, to run.onCheckpoint.
+void reportCheckpoint(const TrainingRun &run,
+                      const std::optional<CheckpointOutcome> &outcome);
+
+/// The parts of a checkpoint of `program`: its stages.
+std::vector<CheckpointPart> stageParts(const program::ProgramT &program);
+
+/// The parts that this rank writes. Stage s is written by the rank that has it
+/// in pipeline 0 of the first data-parallel copy.
 std::vector<CheckpointPart> checkpointParts(const program::ProgramT &program,
                                             uint32_t rank);
 
 /// Checks that the memory_cap of each worker has room for the copy of its part
-/// of a checkpoint. Returns an error message, or an empty string. Requires a
+/// of a checkpoint, beside its arena and, at its peak, beside its live values.
+/// Returns an error message, or an empty string. Requires a
 /// program with a model.
 std::string checkpointMemoryError(const program::ProgramT &program);
 
 /// The largest copy of a rank, in bytes.
 uint64_t largestCheckpointCopy(const program::ProgramT &program);
+
+/// The options of a writer of the run's checkpoints.
+CheckpointWriter::Options writerOptions(const TrainingRun &run, size_t parts,
+                                        uint64_t nonce, bool isRoot);
 
 /// Makes the writer of this rank. Every rank of a run with checkpoints must
 /// call this: the root sends a random number to the others. Throws the

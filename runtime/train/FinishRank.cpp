@@ -35,12 +35,6 @@ static void workAsRoot(const TrainingRun &run, HeartbeatSender &heartbeat,
   heartbeat.sendLast();
 }
 
-void chimera::runtime::reportCheckpoint(
-    const TrainingRun &run, const std::optional<CheckpointOutcome> &outcome) {
-  if (outcome && run.onCheckpoint)
-    run.onCheckpoint(*outcome);
-}
-
 bool chimera::runtime::gatherAndSaveResult(
     const TrainingRun &run, Control &control, const Interpreter &interpreter,
     const std::optional<Divergence> &loss, double seconds, uint64_t deviceBytes,

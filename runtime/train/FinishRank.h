@@ -15,14 +15,6 @@ namespace chimera::runtime {
 
 using OnFailure = std::function<void(const std::string &)>;
 
-/// Why a rank whose updates have halted writes no checkpoint.
-inline constexpr char kHalted[] =
-    "updates have halted, because a loss or a gradient is not finite";
-
-/// Gives the outcome of a checkpoint, if there is one, to run.onCheckpoint.
-void reportCheckpoint(const TrainingRun &run,
-                      const std::optional<CheckpointOutcome> &outcome);
-
 /// Sends all results that `run` requests from this rank to the root, after the
 /// last step. The root then calls run.onResult while the other ranks wait.
 /// `loss` is the first loss that was not finite. `seconds` is the time of all

@@ -82,6 +82,7 @@ std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
       {{"number of steps", run.steps},
        {"number of steps before this run", run.firstStep},
        {"--checkpoint-every", run.checkpoints ? run.checkpoints->every : 0},
+       {"--keep", run.checkpoints ? run.checkpoints->keep : 0},
        {"--check-replicas", run.checkReplicas},
        // The timeout must be equal, because the root's rate of heartbeats
        // depends on it.

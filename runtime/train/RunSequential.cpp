@@ -11,7 +11,7 @@
 #include "runtime/program/Layers.h"
 #include "runtime/stage/LearningRate.h"
 #include "runtime/train/Capacity.h"
-#include "runtime/train/FinishRank.h"
+#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/Sequential.h"
@@ -24,34 +24,6 @@
 
 using namespace chimera;
 using namespace chimera::runtime;
-
-/// The parts of a checkpoint: the whole model, or each of its stages.
-static std::vector<CheckpointPart> partsOf(const program::ProgramT &program,
-                                           uint32_t stages) {
-  if (stages == 1)
-    return {{.number = 0,
-             .first = 0,
-             .layers = program::layerCount(*program.model)}};
-  std::vector<CheckpointPart> parts;
-  for (uint32_t s = 0; s < stages; ++s)
-    parts.push_back({.number = s,
-                     .first = program.stages[s].first_layer(),
-                     .layers = program.stages[s].layers()});
-  return parts;
-}
-
-static CheckpointWriter::Options optionsOf(const TrainingRun &run,
-                                           uint32_t stages) {
-  return {.folder = run.checkpoints->folder,
-          .keep = run.checkpoints->keep,
-          .nonce = static_cast<uint64_t>(getpid()),
-          .parts = stages,
-          .firstStep = run.firstStep,
-          .resumedFrom = run.checkpoints->resumedFrom,
-          .steps = run.steps,
-          .dataDigest = run.checkpoints->dataDigest,
-          .isRoot = true};
-}
 
 void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                                      uint32_t stages) {
@@ -106,9 +78,17 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
     phase.store(Evaluating);
   };
   std::optional<CheckpointWriter> writer;
-  if (run.checkpoints)
-    writer.emplace(run.program, *run.checkpoints->names,
-                   partsOf(run.program, stages), optionsOf(run, stages));
+  if (run.checkpoints) {
+    std::vector<CheckpointPart> parts = stageParts(run.program);
+    if (stages == 1)
+      parts = {{.number = 0,
+                .first = 0,
+                .layers = program::layerCount(*run.program.model)}};
+    writer.emplace(run.program, *run.checkpoints->names, parts,
+                   writerOptions(run, parts.size(),
+                                 static_cast<uint64_t>(getpid()),
+                                 /*isRoot=*/true));
+  }
   double ofSteps = 0;
   std::optional<Divergence> badLoss;
   SequentialOptions options{

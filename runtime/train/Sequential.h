@@ -21,7 +21,7 @@ struct SequentialResult {
   std::vector<std::optional<uint64_t>> halted;
 };
 
-/// What trainSequentially does besides the steps.
+/// The options of trainSequentially.
 struct SequentialOptions {
   uint64_t firstStep = 0; ///< number of steps before the first one
   /// Called after each step. Training stops if it returns false.

@@ -109,9 +109,9 @@ int main(int argc, char **argv) {
       });
       double fused = secondsOf([&] {
         at::_fused_adamw_({weights}, {gradient}, {average}, {squares}, {},
-                          {number}, kRate, optimizer.beta1,
-                          optimizer.beta2, optimizer.weight_decay,
-                          optimizer.epsilon, /*amsgrad=*/false,
+                          {number}, kRate, optimizer.beta1, optimizer.beta2,
+                          optimizer.weight_decay, optimizer.epsilon,
+                          /*amsgrad=*/false,
                           /*maximize=*/false);
       });
       if (round == 0) // the first access to the memory

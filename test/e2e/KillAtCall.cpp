@@ -14,10 +14,10 @@
 //===----------------------------------------------------------------------===//
 
 #include <atomic>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <csignal>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -173,23 +173,22 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
   uint64_t step = 0;
   const std::vector<double> times =
       Clock(device, queue)
-          .milliseconds({launch([&] {
-                           stash = stage->forward({step, 0}, input.bytes,
-                                                  labels.bytes, weights.bytes,
-                                                  output.bytes);
-                         }),
-                         launch([&] {
-                           stage->backward({step, 0}, std::move(stash),
-                                           outputGradient.bytes, weights.bytes,
-                                           gradient.bytes, inputGradient.bytes,
-                                           step == 0 ? WgradMode::Overwrite
-                                                     : WgradMode::Add);
-                         }),
-                         launch([&] {
-                           stage->optimizerStep({step++, 1e-3, 1e-9}, gradient.bytes,
-                                                weights.bytes, state.bytes);
-                         })},
-                        repeats);
+          .milliseconds(
+              {launch([&] {
+                 stash = stage->forward({step, 0}, input.bytes, labels.bytes,
+                                        weights.bytes, output.bytes);
+               }),
+               launch([&] {
+                 stage->backward(
+                     {step, 0}, std::move(stash), outputGradient.bytes,
+                     weights.bytes, gradient.bytes, inputGradient.bytes,
+                     step == 0 ? WgradMode::Overwrite : WgradMode::Add);
+               }),
+               launch([&] {
+                 stage->optimizerStep({step++, 1e-3, 1e-9}, gradient.bytes,
+                                      weights.bytes, state.bytes);
+               })},
+              repeats);
   return {{"stage", number},
           {"parameters",
            program::gradientBytes(sizes) /

@@ -16,7 +16,7 @@
 #include "runtime/program/Printable.h"
 #include "runtime/random/Mix.h"
 #include "runtime/stage/torch/Finite.h"
-#include "runtime/weights/SafetensorsHeader.h"
+#include "runtime/weights/SafetensorsOutput.h"
 #include "runtime/weights/Transposed.h"
 
 #include <nlohmann/json.hpp>
@@ -63,13 +63,14 @@ std::vector<FileTensor> tensorsOf(const program::ProgramT &program,
   return tensors;
 }
 
-std::string headerOf(const program::ProgramT &program,
-                     const std::vector<FileTensor> &tensors) {
-  std::vector<TensorEntry> entries;
-  for (const FileTensor &tensor : tensors)
-    entries.push_back({tensor.named.name, program.weight_type, tensor.shape(),
-                       tensor.end - tensor.begin});
-  return safetensorsHeader(entries);
+std::vector<OutputTensor> outputsOf(const program::ProgramT &program,
+                                    const WeightNames &names) {
+  std::vector<OutputTensor> outputs;
+  for (FileTensor &tensor : tensorsOf(program, names))
+    outputs.push_back({tensor.named.name, program.weight_type,
+                       std::move(tensor.held.shape), tensor.named.isTransposed,
+                       tensor.begin, tensor.end - tensor.begin});
+  return outputs;
 }
 
 // The number of the tied parameter within the first layer of a tied model.
@@ -128,35 +129,13 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
                  const WeightNames &names, program::IfExists ifExists) {
   if (!fits(program, weights.size(), error))
     return false;
-  const std::vector<FileTensor> tensors = tensorsOf(program, names);
-  const std::string header = headerOf(program, tensors);
-
-  auto write = [&](int file) {
-    if (!program::writeAll(file, {std::as_bytes(std::span(header))}))
-      return false;
-    auto writeBytes = [&](ConstBytes bytes) {
-      return program::writeAll(file, {bytes});
-    };
-    for (const FileTensor &tensor : tensors) {
-      const ConstBytes bytes =
-          weights.subspan(tensor.begin, tensor.end - tensor.begin);
-      if (!(tensor.named.isTransposed
-                ? writeTransposed(
-                      matrixOf(tensor.held.shape, program.weight_type), bytes,
-                      writeBytes)
-                : writeBytes(bytes)))
-        return false;
-    }
-    return true;
-  };
-  return program::writeAtomically(
-      path, write, error, [] { return true; }, ifExists);
+  return writeSafetensors(outputsOf(program, names), weights, path, error,
+                          ifExists);
 }
 
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names) {
-  return headerOf(program, tensorsOf(program, names)).size() +
-         dataBytesOf(program);
+  return safetensorsBytes(outputsOf(program, names));
 }
 
 CheckpointWeights::CheckpointWeights(const program::ProgramT &program,

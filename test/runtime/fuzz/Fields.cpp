@@ -226,8 +226,8 @@ void changeModel(ProgramT &program, Random &random) {
 void changeTraining(ProgramT &program, Random &random) {
   program::OptimizerT &optimizer = *program.optimizer;
   double *numbers[] = {&optimizer.learning_rate, &optimizer.beta1,
-                       &optimizer.beta2, &optimizer.epsilon,
-                       &optimizer.weight_decay, &optimizer.min_lr,
+                       &optimizer.beta2,         &optimizer.epsilon,
+                       &optimizer.weight_decay,  &optimizer.min_lr,
                        &optimizer.momentum};
   uint64_t *steps[] = {&optimizer.warmup, &optimizer.decay_steps,
                        &optimizer.lr_steps};

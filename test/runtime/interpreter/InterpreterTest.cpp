@@ -105,8 +105,7 @@ public:
                      Bytes weights, Bytes optimizerState,
                      Bytes halted) override {
     look();
-    stage->optimizerStep(update, gradientSum, weights, optimizerState,
-                         halted);
+    stage->optimizerStep(update, gradientSum, weights, optimizerState, halted);
   }
 
 private:

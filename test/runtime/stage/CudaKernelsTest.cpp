@@ -91,8 +91,8 @@ template <typename T> void expectAdamWOfTheHost() {
                      updates(s.bytes())},
                     [&](const AddressMap &) {
                       cudaStageKernels().adamW(
-                          adamWFactors<T>(optimizer, {step, 2e-3, 0.125}, true), ranges,
-                          g.data(), w.data(), a.data(), s.data());
+                          adamWFactors<T>(optimizer, {step, 2e-3, 0.125}, true),
+                          ranges, g.data(), w.data(), a.data(), s.data());
                     });
     }
     EXPECT_EQ(w.get(), weights) << count;

@@ -192,7 +192,8 @@ TEST(ExactStage, StartAndStepDependOnStageAndSeed) {
                   double rate = 1e-3) {
     auto [weights, state] = before;
     makeExactStage(program, 0)
-        ->optimizerStep({number, rate, scale}, in(gradient), out(weights), out(state));
+        ->optimizerStep({number, rate, scale}, in(gradient), out(weights),
+                        out(state));
     return std::pair(weights, state);
   };
   auto right = step({1, 2}, 0, 0.25);
@@ -285,8 +286,8 @@ TEST(ExactStage, TiedParametersStayEqualWithEqualSums) {
           std::vector<std::byte> gradient(weights->size(), rest);
           std::ranges::fill(ends.tiedOf(gradient), sum);
           std::vector<std::byte> state(16, rest);
-          ends.stage(s)->optimizerStep({number, rate, scale}, gradient, *weights,
-                                       state);
+          ends.stage(s)->optimizerStep({number, rate, scale}, gradient,
+                                       *weights, state);
         }
         EXPECT_EQ(ends.copyOf(ends.first), ends.copyOf(ends.last));
         return ends.copyOf(ends.first);

@@ -110,7 +110,8 @@ struct ByHand {
     }
     for (size_t s = 0; s < 2; ++s)
       stages[s]->optimizerStep(
-          {step, learningRateAt(*program.optimizer, 1, step), 1}, gradient[s], weights[s], state[s]);
+          {step, learningRateAt(*program.optimizer, 1, step), 1}, gradient[s],
+          weights[s], state[s]);
   }
 
   /// The model's weights or gradients: the bytes of both stages, with the tied

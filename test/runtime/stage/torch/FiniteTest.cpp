@@ -59,8 +59,9 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
   std::vector<std::byte> state(program.stages[0].optimizer_bytes());
   int32_t flag = 0;
   auto step = [&](uint64_t number) {
-    stage->optimizerStep({number, 1e-3, 0.25}, bytesOf(gradient), bytesOf(weights),
-                         state, std::as_writable_bytes(std::span(&flag, 1)));
+    stage->optimizerStep({number, 1e-3, 0.25}, bytesOf(gradient),
+                         bytesOf(weights), state,
+                         std::as_writable_bytes(std::span(&flag, 1)));
   };
   stage->initialize(bytesOf(weights), state);
   // If all sums are finite, the update is the same as without a flag.

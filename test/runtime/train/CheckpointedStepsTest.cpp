@@ -1,0 +1,77 @@
+//===- CheckpointedStepsTest.cpp - Segments and parts of checkpoints ------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/CheckpointedSteps.h"
+
+#include "test/runtime/program/SamplePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+using namespace chimera;
+using namespace chimera::runtime;
+
+namespace {
+TEST(CheckpointedSteps, SegmentsEndAtMultiplesAndAtTheEnd) {
+  for (uint64_t steps : {1, 7, 12})
+    for (uint64_t every : {0, 1, 3, 4, 100})
+      for (uint64_t first = 0; first < steps; ++first) {
+        const uint64_t end = segmentEnd(first, steps, every);
+        EXPECT_GT(end, first);
+        EXPECT_LE(end, steps);
+        for (uint64_t step = first + 1; step < end; ++step)
+          EXPECT_FALSE(every > 0 && step % every == 0);
+        EXPECT_TRUE(end == steps || end % every == 0);
+      }
+  EXPECT_EQ(segmentEnd(5, 5, 2), 5u);
+}
+
+TEST(CheckpointedSteps, EachPartIsWrittenByOneRank) {
+  for (uint32_t workers : {1u, 2u, 4u})
+    for (uint32_t copies : {1u, 3u}) {
+      const program::ProgramT program =
+          program::samplePipeline({.workers = workers,
+                                   .bidirectional = copies > 1,
+                                   .dataParallel = copies});
+      std::multiset<uint32_t> written;
+      for (uint32_t rank = 0; rank < program::rankCount(program); ++rank)
+        for (const CheckpointPart &part : checkpointParts(program, rank)) {
+          written.insert(part.number);
+          EXPECT_EQ(part.first, program.stages[part.number].first_layer());
+          EXPECT_EQ(part.layers, program.stages[part.number].layers());
+        }
+      EXPECT_EQ(written.size(), program.stages.size());
+      EXPECT_EQ(std::set(written.begin(), written.end()).size(),
+                program.stages.size());
+    }
+}
+
+TEST(CheckpointedSteps, TheCopyCountsAgainstTheCap) {
+  program::ProgramT program = program::samplePipeline({.ofModel = true});
+  EXPECT_EQ(checkpointMemoryError(program), ""); // there is no cap
+  program::WorkerT &worker = *program.workers[1];
+  const uint64_t step = std::max(worker.arena_bytes, worker.peak_bytes);
+  uint64_t copy = 0;
+  for (const CheckpointPart &part : checkpointParts(program, 1))
+    copy += copyBytesOf(program, part);
+  EXPECT_GT(copy, 0u);
+  EXPECT_GE(largestCheckpointCopy(program), copy);
+  worker.memory_cap = step + copy;
+  EXPECT_EQ(checkpointMemoryError(program), "");
+  --worker.memory_cap;
+  EXPECT_EQ(checkpointMemoryError(program),
+            "--checkpoint: expected a memory_cap of at least " +
+                std::to_string(step + copy) + " bytes for worker 1, got " +
+                std::to_string(step + copy - 1) + ": the step takes " +
+                std::to_string(step) +
+                ", and the copy of the state that is written takes " +
+                std::to_string(copy) +
+                ". Raise the memory_cap or use more stages");
+}
+} // namespace
