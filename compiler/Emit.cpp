@@ -50,7 +50,8 @@ private:
 };
 
 /// The communicators of the program: one for the gradients of each stage, one
-/// for the gradients of tied parameters, and one for the losses.
+/// for the gradients of tied parameters, one for the losses, and one for the
+/// squared norms if gradients are clipped.
 class Communicators {
 public:
   explicit Communicators(program::ProgramT &program) : program(program) {}
@@ -154,6 +155,8 @@ void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
   out.optimizer->lr_steps = stepsOf(training.lr_steps);
   out.optimizer->momentum = training.momentum.getValueAsDouble();
   out.optimizer->nesterov = training.nesterov != nullptr;
+  if (training.clip_norm)
+    out.optimizer->clip_norm = training.clip_norm.getValueAsDouble();
   if (training.no_decay)
     for (auto pattern : training.no_decay.getAsRange<StringAttr>())
       out.optimizer->no_decay.push_back(pattern.str());

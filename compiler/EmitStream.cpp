@@ -33,6 +33,7 @@ ValueKind kindOf(Type type) {
       .Case([](LossType) { return ValueKind::Loss; })
       .Case([](WeightsType) { return ValueKind::Weights; })
       .Case([](WeightGradientType) { return ValueKind::WeightGradient; })
+      .Case([](SquaredNormType) { return ValueKind::SquaredNorm; })
       .Default([](Type) { return ValueKind::OptimizerState; });
 }
 
@@ -221,6 +222,11 @@ private:
         })
         .Case([](WeightGradientOp o) {
           return ofAction(o, Opcode::WeightGradient, o.getNewSum().getType());
+        })
+        .Case([](SquaredNormOp o) {
+          Fields fields = ofReplica(o, Opcode::SquaredNorm);
+          fields.kind = ValueKind::SquaredNorm;
+          return fields;
         })
         .Case([&](OptimizerStepOp o) {
           Fields fields = ofReplica(o, Opcode::OptimizerStep);

@@ -189,6 +189,7 @@ static ArrayRef<Clause<TrainingOp>> clausesOf(TrainingOp) {
       numberClause<Op, &P::epsilon>("epsilon"),
       numberClause<Op, &P::momentum>("momentum"),
       flagClause<Op, &P::nesterov>("nesterov"),
+      numberClause<Op, &P::clip_norm>("clip_norm"),
       numberClause<Op, &P::weight_decay>("weight_decay"),
       stringListClause<Op, &P::no_decay>("no_decay"),
       wholeNumberClause<Op, &P::seed>("seed")};
@@ -240,14 +241,15 @@ namespace {
 struct NotSupported {
   StringRef part; ///< a substring of the words that users try for it
   StringRef instead;
-  bool isOfRun = false; ///< whether it is an option of a run instead
+  bool hasOtherName = false; ///< whether it exists under another name, or as an
+                             ///< option of a run
 };
 
 } // namespace
 
 static constexpr NotSupported kNotSupported[] = {
-    {"clip", "gradients are not clipped"},
-    {"grad_norm", "gradients are not clipped"},
+    {"clip", "clip_norm(NUMBER) clips by the norm of all gradients", true},
+    {"grad_norm", "clip_norm(NUMBER) clips by the norm of all gradients", true},
     {"resume", "chimera-run --resume FOLDER continues from a checkpoint", true},
     {"checkpoint",
      "chimera-run --checkpoint FOLDER writes checkpoints; activation "
@@ -265,7 +267,7 @@ static std::string notSupported(StringRef word) {
   for (const NotSupported &one : kNotSupported)
     if (word.contains(one.part) && !word.contains('.'))
       return (word +
-              (one.isOfRun ? " is no clause: " : " is not supported yet: ") +
+              (one.hasOtherName ? " is no clause: " : " is not supported yet: ") +
               one.instead)
           .str();
   return {};

@@ -57,15 +57,19 @@ LogicalResult AllReduceStartOp::verify() {
     return emitOpError("expected a key for each contribution, got ")
            << getKeys().size() << " keys for " << getWorkers().size();
   Type brought = getTransfer().getType().getValue();
-  if (!isa<WeightGradientType, LossType>(brought))
-    return emitOpError("expected a weight gradient or a loss to arrive, got ")
+  if (!isa<WeightGradientType, LossType, SquaredNormType>(brought))
+    return emitOpError("expected a weight gradient, a loss or a squared norm "
+                       "to arrive, got ")
            << brought;
   if (getBucket() >= getBuckets())
     return emitOpError("expected a bucket below ")
            << getBuckets() << ", got " << getBucket();
-  if (getBuckets() > 1 && isa<LossType>(brought))
-    return emitOpError("expected losses in one bucket, got ") << getBuckets();
-  if (failed(verifyTied(*this, getKeys().size(), brought)))
+  if (getBuckets() > 1 && !isa<WeightGradientType>(brought))
+    return emitOpError("expected ")
+           << (sumsNorms() ? "squared norms" : "losses")
+           << " in one bucket, got " << getBuckets();
+  if (failed(verifyTied(*this, getKeys().size(), brought)) ||
+      failed(verifyNorms(*this, getKeys().size())))
     return failure();
   for (size_t i = 0; getTied() && i < getKeys().size(); i += 2)
     if (getKeys()[i] != getKeys()[i + 1])

@@ -110,21 +110,24 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
 
     `workers` and `keys` list all contributions of one copy, in the order in
     which they are summed: the worker that makes the contribution, and its key.
-    The key is a pipeline (gradients) or a micro-batch (losses). With `tied`,
-    contributions of `stage` and of the tied stage alternate, for each pipeline
-    (see `chimera.all_reduce`). `width` is the number of copies. If a gradient
+    The key is a pipeline (gradients, squared norms) or a micro-batch (losses).
+    With `tied`, contributions of `stage` and of the tied stage alternate, for
+    each pipeline. Squared norms come from the stages 0 to `stage` of each
+    pipeline (see `chimera.all_reduce`). `width` is the number of copies. If a gradient
     is reduced in buckets, `bucket` is the index of this bucket. The sum of
     gradients overwrites the worker's first contribution. All workers that take
     part in the same all-reduces start them in the same order.
 
     Invalid if
     - the two lists differ in length;
-    - the types of contributions and sum differ, or are neither weight gradients
-      nor losses;
+    - the types of contributions and sum differ, or are not weight gradients,
+      losses or squared norms;
     - the op has not as many operands as the lists name contributions of this
       worker;
-    - the bucket is not below the number of buckets, or losses have buckets;
-    - losses are tied, the tied stage is not after `stage`, or tied
+    - the bucket is not below the number of buckets, or losses or norms have
+      buckets;
+    - the number of norms is not a multiple of the number of stages;
+    - losses or norms are tied, the tied stage is not after `stage`, or tied
       contributions do not come in pairs with the same key.
 
     Example:
@@ -150,7 +153,10 @@ def Chimera_AllReduceStartOp : Chimera_PlacedOp<"all_reduce_start"> {
       "`keys` $keys " # placed # [{
     `(` $contributions `)` `:` functional-type($contributions, $transfer)
   }];
-  let extraClassDeclaration = Chimera_StageOfContribution;
+  let extraClassDeclaration = Chimera_StageOfContribution # [{
+    /// The type of each contribution.
+    ::mlir::Type summedType() { return getTransfer().getType().getValue(); }
+  }];
   let hasVerifier = 1;
 }
 

@@ -51,6 +51,10 @@ static LogicalResult verifyOptimizer(TrainingOp op) {
         inRange("momentum", op.getMomentum(), true) &&
         inRange("weight_decay", op.getWeightDecay(), false)))
     return failure();
+  if (std::optional<APFloat> limit = op.getClipNorm();
+      limit && (!limit->isFinite() || !(limit->convertToDouble() > 0)))
+    return op.emitOpError("expected clip_norm above 0, got ")
+           << limit->convertToDouble();
   if (op.getNesterov() && op.getMomentum().isZero())
     return op.emitOpError("expected a momentum with nesterov, got none");
   return success();

@@ -57,11 +57,17 @@ defvar Chimera_Part = Chimera_NumberWithDefault<"0", Chimera_Index>;
 defvar Chimera_Parts = Chimera_NumberWithDefault<"1",
     Chimera_From1To<I32Attr, 255>>;
 
-/// For ops that sum the gradients of `stage`, and of `tied` if it is given.
+/// For ops that sum contributions of `stage`, of `stage` and `tied`, or of all
+/// stages up to `stage`. Requires that the op has a function summedType().
 defvar Chimera_StageOfContribution = [{
+  /// True if the op sums squared norms.
+  bool sumsNorms() { return ::mlir::isa<SquaredNormType>(summedType()); }
   /// The stage that makes contribution `i` of one copy of the pipeline. If
   /// there is a tied stage, the contributions of the two stages alternate.
+  /// Squared norms come from the stages 0 to `stage` of each pipeline in turn.
   uint32_t getStageOf(size_t i) {
+    if (sumsNorms())
+      return static_cast<uint32_t>(i % (getStage() + size_t(1)));
     return getTied() && i % 2 == 1 ? *getTied() : getStage();
   }
 }];

@@ -125,5 +125,7 @@ LogicalResult AllReduceOp::verify() {
       llvm::any_of(getSums().getTypes(), [&](Type t) { return t != type; }))
     return emitOpError("expected ") << sums << " results of type " << type
                                     << ", got " << getSums().getTypes();
-  return verifyTied(*this, getContributions().size(), type);
+  return success(
+      succeeded(verifyTied(*this, getContributions().size(), type)) &&
+      succeeded(verifyNorms(*this, getContributions().size())));
 }

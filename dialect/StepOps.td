@@ -317,7 +317,7 @@ def Chimera_WeightGradientOp : Chimera_MicroBatchActionOp<"weight_gradient"> {
 }
 
 def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
-  let summary = "sums gradients or losses over all replicas";
+  let summary = "sums gradients, losses or squared norms over all replicas";
   let description = [{
     Sums over all replicas, in `width` copies of the pipeline group:
 
@@ -326,14 +326,22 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
     - the losses of all micro-batches, with one result; or
     - with `tied`, the gradients of the parameters that stage `stage` and the
       later stage `tied` share. For each pipeline, there are two operands and
-      two results: first those of `stage`, then those of `tied`.
+      two results: first those of `stage`, then those of `tied`; or
+    - the squared norms of the gradients of all stages, for clipping. `stage` is
+      the last stage. There is one operand and one result for each replica:
+      first stages 0 to `stage` of pipeline 0, then those of pipeline 1, and so
+      on.
 
     The sum is a left fold: over copies in ascending order and, inside a copy,
     over operands in their order.
 
-    Invalid if the operand types differ, if the results do not have the types of
-    the operands (gradients) or are not one loss (losses), if losses or an odd
-    number of operands are tied, and if the tied stage is not after `stage`.
+    Invalid if
+    - the operand types differ;
+    - the results do not have the types of the operands (gradients and norms) or
+      are not one loss (losses);
+    - losses, norms or an odd number of operands are tied;
+    - the tied stage is not after `stage`;
+    - the number of norms is not a multiple of the number of stages.
 
     Example:
     ```mlir
@@ -356,12 +364,40 @@ def Chimera_AllReduceOp : Chimera_Op<"all_reduce"> {
     `:` functional-type($contributions, $sums)
   }];
   let extraClassDeclaration = Chimera_StageOfContribution # [{
-    /// True if the op sums losses, false if it sums gradients.
-    bool sumsLosses() {
-      return ::mlir::isa<LossType>(getContributions().front().getType());
+    /// The type of each contribution.
+    ::mlir::Type summedType() { return getContributions().front().getType(); }
+    bool sumsLosses() { return ::mlir::isa<LossType>(summedType()); }
+    bool sumsGradients() {
+      return ::mlir::isa<WeightGradientType>(summedType());
     }
   }];
   let hasVerifier = 1;
+}
+
+def Chimera_SquaredNormOp : Chimera_ReplicaOp<"squared_norm"> {
+  let summary = "a replica's share of the squared norm of all gradients";
+  let description = [{
+    Computes the sum of the squares of gradient elements. If gradients are
+    clipped by their global norm, each stage replica has this op. The sum of the
+    results of all replicas, in all copies, is the square of the norm.
+
+    All replicas of a stage have the same summed gradient. So each of R replicas
+    in all copies takes only one of R ranges of the elements. The last stage of
+    a tied model leaves out the tied parameters, because the first stage takes
+    them. So each parameter of the model is counted once. The squares are summed
+    in float64.
+
+    Example:
+    ```mlir
+    %n = chimera.squared_norm pipeline 0 stage 1 on 1 (%r) :
+        (!chimera.weight_gradient<64>) -> !chimera.squared_norm<8>
+    ```
+  }];
+  let arguments = !con((ins Chimera_WeightGradient:$gradient), replica);
+  let results = (outs Chimera_SquaredNorm:$norm);
+  let assemblyFormat = replicaHead # placed # [{
+    `(` $gradient `)` `:` functional-type($gradient, $norm)
+  }];
 }
 
 def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
@@ -374,6 +410,10 @@ def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
     the sum, over all copies. These are all micro-batches of a step or, if
     `micro_batch` is given, this micro-batch of each copy.
 
+    If there is a fourth operand, it is the square of the norm of all gradients.
+    The update then multiplies the gradient by a factor of at most 1, so that
+    the norm is at most `clip_norm` of `chimera.training`.
+
     Invalid if a type changes.
 
     Example:
@@ -384,17 +424,23 @@ def Chimera_OptimizerStepOp : Chimera_ReplicaOp<"optimizer_step", [
     %w2, %o2 = chimera.optimizer_step pipeline 0 stage 1 micro_batch 3 on 1
         (%w1, %o1, %q) : !chimera.weights<64>, !chimera.optimizer_state<128>,
         !chimera.weight_gradient<64>
+    %w3, %o3 = chimera.optimizer_step pipeline 0 stage 1 on 1
+        (%w2, %o2, %g, %n) : !chimera.weights<64>,
+        !chimera.optimizer_state<128>, !chimera.weight_gradient<64>,
+        !chimera.squared_norm<8>
     ```
   }];
   let arguments = !con((ins Chimera_Weights:$weights,
                             Chimera_OptimizerState:$state,
                             Chimera_WeightGradient:$gradient,
+                            Optional<Chimera_SquaredNorm>:$norm,
                             OptionalAttr<Chimera_Index>:$micro_batch), replica);
   let results = (outs Chimera_Weights:$new_weights,
                       Chimera_OptimizerState:$new_state);
   let assemblyFormat = replicaHead # "(`micro_batch` $micro_batch^)? " # placed #
-      "`(` operands `)` `:` type($weights) `,` type($state) `,` "
-      "type($gradient)";
+      "`(` $weights `,` $state `,` $gradient (`,` $norm^)? `)` `:` "
+      "type($weights) `,` type($state) `,` type($gradient) "
+      "(`,` type($norm)^)?";
 }
 
 def Chimera_CopyOp : Chimera_ReplicaOp<"copy", [

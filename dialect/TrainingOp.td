@@ -27,6 +27,14 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     `momentum` times the sum. Without a `momentum`, `sgd` has no state. `seed`
     determines the initial weights, the order of the data and dropout.
 
+    *Clipping.* With `clip_norm(C)`, each update first computes the norm of all
+    gradients of the model together. If the norm is above C, the gradients are
+    multiplied by C / (norm + 1e-6), as `torch.nn.utils.clip_grad_norm_` does.
+    Each stage and each tied parameter counts once, however many replicas it
+    has. All updates of a step wait for the gradients of all stages, so the
+    schedule must have a flush. To see the norm without clipping, give a large
+    C.
+
     *Weight decay.* A parameter decays by the learning rate times `weight_decay`
     if more than one of its dimensions is larger than 1: matrices and embeddings
     decay, biases and the parameters of norms do not. An exported model may
@@ -53,10 +61,11 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
 
     *A run can have other numbers.* The program contains the numbers, but options
     of `chimera-run` override all of them except `optimizer`, `epsilon` and
-    `nesterov`. A `momentum` can be changed but not added.
+    `nesterov`. A `momentum` or a `clip_norm` can be changed but not added.
 
     Invalid if
     - a number is negative or not finite, or a beta or `momentum` is not below 1;
+    - `clip_norm` is 0, or the schedule has no flush;
     - a clause is given that the optimizer or the schedule does not use;
     - `min_lr` is above `learning_rate`;
     - a pattern in `no_decay` matches no parameter of the model (this is checked
@@ -68,7 +77,7 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     ```mlir
     chimera.training @slowly learning_rate(1.0e-4) weight_decay(0.1) seed(7)
     chimera.training @pretrain learning_rate(3.0e-4) lr_schedule(cosine)
-        warmup(2000) min_lr(3.0e-5) no_decay("*embedding*")
+        warmup(2000) min_lr(3.0e-5) clip_norm(1.0) no_decay("*embedding*")
     chimera.training @plainly optimizer(sgd) learning_rate(0.1) momentum(0.9)
     ```
   }];
@@ -88,6 +97,7 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     DefaultValuedAttr<F64Attr, "1.0e-8">:$epsilon,
     DefaultValuedAttr<F64Attr, "0.0">:$momentum,
     UnitAttr:$nesterov,
+    OptionalAttr<F64Attr>:$clip_norm,
     DefaultValuedAttr<F64Attr, "0.01">:$weight_decay,
     OptionalAttr<StrArrayAttr>:$no_decay,
     DefaultValuedAttr<I64Attr, "1">:$seed);

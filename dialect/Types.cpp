@@ -41,6 +41,7 @@ CHIMERA_VERIFY_SIZED(WeightStashType)
 CHIMERA_VERIFY_SIZED(LossType)
 CHIMERA_VERIFY_SIZED(WeightsType)
 CHIMERA_VERIFY_SIZED(WeightGradientType)
+CHIMERA_VERIFY_SIZED(SquaredNormType)
 #undef CHIMERA_VERIFY_SIZED
 
 // 0 bytes are allowed: SGD keeps no state.

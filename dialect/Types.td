@@ -64,6 +64,9 @@ def Chimera_WeightGradient
     : Chimera_SizedType<"WeightGradient", "weight_gradient",
                         "a sum of gradients of the loss with respect to "
                         "weights">;
+def Chimera_SquaredNorm
+    : Chimera_SizedType<"SquaredNorm", "squared_norm",
+                        "the sum of the squares of a gradient's elements">;
 def Chimera_OptimizerState
     : Chimera_SizedType<"OptimizerState", "optimizer_state",
                         "the state of the optimizer, which may be empty">;
@@ -98,8 +101,9 @@ def Chimera_Data : AnyTypeOf<[Chimera_Tokens, Chimera_Labels],
                              "tokens or labels">;
 def Chimera_Sendable : AnyTypeOf<[Chimera_Activation, Chimera_Gradient],
                                  "an activation or a gradient">;
-def Chimera_Reducible : AnyTypeOf<[Chimera_WeightGradient, Chimera_Loss],
-                                  "a weight gradient or a loss">;
+def Chimera_Reducible
+    : AnyTypeOf<[Chimera_WeightGradient, Chimera_Loss, Chimera_SquaredNorm],
+                "a weight gradient, a loss or a squared norm">;
 def Chimera_Transfer : AnyTypeOf<[Chimera_Sending, Chimera_Arriving],
                                  "a transfer in flight">;
 

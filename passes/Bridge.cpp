@@ -188,6 +188,13 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
     return failure();
   if (*tied)
     work.tiedBytes = static_cast<int64_t>((*tied)->bytes());
+  work.clips = trainingOf(pipeline).clip_norm != nullptr;
+  if (work.clips && schedule::stepsOverlap(updatesOf(pipeline)))
+    return pipeline.emitOpError("expected a schedule with a flush for "
+                                "clip_norm, got updates(")
+           << stringifyUpdates(pipeline.getUpdates())
+           << "): without one, a stage updates its weights before the "
+              "gradients of the other stages are known";
   work.policy = policyOf(pipeline);
   work.bucketBytes = pipeline.getBucketBytes().value_or(0);
   MachineOp machine = machineOf(pipeline);

@@ -49,8 +49,8 @@ public:
           return failure();
         continue;
       }
-      if (!isa<LoadOp, CopyOp, SplitOp, JoinOp, AllReduceOp, OptimizerStepOp,
-               YieldOp>(op))
+      if (!isa<LoadOp, CopyOp, SplitOp, JoinOp, AllReduceOp, SquaredNormOp,
+               OptimizerStepOp, YieldOp>(op))
         return op.emitOpError("expected an op of an unrolled step");
       if (!anchor && !mayBeBetweenActions(op, updates))
         anchor = &op;
@@ -97,7 +97,7 @@ private:
           copy.setWorker(layout.workerOf(copy.getPipeline(), copy.getStage()));
           return success();
         })
-        .Case<SplitOp, JoinOp, OptimizerStepOp>(
+        .Case<SplitOp, JoinOp, SquaredNormOp, OptimizerStepOp>(
             [&](auto placed) { return checkReplica(placed); })
         .Default([](Operation *) { return success(); });
   }
@@ -168,11 +168,12 @@ private:
       if (producer && producer.getNewSum() == operand.get())
         operand.set(sumOf(producer.getPipeline(), producer.getStage()));
     }
-    llvm::TypeSwitch<Operation *>(op).Case<SplitOp, JoinOp, OptimizerStepOp>(
-        [&](auto placed) {
-          placed.setWorker(
-              layout.workerOf(placed.getPipeline(), placed.getStage()));
-        });
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<SplitOp, JoinOp, SquaredNormOp, OptimizerStepOp>(
+            [&](auto placed) {
+              placed.setWorker(
+                  layout.workerOf(placed.getPipeline(), placed.getStage()));
+            });
   }
 
   const Layout &layout;

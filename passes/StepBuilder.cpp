@@ -210,12 +210,32 @@ void StepBuilder::reduceLosses(ArrayRef<Value> losses) {
       builder.getI32IntegerAttr(pipeline.getDataParallel()));
 }
 
+Value StepBuilder::squaredNorm(uint32_t p, uint32_t s, Value gradient) {
+  return builder.create<SquaredNormOp>(
+      locationOf(p, s),
+      SquaredNormType::get(pipeline.getContext(), program::kNormBytes),
+      gradient, numbers[p], numbers[s], IntegerAttr(), DenseI32ArrayAttr());
+}
+
+SmallVector<Value> StepBuilder::reduceNorms(ArrayRef<Value> norms) {
+  auto width = static_cast<uint32_t>(pipeline.getDataParallel());
+  if (norms.size() * width == 1)
+    return SmallVector<Value>(norms);
+  SmallVector<Type> results(norms.size(), norms.front().getType());
+  return builder
+      .create<AllReduceOp>(named("norm", loc), results, norms,
+                           builder.getI32IntegerAttr(stages() - 1),
+                           IntegerAttr(), builder.getI32IntegerAttr(width))
+      .getSums();
+}
+
 OptimizerStepOp StepBuilder::update(uint32_t p, uint32_t s, Value weights,
-                                    Value state, Value gradient,
+                                    Value state, Value gradient, Value norm,
                                     std::optional<uint32_t> m) {
   return builder.create<OptimizerStepOp>(
       m ? locationOf(p, s, *m) : locationOf(p, s), types[s].weights,
-      types[s].state, weights, state, gradient, m ? numbers[*m] : IntegerAttr(),
+      types[s].state, weights, state, gradient, norm,
+      m ? numbers[*m] : IntegerAttr(),
       numbers[p], numbers[s], IntegerAttr(), DenseI32ArrayAttr());
 }
 

@@ -69,10 +69,19 @@ public:
   /// Joins the pieces of a gradient.
   mlir::Value joinGradient(uint32_t p, uint32_t s, mlir::ValueRange pieces);
   void reduceLosses(llvm::ArrayRef<mlir::Value> losses);
+  /// Makes a replica's share of the squared norm of all gradients.
+  mlir::Value squaredNorm(uint32_t p, uint32_t s, mlir::Value gradient);
+  /// Makes the all-reduce of the squared norms of all replicas. `norms` is by
+  /// pipeline, then by stage. Returns a sum for each replica. If there is only
+  /// one replica in all copies, makes no op and returns `norms`.
+  llvm::SmallVector<mlir::Value>
+  reduceNorms(llvm::ArrayRef<mlir::Value> norms);
   /// Makes the update of a replica. `gradient` is the gradient of micro-batch
-  /// `m` or, if `m` is not given, the sum of all micro-batches.
+  /// `m` or, if `m` is not given, the sum of all micro-batches. `norm` is the
+  /// squared norm of all gradients, or null if the update does not clip.
   OptimizerStepOp update(uint32_t p, uint32_t s, mlir::Value weights,
                          mlir::Value state, mlir::Value gradient,
+                         mlir::Value norm = {},
                          std::optional<uint32_t> m = std::nullopt);
 
   /// The location of the ops of a stage: the location of the stage in the

@@ -28,7 +28,8 @@ namespace {
 struct Part {
   uint32_t worker;
   SmallVector<unsigned> operands;       ///< indices of its contributions
-  Operation *last;                      ///< last action that makes one of them
+  Operation *last;                      ///< last action that makes one of them;
+                                        ///< null for squared norms
   SmallVector<AllReduceStartOp> starts; ///< one for each bucket
 };
 
@@ -38,9 +39,10 @@ struct Reduction {
   SmallVector<Part, 2> parts;
   /// One entry for each contribution of one copy, in the order in which they
   /// are added: the worker that makes the contribution, and its key. The key is
-  /// a pipeline (gradients) or a micro-batch (losses).
+  /// a pipeline (gradients, squared norms) or a micro-batch (losses).
   SmallVector<int32_t> workers, keys;
-  Operation *last; ///< last action of all parts
+  Operation *last; ///< last action of all parts; null for squared norms, which
+                   ///< no action makes
 };
 
 /// The action that makes `contribution`. If `contribution` is a piece of a
@@ -102,22 +104,28 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
   for (auto [index, contribution] :
        llvm::enumerate(reduce.getContributions())) {
     ActionOp action = makerOf(contribution);
-    if (!action || !action.getWorker())
+    auto norm = contribution.getDefiningOp<SquaredNormOp>();
+    std::optional<uint32_t> worker = action ? action.getWorker()
+                                     : norm ? norm.getWorker()
+                                            : std::nullopt;
+    if (!worker)
       return reduce.emitOpError(
           "expected contributions made by actions that name their worker: run "
           "chimera-schedule first");
-    uint32_t worker = *action.getWorker();
-    result.workers.push_back(worker);
+    result.workers.push_back(*worker);
     // A forward that covers several micro-batches has a loss for each of them.
     result.keys.push_back(
-        reduce.sumsLosses() ? action.getMicroBatch() +
-                                  cast<OpResult>(contribution).getResultNumber()
-                            : action.getPipeline());
-    auto [known, isNew] = partOf.try_emplace(worker, result.parts.size());
+        norm                  ? norm.getPipeline()
+        : reduce.sumsLosses() ? action.getMicroBatch() +
+                                    cast<OpResult>(contribution).getResultNumber()
+                              : action.getPipeline());
+    auto [known, isNew] = partOf.try_emplace(*worker, result.parts.size());
     if (isNew)
-      result.parts.push_back(Part{worker, {}, nullptr, {}});
+      result.parts.push_back(Part{*worker, {}, nullptr, {}});
     Part &part = result.parts[known->second];
     part.operands.push_back(index);
+    if (!action)
+      continue;
     part.last = order.later(part.last, action);
     result.last = order.later(result.last, action);
   }
@@ -171,7 +179,7 @@ public:
 private:
   LogicalResult checkBuckets(AllReduceOp reduce) const {
     constexpr int64_t kMost = UINT16_MAX;
-    if (reduce.sumsLosses())
+    if (!reduce.sumsGradients())
       return success();
     int64_t bytes =
         cast<SizedType>(reduce.getContributions().front().getType()).getBytes();
@@ -191,7 +199,7 @@ private:
     auto sharesSum = [&](const Part &part) {
       return part.operands.size() > 1 && !reduce.getTied();
     };
-    if (reduce.sumsLosses() || llvm::any_of(reduction.parts, sharesSum))
+    if (!reduce.sumsGradients() || llvm::any_of(reduction.parts, sharesSum))
       return {whole};
     auto [count, each, last] =
         schedule::bucketsOf(cast<SizedType>(whole).getBytes(), bucketBytes);
@@ -220,7 +228,8 @@ private:
       Operation *&previousStart = newest[{part.worker, group}];
       if (!times)
         setInsertionPointAfter(builder,
-                               startsNow(part.last) ? part.last : nullptr,
+                               part.last && startsNow(part.last) ? part.last
+                                                                 : nullptr,
                                previousStart, anchor);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
       for (unsigned index : part.operands) {
@@ -302,7 +311,7 @@ private:
   Operation *togetherBefore(const Reduction &reduction, Operation *anchor,
                             StartsNow startsNow) const {
     bool isNow = llvm::all_of(reduction.parts, [&](const Part &part) {
-      return startsNow(part.last);
+      return part.last && startsNow(part.last);
     });
     if (!isNow)
       return anchor;

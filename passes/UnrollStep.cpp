@@ -17,10 +17,10 @@ namespace {
 /// Makes a step with a flush.
 class Unroller {
 public:
-  Unroller(StepBuilder &build, const Layout &layout, int32_t microBatches,
-           std::optional<program::Tied> tied)
+  Unroller(StepBuilder &build, const Layout &layout,
+           const schedule::Problem &problem, std::optional<program::Tied> tied)
       : build(build), layout(layout), tied(tied), stages(layout.stages.size()),
-        losses(microBatches) {}
+        clips(problem.clips), losses(problem.microBatches()) {}
 
   void run() {
     auto step = build.builder.create<StepOp>(build.loc);
@@ -37,13 +37,15 @@ public:
     split();
     reduce();
     build.reduceLosses(losses);
+    if (clips)
+      reduceNorms();
     SmallVector<Value> results(block.getNumArguments());
     for (uint32_t s : updateOrder())
       for (uint32_t p = 0; p < layout.directions.size(); ++p) {
         unsigned state = stateIndex(p, s);
-        OptimizerStepOp update =
-            build.update(p, s, block.getArgument(state),
-                         block.getArgument(state + 1), joined(p, s));
+        OptimizerStepOp update = build.update(
+            p, s, block.getArgument(state), block.getArgument(state + 1),
+            joined(p, s), gradientOf(p, s).norm);
         results[state] = update.getNewWeights();
         results[state + 1] = update.getNewState();
       }
@@ -96,7 +98,7 @@ private:
             p, s, batches[i / parts], i % parts, stashes[s][i], gradients[i],
             block.getArgument(stateIndex(p, s)), sums[s]);
     for (Value sum : sums)
-      replicas.push_back({sum, Value()});
+      replicas.push_back({sum, Value(), Value()});
   }
 
   /// The stages in the order in which their reduced gradients are complete:
@@ -110,9 +112,10 @@ private:
 
   /// The gradient of a replica. If the stage has tied parameters, `tied` is the
   /// gradient of these parameters and `rest` is the gradient of the others.
-  /// Otherwise `rest` is the whole gradient.
+  /// Otherwise `rest` is the whole gradient. `norm` is the squared norm of the
+  /// gradients of all stages, or null if the updates do not clip.
   struct Gradient {
-    Value rest, tied;
+    Value rest, tied, norm;
   };
 
   Gradient &gradientOf(uint32_t p, uint32_t s) {
@@ -168,19 +171,38 @@ private:
       *contribution = sum;
   }
 
+  /// Makes the squared norm of each replica's gradient, and sums them over all
+  /// replicas.
+  void reduceNorms() {
+    SmallVector<Value> norms;
+    for (uint32_t p = 0; p < layout.directions.size(); ++p)
+      for (uint32_t s = 0; s < stages; ++s)
+        norms.push_back(build.squaredNorm(p, s, joined(p, s)));
+    for (auto [replica, sum] :
+         llvm::zip(replicas, build.reduceNorms(norms)))
+      replica.norm = sum;
+  }
+
+  /// The whole reduced gradient of a replica. At the first call, joins its
+  /// pieces.
   Value joined(uint32_t p, uint32_t s) {
-    auto [rest, tiedPart] = gradientOf(p, s);
+    Gradient &gradient = gradientOf(p, s);
     std::optional<unsigned> piece = tiedPiece(s);
-    if (!piece)
-      return rest;
-    return *piece == 0 ? build.joinGradient(p, s, {tiedPart, rest})
-                       : build.joinGradient(p, s, {rest, tiedPart});
+    if (!piece || !gradient.tied)
+      return gradient.rest;
+    gradient.rest =
+        *piece == 0
+            ? build.joinGradient(p, s, {gradient.tied, gradient.rest})
+            : build.joinGradient(p, s, {gradient.rest, gradient.tied});
+    gradient.tied = {};
+    return gradient.rest;
   }
 
   StepBuilder &build;
   const Layout &layout;
   std::optional<program::Tied> tied;
   uint32_t stages;
+  bool clips;
   std::vector<Value> losses;      ///< by micro-batch
   std::vector<Gradient> replicas; ///< in the order of the block arguments
 };
@@ -190,7 +212,7 @@ private:
 void unrollStep(StepBuilder &build, const Layout &layout,
                 const schedule::Problem &problem,
                 std::optional<program::Tied> tied) {
-  Unroller(build, layout, problem.microBatches(), tied).run();
+  Unroller(build, layout, problem, tied).run();
 }
 
 } // namespace chimera

@@ -40,9 +40,9 @@ template <typename Op> bool isOf(Op op, uint32_t pipeline, uint32_t stage) {
 class ReductionVerifier {
 public:
   ReductionVerifier(PipelineOp pipeline, const Layout &layout,
-                    std::optional<program::Tied> tied)
+                    std::optional<program::Tied> tied, bool clips)
       : layout(layout), tied(tied), width(pipeline.getDataParallel()),
-        replicated(layout.directions.size() * width > 1) {}
+        replicated(layout.directions.size() * width > 1), clips(clips) {}
 
   LogicalResult verify(Block &section) const {
     LogicalResult result = success();
@@ -58,6 +58,7 @@ public:
               .Case<SplitOp, JoinOp>([&](Operation *op) {
                 return verifyUsed(op, op->getResults());
               })
+              .Case([&](SquaredNormOp op) { return verifyGradient(op); })
               .Case([&](OptimizerStepOp op) { return verifyUpdate(op); })
               .Default(success());
       if (failed(good))
@@ -84,8 +85,10 @@ private:
       return reduce.emitOpError("expected width ")
              << width << ", the pipeline's data_parallel, "
              << "got " << reduce.getWidth();
-    if (isa<LossType>(reduce.getContributions().front().getType()))
+    if (reduce.sumsLosses())
       return success();
+    if (reduce.sumsNorms())
+      return verifyNorms(reduce);
     bool ofTied = reduce.getTied().has_value();
     if (ofTied && (!tied || reduce.getStage() != 0 ||
                    *reduce.getTied() + 1 != layout.stages.size()))
@@ -111,23 +114,65 @@ private:
     return verifyUsed(reduce, reduce.getResults());
   }
 
+  /// Checks that an all-reduce has the squared norm of each replica as operand:
+  /// first those of pipeline 0, by stage.
+  LogicalResult verifyNorms(AllReduceOp reduce) const {
+    const size_t stages = layout.stages.size();
+    const size_t replicas = layout.directions.size() * stages;
+    if (reduce.getStage() + 1 != stages ||
+        reduce.getContributions().size() != replicas)
+      return reduce.emitOpError("expected the squared norms of ")
+             << stages << " stages of each of " << layout.directions.size()
+             << " pipelines, got " << reduce.getContributions().size()
+             << " of stages up to " << reduce.getStage();
+    for (auto [i, contribution] : llvm::enumerate(reduce.getContributions()))
+      if (auto norm = contribution.getDefiningOp<SquaredNormOp>();
+          !norm || !isOf(norm, i / stages, i % stages))
+        return reduce.emitOpError("expected contribution ")
+               << i << " to be the squared norm of pipeline " << i / stages
+               << ", stage " << i % stages;
+    return success();
+  }
+
   /// Checks that an optimizer step uses a gradient that contains the sums of
-  /// all replicas of its stage.
+  /// all replicas of its stage and, if the pipeline clips, the squared norm of
+  /// the gradients of all stages.
   LogicalResult verifyUpdate(OptimizerStepOp update) const {
-    Value gradient = update.getGradient();
-    uint32_t s = update.getStage();
+    if (failed(verifyGradient(update)))
+      return failure();
+    Value norm = update.getNorm();
+    if (clips != static_cast<bool>(norm))
+      return update.emitOpError(clips ? "expected a squared norm, as the "
+                                        "training has clip_norm, got none"
+                                      : "expected no squared norm, as the "
+                                        "training has no clip_norm");
+    if (!norm)
+      return success();
+    const bool isAlone = !replicated && layout.stages.size() == 1;
+    if (isAlone ? norm.getDefiningOp<SquaredNormOp>() == nullptr
+                : norm.getDefiningOp<AllReduceOp>() == nullptr)
+      return update.emitOpError("expected the squared norm of the gradients of "
+                                "all stages, got that of one replica");
+    return success();
+  }
+
+  /// Checks that an optimizer step or a squared norm uses a gradient that
+  /// contains the sums of all replicas of its stage.
+  template <typename Op> LogicalResult verifyGradient(Op op) const {
+    Value gradient = op.getGradient();
+    uint32_t s = op.getStage();
     std::optional<unsigned> piece = tiedPiece(s);
     if (!piece)
-      return verifySum(update, gradient, replicated, false);
+      return verifySum(op, gradient, replicated, false);
     auto join = gradient.getDefiningOp<JoinOp>();
     if (!join || join.getPieces().size() != 2 ||
-        !isOf(join, update.getPipeline(), s))
-      return update.emitOpError("expected the gradient of the tied parameters "
-                                "joined with that of the others");
+        !isOf(join, op.getPipeline(), s))
+      return op.emitOpError("expected the gradient of the tied parameters "
+                            "joined with that of the others");
     return success(
-        succeeded(verifySum(update, join.getPieces()[*piece], true, true)) &&
-        succeeded(verifySum(update, join.getPieces()[1 - *piece], replicated,
-                            false)));
+        succeeded(verifySum(op, join.getPieces()[*piece], true, true)) &&
+        succeeded(
+            verifySum(op, join.getPieces()[1 - *piece], replicated, false)));
   }
 
   /// If the stage has tied parameters, its gradient has two pieces, and this is
@@ -155,16 +200,16 @@ private:
            value == split.getPieces()[ofTied ? *piece : 1 - *piece];
   }
 
-  /// Checks that `sum`, which is the gradient of `update` or a piece of it,
-  /// belongs to the same replica as `update`. If `isReduced`, it must come from
-  /// an all-reduce.
-  LogicalResult verifySum(OptimizerStepOp update, Value sum, bool isReduced,
-                          bool ofTied) const {
-    uint32_t p = update.getPipeline(), s = update.getStage();
+  /// Checks that `sum`, which is the gradient of `op` or a piece of it, belongs
+  /// to the same replica as `op`. If `isReduced`, it must come from an
+  /// all-reduce.
+  template <typename Op>
+  LogicalResult verifySum(Op op, Value sum, bool isReduced, bool ofTied) const {
+    uint32_t p = op.getPipeline(), s = op.getStage();
     auto reduce = sum.getDefiningOp<AllReduceOp>();
     if (isReduced && !reduce)
-      return update.emitOpError("expected an all-reduced gradient, got the "
-                                "gradient of one replica");
+      return op.emitOpError("expected an all-reduced gradient, got the "
+                            "gradient of one replica");
     bool own = isContributionOf(sum, p, s, ofTied);
     if (reduce) {
       unsigned index = cast<OpResult>(sum).getResultNumber();
@@ -172,7 +217,7 @@ private:
             reduce.getStageOf(index) == s && index / (ofTied ? 2 : 1) == p;
     }
     if (!own)
-      return update.emitOpError("expected the gradient of pipeline ")
+      return op.emitOpError("expected the gradient of pipeline ")
              << p << ", stage " << s;
     return success();
   }
@@ -180,7 +225,7 @@ private:
   const Layout &layout;
   std::optional<program::Tied> tied;
   uint32_t width;
-  bool replicated;
+  bool replicated, clips;
 };
 
 } // namespace
@@ -195,7 +240,7 @@ LogicalResult verifyStepGraph(PipelineOp pipeline,
   if (failed(tied))
     return failure();
   LogicalResult result = verifyOperands(problem, *layout, sections);
-  ReductionVerifier reductions(pipeline, *layout, *tied);
+  ReductionVerifier reductions(pipeline, *layout, *tied, problem.clips);
   for (SectionOp section : sections)
     if (failed(reductions.verify(section.getBody().front())))
       result = failure();

@@ -44,8 +44,9 @@ inline std::string adviceFor(std::string_view name) {
       {"lr-decay-style", "did you mean '--lr-schedule'?"},
       {"lr-decay", "did you mean '--lr-steps'?"},
       {"scheduler", "did you mean '--lr-schedule'?"},
-      {"clip", "clipping gradients is not supported yet"},
-      {"grad-norm", "clipping gradients is not supported yet"},
+      {"clip", "did you mean '--clip-norm'?"},
+      {"grad-norm", "did you mean '--clip-norm'?"},
+      {"nan", "did you mean '--skip-nonfinite'?"},
       {"resume", "chimera-run --resume FOLDER continues from a checkpoint"},
       {"checkpoint", "chimera-run --checkpoint FOLDER writes checkpoints, with "
                      "--checkpoint-every and --keep"},

@@ -90,8 +90,15 @@ std::string reasonOf(const Divergence &what) {
   const std::string step = std::to_string(what.step + 1);
   return (what.loss ? "the loss of step " + step + " is " +
                           (std::isnan(*what.loss) ? "not a number" : "infinite")
-                    : "gradients of step " + step + " are not finite, in " +
-                          namesOf(what.stages)) +
+                    : "gradients of step " + step + " are not finite" +
+                          (what.stages.empty() ? ""
+                                               : ", in " +
+                                                     namesOf(what.stages))) +
+         (what.skipped == 0
+              ? ""
+              : ", after " +
+                    program::countWithNoun(what.skipped, "step") +
+                    " that --skip-nonfinite left out") +
          ": training diverged, try a lower learning_rate";
 }
 
@@ -151,7 +158,7 @@ void Results::onStep(const StepEvent &event) {
   loss = event.loss;
   attempt([&] { progress.step(event); });
   if (loss && !std::isfinite(loss->mean) && settings.save.empty() &&
-      settings.checkpoint.empty())
+      settings.checkpoint.empty() && settings.skipNonFinite == 0)
     throw std::runtime_error(
         reasonOf({.step = event.step, .loss = loss->mean, .stages = {}}) +
         "; with --save the last finite weights are kept");
@@ -296,6 +303,8 @@ void Results::saveLastFinite(const RunResult &result) {
                               ? reasonOf(*result.divergence)
                               : "ended by " + signalName(result.stoppedBy);
   hasFailed |= result.divergence.has_value();
+  if (settings.save.empty() && settings.checkpoint.empty())
+    return reportError(why + "; with --save the last finite weights are kept");
   if (settings.save.empty()) {
     progress.endLine();
     std::fflush(stdout);

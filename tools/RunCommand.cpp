@@ -108,7 +108,9 @@ TrainingRun makeRun(const RunSettings &settings,
                            .dataDigest = digestOfData(settings, load),
                            .names = &load.tensorNames};
   run.gatherWeights = !settings.save.empty();
-  run.keepFinite = run.gatherWeights || run.checkpoints;
+  run.skipNonFinite = settings.skipNonFinite;
+  run.keepFinite =
+      run.gatherWeights || run.checkpoints || run.skipNonFinite > 0;
   run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
                     .passes = load.evaluationPasses,

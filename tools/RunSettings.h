@@ -56,7 +56,7 @@ inline std::vector<std::string> lastBatchKinds() { return {kDrop, kFill}; }
 /// Numbers of the program's chimera.training that the run replaces.
 struct TrainingNumbers {
   std::optional<double> learningRate, minLr, weightDecay, beta1, beta2,
-      momentum;
+      momentum, clipNorm;
   std::optional<std::string> lrSchedule;
   std::optional<uint64_t> warmup, decaySteps, lrSteps, seed;
   std::vector<std::string> noDecay; ///< empty: the program's own patterns
@@ -111,6 +111,7 @@ struct RunSettings {
   uint64_t evaluateEvery = 0; ///< steps; 0: only at the end
   double unitNanoseconds = 0;
   bool cudaGraphs = false;
+  uint64_t skipNonFinite = 0; ///< number of steps that may be left out
   bool sequential = false;
   bool checkReplicas = false;
   bool quiet = false;

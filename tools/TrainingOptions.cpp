@@ -43,7 +43,11 @@ constexpr NumberOption kNumbers[] = {
     {"--beta2", &TrainingNumbers::beta2, &program::OptimizerT::beta2, 1,
      "beta2 of AdamW"},
     {"--momentum", &TrainingNumbers::momentum, &program::OptimizerT::momentum,
-     1, "Momentum of SGD, for programs that have one"}};
+     1, "Momentum of SGD, for programs that have one"},
+    {"--clip-norm", &TrainingNumbers::clipNorm,
+     &program::OptimizerT::clip_norm, 1e300,
+     "The largest norm of the gradients of all stages, for programs that clip. "
+     "A large number: the norm is computed and logged, but not clipped"}};
 
 /// Options that are numbers of steps.
 struct StepsOption {
@@ -70,6 +74,9 @@ constexpr RateSchedule kSchedules[] = {
 static_assert(std::size(kSchedules) ==
               static_cast<size_t>(RateSchedule::MAX) + 1);
 
+/// The largest number for --skip-nonfinite.
+constexpr uint64_t kMaxSkipped = 1'000'000'000;
+
 std::vector<std::string> scheduleNames() {
   std::vector<std::string> names;
   for (RateSchedule schedule : kSchedules)
@@ -93,6 +100,13 @@ void refuseUnused(const RunSettings &settings,
   refuse("--momentum", optimizer.name == program::kSgdMomentum,
          " is for programs with a momentum, which takes memory: compile the "
          "program with optimizer(sgd) momentum(…) of chimera.training");
+  for (const char *option : {"--clip-norm", "--skip-nonfinite"})
+    refuse(option, optimizer.clip_norm > 0,
+           " needs the norm of the gradients of all stages: compile the program "
+           "with clip_norm(…) of chimera.training");
+  if (settings.training.clipNorm == 0.0)
+    throw std::invalid_argument("--clip-norm: expected a number above 0, got 0: "
+                                "give a large number to clip nothing");
   const bool falls = optimizer.lr_schedule != RateSchedule::Constant;
   for (const char *option : {"--min-lr", "--lr-steps"})
     refuse(option, falls,
@@ -130,6 +144,12 @@ void chimera::addTrainingOptions(CLI::App &app, RunSettings &settings) {
         ->group(kGroup);
   for (size_t i = 1; i < std::size(kNumbers); ++i)
     addNumber(kNumbers[i]);
+  app.add_option("--skip-nonfinite", settings.skipNonFinite,
+                 "Leave out up to this number of steps whose gradients are not "
+                 "finite, and end the run at the next one. For programs that "
+                 "clip. Default: the first one ends the run")
+      ->transform(wholeWithin(1, kMaxSkipped))
+      ->group(kGroup);
   app.add_option("--no-decay", numbers.noDecay,
                  "Pattern of the names of parameters without weight decay, "
                  "such as '*embedding*'. Repeat --no-decay for more patterns. "
@@ -145,7 +165,8 @@ void chimera::addTrainingOptions(CLI::App &app, RunSettings &settings) {
 }
 
 std::vector<std::string> chimera::optimizerOptions() {
-  std::vector<std::string> names = {"--lr-schedule", "--no-decay"};
+  std::vector<std::string> names = {"--lr-schedule", "--no-decay",
+                                    "--skip-nonfinite"};
   for (const NumberOption &option : kNumbers)
     names.emplace_back(option.name);
   for (const StepsOption &option : kSteps)
@@ -209,6 +230,7 @@ chimera::agreedTrainingOptions(const RunSettings &settings) {
   for (const StepsOption &option : kSteps)
     add(option.name, given.*option.given);
   add("--seed", given.seed);
+  values.push_back({"--skip-nonfinite", settings.skipNonFinite});
   add("--lr-schedule",
       given.lrSchedule
           ? std::optional(digestOf(std::as_bytes(std::span(*given.lrSchedule))))

@@ -137,7 +137,8 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
     return std::nullopt;
   PlanRequest request{*ops,
                       {std::move(*described), std::move(*machine),
-                       settings.batch, settings.pins},
+                       settings.batch, settings.pins,
+                       ops->training && ops->training.getClipNorm()},
                       {}};
   plan::Machine &used = request.question.machine;
   const int64_t devices = settings.devices.value_or(used.devices);

@@ -56,6 +56,7 @@ static schedule::Request requestOf(const Question &question,
     request.bytes.push_back(stage.bytes);
   }
   request.tiedBytes = tiedBytes(table, stages);
+  request.clips = question.clips;
   request.bucketBytes = question.pins.bucketBytes;
   request.memoryCaps.assign(choice.workers, question.machine.memory);
   request.microBatches = choice.microBatches;
@@ -122,6 +123,8 @@ Evaluator::solutionWithoutOrder(const Choice &choice,
   auto [stages, request] = requestFor(choice, recompute, parts);
   if (request.tiedBytes > 0 && schedule::stepsOverlap(plan.updates))
     return Impossible{"expected a schedule with a flush for a tied model"};
+  if (request.clips && schedule::stepsOverlap(plan.updates))
+    return Impossible{"expected a schedule with a flush for clip_norm"};
   if (std::string wrong = checkBoundaries(stages, parts); !wrong.empty())
     return Impossible{wrong};
   Solution solution;

@@ -28,6 +28,7 @@ struct Question {
   Machine machine;
   int64_t batch; ///< samples per step over all copies, 1 to 2^31 - 1
   Pins pins;
+  bool clips = false; ///< see schedule::Workload
 };
 
 /// A way to train the mini-batch.

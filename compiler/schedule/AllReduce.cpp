@@ -25,7 +25,8 @@ std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
 }
 
 bool hasAllReduces(const Problem &problem) {
-  if (problem.width > 1 || problem.pipelines.size() > 1)
+  if (problem.width > 1 || problem.pipelines.size() > 1 ||
+      (problem.clips && problem.workers > 1))
     return true;
   // Tied parameters have a separate all-reduce, over the workers of the first
   // and the last stage.

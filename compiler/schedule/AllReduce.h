@@ -41,7 +41,8 @@ inline constexpr NamedPolicy kPolicies[] = {
 std::vector<std::vector<int64_t>> idleAfter(const Schedule &schedule,
                                             const Timing &timing);
 
-/// True if some gradient is summed over several workers or copies.
+/// True if some gradient, or the norm of all gradients, is summed over several
+/// workers or copies.
 bool hasAllReduces(const Problem &problem);
 
 /// The buckets into which a gradient is cut. Each bucket has an all-reduce of

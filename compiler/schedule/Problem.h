@@ -234,6 +234,10 @@ struct Workload : Network {
   /// embedding). These parameters are part of the `weights` of both stages. The
   /// gradients of both stages for them are summed in one all-reduce.
   int64_t tiedBytes = 0;
+  /// Whether gradients are clipped by the norm of the gradients of all stages.
+  /// If they are, no update begins before the all-reduces of all gradients have
+  /// ended.
+  bool clips = false;
   AllReducePolicy policy = AllReducePolicy::Lazy;
   /// The most bytes of one all-reduce, at least 8. Larger gradients are cut
   /// into buckets. 0: gradients are not cut.

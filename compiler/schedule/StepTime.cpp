@@ -178,7 +178,7 @@ static bool allReducesTakeTime(const LinkClass *links) {
 
 bool hasSyncAndUpdate(const Problem &problem) {
   auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
-  if (std::ranges::any_of(problem.stages, takesTime))
+  if (problem.clips || std::ranges::any_of(problem.stages, takesTime))
     return true;
   return hasAllReduces(problem) &&
          std::ranges::any_of(problem.classes(), allReducesTakeTime);

@@ -53,7 +53,8 @@ private:
   std::unique_ptr<FlushedSteps> steps; ///< null if steps overlap
 };
 
-/// True if all-reduces or updates take time.
+/// True if all-reduces or updates take time, or if all workers wait for the
+/// norm of all gradients.
 bool hasSyncAndUpdate(const Problem &problem);
 
 } // namespace chimera::schedule

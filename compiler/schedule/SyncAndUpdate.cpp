@@ -20,29 +20,64 @@ int64_t SyncAndUpdate::end() const {
   return ends.empty() ? 0 : std::ranges::max(ends);
 }
 
+/// Adds the updates of all replicas of `stage`, which begin after an all-reduce.
+static void addUpdates(const Problem &problem, int32_t stage, size_t allReduce,
+                       SyncAndUpdateOrder &order) {
+  for (size_t p = 0; p < problem.pipelines.size(); ++p)
+    order.items[problem.pipelines[p].workers[stage]].push_back(
+        {allReduce, stage, static_cast<int32_t>(p),
+         problem.stages[stage].update});
+}
+
 /// Adds the waits and updates of each worker. A worker waits for its
 /// all-reduces in the order of `order.allReduces`. The worker updates its
-/// replicas of a stage after the last all-reduce of that stage.
+/// replicas of a stage after the last all-reduce of that stage or, if gradients
+/// are clipped, all its replicas after the all-reduce of the norm.
 static void addItems(const Problem &problem, SyncAndUpdateOrder &order) {
   auto last = static_cast<int32_t>(problem.stages.size()) - 1;
   // For each stage, the number of its all-reduces that are not added yet.
   std::vector<int32_t> missing(problem.stages.size(), 1);
   if (problem.tiedBytes > 0)
     ++missing.front(), ++missing.back();
+  std::vector<int32_t> complete; // the stages in the order of their updates
   for (size_t i = 0; i < order.allReduces.size(); ++i) {
     const SyncAndUpdateOrder::AllReduce &allReduce = order.allReduces[i];
     for (int32_t worker : allReduce.workers)
       order.items[worker].push_back({i, allReduce.stage, std::nullopt});
+    if (allReduce.isNorm) {
+      for (int32_t stage : complete)
+        addUpdates(problem, stage, i, order);
+      continue;
+    }
     std::vector<int32_t> stages = {0, last};
     if (allReduce.stage)
       stages = {*allReduce.stage};
     for (int32_t stage : stages)
-      if (--missing[stage] == 0)
-        for (size_t p = 0; p < problem.pipelines.size(); ++p)
-          order.items[problem.pipelines[p].workers[stage]].push_back(
-              {i, stage, static_cast<int32_t>(p),
-               problem.stages[stage].update});
+      if (--missing[stage] == 0) {
+        complete.push_back(stage);
+        if (!problem.clips)
+          addUpdates(problem, stage, i, order);
+      }
   }
+}
+
+/// The all-reduce of the norm. Its time does not include the computation of the
+/// squares.
+static SyncAndUpdateOrder::AllReduce normReduceOf(const Problem &problem,
+                                                  const Schedule &schedule) {
+  constexpr int64_t kNormBytes = 8;
+  SyncAndUpdateOrder::AllReduce allReduce;
+  allReduce.isNorm = true;
+  for (size_t w = 0; w < schedule.workers.size(); ++w) {
+    if (schedule.workers[w].empty())
+      continue; // a worker without a stage
+    allReduce.workers.push_back(static_cast<int32_t>(w));
+    allReduce.after.push_back(
+        static_cast<int32_t>(schedule.workers[w].size()) - 1);
+  }
+  allReduce.time = allReduceTime(problem, allReduce.workers, kNormBytes,
+                                 /*buckets=*/1);
+  return allReduce;
 }
 
 SyncAndUpdateOrder
@@ -68,6 +103,8 @@ syncAndUpdateOrderOf(const Problem &problem, const Schedule &schedule,
     allReduce.time =
         allReduceTime(problem, allReduce.workers, reduce.bytes, reduce.buckets);
   }
+  if (problem.clips && !reduces.empty())
+    order.allReduces.push_back(normReduceOf(problem, schedule));
   addItems(problem, order);
   return order;
 }
@@ -90,6 +127,7 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
   for (const SyncAndUpdateOrder::AllReduce &allReduce : order.allReduces) {
     SyncAndUpdate::AllReduce &span = syncAndUpdate.allReduces.emplace_back();
     span.stage = allReduce.stage;
+    span.isNorm = allReduce.isNorm;
     span.workers = allReduce.workers;
     for (size_t i = 0; i < span.workers.size(); ++i) {
       int32_t worker = span.workers[i];
@@ -115,6 +153,8 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
       SyncAndUpdate::Work work;
       work.begin = now;
       work.stage = item.stage;
+      work.isNorm =
+          !item.pipeline && syncAndUpdate.allReduces[item.allReduce].isNorm;
       work.pipeline = item.pipeline;
       work.end = item.pipeline ? endOfUpdate(w, now, item.update)
                                : syncAndUpdate.allReduces[item.allReduce].end;

@@ -12,6 +12,10 @@
 // waits for a gradient's all-reduce and updates the weights directly after the
 // last action that adds to that gradient (Steps.h).
 //
+// If gradients are clipped by their norm, one more all-reduce, of the norm,
+// follows the all-reduces of all gradients. All workers take part in it, and no
+// worker updates weights before it.
+//
 // An all-reduce keeps no worker busy, so actions run while it is in progress.
 //
 //===----------------------------------------------------------------------===//
@@ -29,20 +33,23 @@ struct SyncAndUpdate {
   struct Span {
     int64_t begin = 0, end = 0;
   };
-  /// The all-reduce of a stage's gradient, or of the parameters that the first
-  /// and the last stage share. The all-reduce begins when all its workers have
-  /// started it and have ended their previous all-reduces.
+  /// The all-reduce of a stage's gradient, of the parameters that the first and
+  /// the last stage share, or of the norm. The all-reduce begins when all its
+  /// workers have started it and have ended their previous all-reduces.
   struct AllReduce : Span {
     std::optional<int32_t> stage;
+    bool isNorm = false;
     std::vector<int32_t> workers;
   };
   /// A wait for an all-reduce, or the update of a replica's weights.
   struct Work : Span {
     std::optional<int32_t> stage;
+    bool isNorm = false; ///< a wait for the all-reduce of the norm
     std::optional<int32_t> pipeline; ///< only for an update
     bool isUpdate() const { return pipeline.has_value(); }
   };
-  std::vector<AllReduce> allReduces; ///< in the order of gradientReduces
+  /// In the order of gradientReduces; the all-reduce of the norm is last.
+  std::vector<AllReduce> allReduces;
   /// For each worker, in its order, the waits and updates that take time.
   std::vector<std::vector<Work>> work;
   /// For each worker, the time at which it has ended its actions, and the time
@@ -60,6 +67,7 @@ struct SyncAndUpdateOrder {
   /// `after` and the worker's previous all-reduces.
   struct AllReduce {
     std::optional<int32_t> stage;
+    bool isNorm = false;
     std::vector<int32_t> workers;
     std::vector<int32_t> after; ///< for each worker, the index of an action
     int64_t time;
@@ -68,13 +76,14 @@ struct SyncAndUpdateOrder {
   /// the stage's weights in that pipeline. Otherwise it is a wait for an
   /// all-reduce.
   struct Item {
-    size_t allReduce; ///< index in `allReduces`; for an update, of the last
-                      ///< all-reduce of its stage
+    size_t allReduce; ///< index in `allReduces`; for an update, of the
+                      ///< all-reduce after which it begins
     std::optional<int32_t> stage;
     std::optional<int32_t> pipeline;
     int64_t update = 0; ///< time of the update
   };
-  std::vector<AllReduce> allReduces;    ///< in the order of gradientReduces
+  /// In the order of gradientReduces; the all-reduce of the norm is last.
+  std::vector<AllReduce> allReduces;
   std::vector<std::vector<Item>> items; ///< of each worker, one after another
 };
 

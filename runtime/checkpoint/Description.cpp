@@ -109,6 +109,7 @@ static std::string numbersOf(const program::OptimizerT &optimizer,
   numbers["epsilon"] = optimizer.epsilon;
   numbers["momentum"] = optimizer.momentum;
   numbers["nesterov"] = optimizer.nesterov;
+  numbers["clip_norm"] = optimizer.clip_norm;
   numbers["weight_decay"] = optimizer.weight_decay;
   numbers["no_decay"] = optimizer.no_decay;
   return numbers.dump();

@@ -7,9 +7,11 @@
 
 #include "runtime/interpreter/Interpreter.h"
 
+#include "runtime/interpreter/NormShare.h"
 #include "runtime/stage/LearningRate.h"
 
 #include <stdexcept>
+#include <utility>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -104,6 +106,8 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     return finishWait(worker.instructions[instruction.target()]);
   case Opcode::AllReduceStart:
     return startAllReduce(instruction, index);
+  case Opcode::SquaredNorm:
+    return squaredNorm(instruction);
   case Opcode::OptimizerStep:
     return update(instruction, step);
   case Opcode::Split:
@@ -238,6 +242,20 @@ void Interpreter::post(const Instruction &instruction, uint32_t index) {
                                  lastUses.lastUse(memoryOf[buffer]));
 }
 
+void Interpreter::squaredNorm(const Instruction &instruction) {
+  const uint32_t sum = program::operandsOf(worker, instruction)[0];
+  const uint64_t pipelines = program.pipelines.size();
+  Stage *stage = stageOf(instruction);
+  const ConstBytes share = normShareOf(
+      program, instruction.stage(), stage->weightType(), bytesOf(sum),
+      copy * pipelines + instruction.pipeline(),
+      pipelines * program.data_parallel);
+  Bytes norm = bytesOf(program::resultsOf(worker, instruction)[0]);
+  compute->launch({reads(share), writes(norm)}, [=](const AddressMap &at) {
+    stage->squaredNorm(at(share), at(norm));
+  });
+}
+
 void Interpreter::update(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
@@ -251,6 +269,11 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   // weights to the new buffer first.
   if (out[0] != in[0])
     compute->copy(bytesOf(in[0]), bytesOf(out[0]));
+  const ConstBytes norm = in.size() > 3 ? bytesOf(in[3]) : ConstBytes();
+  if (!norm.empty() && !std::exchange(hasNormOfStep, true))
+    compute->readBack(norm,
+                      {losses[nextLoss % losses.size()].get() + kLossBytes,
+                       norm.size()});
   if (scale == 0)
     return;
   ConstBytes gradient = bytesOf(in[2]);
@@ -263,12 +286,15 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
       .number = number,
       .learningRate =
           learningRateAt(*program.optimizer, stepsOfTraining, stepOfUpdate),
-      .scale = scale};
-  compute->launch({reads(gradient), updates(weights), updates(optimizerState),
-                   updates(halted)},
+      .scale = scale,
+      .clipNorm = program.optimizer->clip_norm,
+      .skipsNonFinite = options.skipNonFinite};
+  compute->launch({reads(gradient), reads(norm), updates(weights),
+                   updates(optimizerState), updates(halted)},
                   [=, stage = stageOf(instruction)](const AddressMap &at) {
                     stage->optimizerStep(numbers, at(gradient), at(weights),
-                                         at(optimizerState), at(halted));
+                                         at(optimizerState), at(halted),
+                                         at(norm));
                   });
 }
 

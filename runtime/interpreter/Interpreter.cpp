@@ -9,8 +9,11 @@
 
 #include "runtime/interpreter/ArenaUse.h"
 #include "runtime/interpreter/Uses.h"
+#include "runtime/program/Layers.h"
+#include "runtime/stage/Clipping.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <stdexcept>
 
@@ -32,6 +35,7 @@ bool computes(Opcode opcode) {
   case Opcode::Backward:
   case Opcode::InputGradient:
   case Opcode::WeightGradient:
+  case Opcode::SquaredNorm:
   case Opcode::OptimizerStep:
   case Opcode::Copy:
     return true;
@@ -89,7 +93,8 @@ Interpreter::Interpreter(const program::ProgramT &program,
   std::iota(memoryOf.begin(), memoryOf.end(), 0);
   requests.resize(worker.instructions.size());
   for (size_t i = 0; i < kMaxStepsAhead + 2; ++i)
-    losses.push_back(device.allocateHost(kLossBytes));
+    losses.push_back(
+        device.allocateHost(kLossBytes + uint64_t{program::kNormBytes}));
   uint32_t parts = 1;
   for (const auto &pipeline : program.pipelines)
     parts = std::max(parts, pipeline->backward_parts);
@@ -115,7 +120,8 @@ Interpreter::Interpreter(const program::ProgramT &program,
 
   for (const auto &communicator : program.communicators)
     reduceTypes.push_back(
-        (communicator->kind == ValueKind::Loss ? lossType : weightType)
+        (communicator->kind == ValueKind::WeightGradient ? weightType
+                                                         : lossType)
             .value_or(ElementType::UInt64));
   expectLoads();
   if (options.keepFinite)
@@ -294,6 +300,7 @@ void Interpreter::leaveFinishedSections() {
     }
     inPrologue = false;
     lossOfStep.reset();
+    hasNormOfStep = false;
     if (flushes || step + 1 < steps)
       enterSection(worker.body_begin, worker.body_end);
     else
@@ -310,7 +317,7 @@ bool Interpreter::isTooFarAhead() const {
 void Interpreter::endStep() {
   readFlags();
   queuedSteps.push_back(
-      {step, pass, nextLoss++, lossOfStep,
+      {step, pass, nextLoss++, lossOfStep, hasNormOfStep,
        options.profile ? compute->recordTime() : compute->record(),
        std::exchange(timed, {})});
   // Report steps that have ended, without waiting.
@@ -336,14 +343,24 @@ void Interpreter::reportSteps(size_t mostAhead) {
     if (options.trace && !device.isSynchronous())
       keepForTrace(first);
     noteHalts(first);
-    std::optional<Loss> loss;
-    if (first.lossType)
-      loss = readLoss({losses[first.losses % losses.size()].get(), kLossBytes},
-                      *first.lossType,
-                      totalWeight(program, data, first.step, /*first=*/0,
-                                  program.micro_batches));
-    onStep(first.step, loss);
+    onStep(first.step, lossOf(first));
   }
+}
+
+std::optional<Loss> Interpreter::lossOf(const QueuedStep &ofStep) const {
+  if (!ofStep.lossType)
+    return std::nullopt;
+  const std::byte *host = losses[ofStep.losses % losses.size()].get();
+  const double weight = totalWeight(program, data, ofStep.step, /*first=*/0,
+                                    program.micro_batches);
+  Loss loss = readLoss({host, kLossBytes}, *ofStep.lossType, weight);
+  // Exact stages have no norm: their values are hashes.
+  if (ofStep.hasNorm && ofStep.lossType == ElementType::Float64) {
+    double square = 0;
+    std::memcpy(&square, host + kLossBytes, sizeof square);
+    loss.gradientNorm = gradientNorm(square, weight > 0 ? 1 / weight : 0);
+  }
+  return loss;
 }
 
 void Interpreter::finish() {

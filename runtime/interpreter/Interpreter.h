@@ -79,6 +79,9 @@ public:
     /// the end of the step in which the first replica of this worker halts.
     bool keepFinite = false;
     std::function<void()> onHalt = {};
+    /// Whether updates with a norm that is not finite are left out and do not
+    /// halt (Update::skipsNonFinite). Has no effect unless the program clips.
+    bool skipNonFinite = false;
     /// Called with the number of each step, except the first, before the step
     /// begins. If it returns false, the run ends before this step. Without a
     /// flush, part of this step has already run together with the previous
@@ -189,7 +192,7 @@ private:
     bool isThere = false; ///< whether an update has filled it
   };
   /// The bytes reserved for a loss in host memory. One element of any type
-  /// fits.
+  /// fits. The squared norm of the gradients follows the loss.
   static constexpr uint64_t kLossBytes = 8;
 
   struct QueuedStep;
@@ -221,6 +224,7 @@ private:
   void recompute(const program::Instruction &instruction, uint64_t step);
   void startAllReduce(const program::Instruction &instruction, uint32_t index);
   void finishWait(const program::Instruction &waited);
+  void squaredNorm(const program::Instruction &instruction);
   void update(const program::Instruction &instruction, uint64_t step);
   void makeFlags();
   void readFlags();
@@ -232,6 +236,8 @@ private:
   void noteUses(const program::Instruction &instruction);
   void endStep();
   void reportSteps(size_t mostAhead);
+  /// The loss of a step that has ended. None if this worker has no loss.
+  std::optional<Loss> lossOf(const QueuedStep &ofStep) const;
   MicroBatch pieceOf(uint64_t step, uint32_t m, uint32_t part,
                      uint32_t parts) const;
   uint64_t stashBytes() const;
@@ -285,18 +291,20 @@ private:
     std::optional<uint64_t> pass; // set if this is a pass of an evaluation
     uint64_t losses;              // its entry is losses[this % losses.size()]
     std::optional<ElementType> lossType; // none if this worker has no loss
+    bool hasNorm; // whether a squared norm follows the loss
     Event end;
     std::vector<Timed> timed; // only on an asynchronous device
   };
   std::deque<QueuedStep> queuedSteps; // not reported yet; oldest first
-  // Host memory for the losses of the queued steps and the current step. Step
-  // after step uses the next entry, cyclically. `flagsRead` has the same
+  // Host memory for the losses of the queued steps and the current step, each
+  // with the squared norm of the step's gradients after it. Step after step uses the next entry, cyclically. `flagsRead` has the same
   // entries for the flags: an entry has all flags of a step, in the order of
   // `flags`.
   std::vector<Block> losses;
   std::vector<Block> flagsRead;
   uint64_t nextLoss = 0;
   std::optional<ElementType> lossOfStep;
+  bool hasNormOfStep = false;
   uint64_t blocksInSteps = 0;
 
   // The position of the run. The next instruction is `index`, and the current

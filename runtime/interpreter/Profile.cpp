@@ -42,6 +42,7 @@ Profile::Key keyOf(const Instruction &instruction, const Instruction *posted) {
   case Opcode::AllReduceStart:
     return {Profile::Key::Post, instruction.opcode(), kind(instruction)};
   case Opcode::ZeroGradient:
+  case Opcode::SquaredNorm:
   case Opcode::Group:
   case Opcode::Copy:
   case Opcode::Rename:

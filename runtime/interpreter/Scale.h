@@ -10,6 +10,8 @@
 
 #include "runtime/stage/Stage.h"
 
+#include <optional>
+
 namespace chimera::runtime {
 
 /// The sum of the weights (DataSource::lossWeight) of micro-batches [first,
@@ -38,6 +40,9 @@ struct Loss {
   uint64_t sum;
   double mean;
   bool hasWeight = true; ///< if false, the total weight and the mean are 0
+  /// The norm of the step's gradients of all stages, before clipping. None if
+  /// the program does not clip.
+  std::optional<double> gradientNorm = {};
 };
 
 /// Converts a sum of losses. `weight` is the total weight of these losses.

@@ -186,6 +186,8 @@ private:
   std::string nameOfSum(const Instruction &start) const {
     const program::CommunicatorT &sum = *program.communicators[start.target()];
     return "all-reduce of " + (sum.kind == ValueKind::Loss ? "the loss"
+                               : sum.kind == ValueKind::SquaredNorm
+                                   ? "the norm"
                                : program::reducesTiedParameters(sum)
                                    ? "tied weights"
                                    : "stage " + std::to_string(start.stage()));
@@ -278,6 +280,9 @@ private:
       case Opcode::ZeroGradient:
         addSpan("zero the gradient of stage " + std::to_string(of.stage()),
                 "other", span);
+        break;
+      case Opcode::SquaredNorm:
+        addSpan("norm of stage " + std::to_string(of.stage()), "other", span);
         break;
       case Opcode::Copy:
         addSpan("copy of stage " + std::to_string(of.stage()), "other", span);

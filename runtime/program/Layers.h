@@ -217,6 +217,8 @@ int64_t labelBytes(const ModelT &model, uint32_t microBatchSize);
 
 /// The bytes of a loss. It is a float64, whatever the types of the model are.
 inline constexpr int64_t kLossBytes = 8;
+/// The bytes of a squared norm: one float64 for all types of weights.
+inline constexpr int64_t kNormBytes = 8;
 
 /// The bytes of the activation between `layer` and the next layer. For "gpt2",
 /// its shape is [samples, context, width]. No layer follows the last layer: for

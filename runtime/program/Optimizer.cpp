@@ -36,7 +36,8 @@ std::string faultOfRanges(const OptimizerT &optimizer) {
                        {"beta2", optimizer.beta2, 1},
                        {"epsilon", optimizer.epsilon, INFINITY},
                        {"weight decay", optimizer.weight_decay, INFINITY},
-                       {"momentum", optimizer.momentum, 1}};
+                       {"momentum", optimizer.momentum, 1},
+                       {"clip_norm", optimizer.clip_norm, INFINITY}};
   for (const auto &[what, value, below] : numbers)
     // This form of the condition also refuses NaN.
     if (!(value >= 0 && value < below))

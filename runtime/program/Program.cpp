@@ -25,6 +25,7 @@ constexpr const char *kOpcodeNames[] = {"load",
                                         "group",
                                         "wait",
                                         "all_reduce_start",
+                                        "squared_norm",
                                         "optimizer_step",
                                         "copy",
                                         "rename",
@@ -35,7 +36,7 @@ static_assert(std::size(kOpcodeNames) == size_t(Opcode::MAX) + 1);
 constexpr const char *kKindNames[] = {
     "tokens",          "labels",         "activation", "gradient",
     "stash",           "weight stash",   "loss",       "weights",
-    "weight gradient", "optimizer state"};
+    "weight gradient", "optimizer state", "squared norm"};
 static_assert(std::size(kKindNames) == size_t(ValueKind::MAX) + 1);
 
 constexpr const char *kModelNames[] = {"rendezvous", "buffered",
@@ -73,6 +74,7 @@ std::string describeOne(const WorkerT &worker, const Instruction &instruction,
   case Opcode::Load:
     return text + kind + replica(instruction) + microBatches(instruction);
   case Opcode::ZeroGradient:
+  case Opcode::SquaredNorm:
   case Opcode::Split:
   case Opcode::Join:
     return text + replica(instruction);

@@ -67,11 +67,12 @@ enum class ValueKind : uint8_t {
   Weights = 7,
   WeightGradient = 8,
   OptimizerState = 9,
+  SquaredNorm = 10,
   MIN = Tokens,
-  MAX = OptimizerState
+  MAX = SquaredNorm
 };
 
-inline const ValueKind (&EnumValuesValueKind())[10] {
+inline const ValueKind (&EnumValuesValueKind())[11] {
   static const ValueKind values[] = {
     ValueKind::Tokens,
     ValueKind::Labels,
@@ -82,13 +83,14 @@ inline const ValueKind (&EnumValuesValueKind())[10] {
     ValueKind::Loss,
     ValueKind::Weights,
     ValueKind::WeightGradient,
-    ValueKind::OptimizerState
+    ValueKind::OptimizerState,
+    ValueKind::SquaredNorm
   };
   return values;
 }
 
 inline const char * const *EnumNamesValueKind() {
-  static const char * const names[11] = {
+  static const char * const names[12] = {
     "Tokens",
     "Labels",
     "Activation",
@@ -99,13 +101,14 @@ inline const char * const *EnumNamesValueKind() {
     "Weights",
     "WeightGradient",
     "OptimizerState",
+    "SquaredNorm",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameValueKind(ValueKind e) {
-  if (flatbuffers::IsOutRange(e, ValueKind::Tokens, ValueKind::OptimizerState)) return "";
+  if (flatbuffers::IsOutRange(e, ValueKind::Tokens, ValueKind::SquaredNorm)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesValueKind()[index];
 }
@@ -222,16 +225,17 @@ enum class Opcode : uint8_t {
   Group = 9,
   Wait = 10,
   AllReduceStart = 11,
-  OptimizerStep = 12,
-  Copy = 13,
-  Rename = 14,
-  Split = 15,
-  Join = 16,
+  SquaredNorm = 12,
+  OptimizerStep = 13,
+  Copy = 14,
+  Rename = 15,
+  Split = 16,
+  Join = 17,
   MIN = Load,
   MAX = Join
 };
 
-inline const Opcode (&EnumValuesOpcode())[17] {
+inline const Opcode (&EnumValuesOpcode())[18] {
   static const Opcode values[] = {
     Opcode::Load,
     Opcode::ZeroGradient,
@@ -245,6 +249,7 @@ inline const Opcode (&EnumValuesOpcode())[17] {
     Opcode::Group,
     Opcode::Wait,
     Opcode::AllReduceStart,
+    Opcode::SquaredNorm,
     Opcode::OptimizerStep,
     Opcode::Copy,
     Opcode::Rename,
@@ -255,7 +260,7 @@ inline const Opcode (&EnumValuesOpcode())[17] {
 }
 
 inline const char * const *EnumNamesOpcode() {
-  static const char * const names[18] = {
+  static const char * const names[19] = {
     "Load",
     "ZeroGradient",
     "Forward",
@@ -268,6 +273,7 @@ inline const char * const *EnumNamesOpcode() {
     "Group",
     "Wait",
     "AllReduceStart",
+    "SquaredNorm",
     "OptimizerStep",
     "Copy",
     "Rename",
@@ -1070,6 +1076,7 @@ struct OptimizerT : public flatbuffers::NativeTable {
   double momentum = 0.0;
   bool nesterov = false;
   std::vector<std::string> no_decay{};
+  double clip_norm = 0.0;
 };
 
 struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1090,7 +1097,8 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_LR_STEPS = 24,
     VT_MOMENTUM = 26,
     VT_NESTEROV = 28,
-    VT_NO_DECAY = 30
+    VT_NO_DECAY = 30,
+    VT_CLIP_NORM = 32
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -1176,6 +1184,12 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *mutable_no_decay() {
     return GetPointer<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_NO_DECAY);
   }
+  double clip_norm() const {
+    return GetField<double>(VT_CLIP_NORM, 0.0);
+  }
+  bool mutate_clip_norm(double _clip_norm = 0.0) {
+    return SetField<double>(VT_CLIP_NORM, _clip_norm, 0.0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -1195,6 +1209,7 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_NO_DECAY) &&
            verifier.VerifyVector(no_decay()) &&
            verifier.VerifyVectorOfStrings(no_decay()) &&
+           VerifyField<double>(verifier, VT_CLIP_NORM, 8) &&
            verifier.EndTable();
   }
   OptimizerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1248,6 +1263,9 @@ struct OptimizerBuilder {
   void add_no_decay(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_decay) {
     fbb_.AddOffset(Optimizer::VT_NO_DECAY, no_decay);
   }
+  void add_clip_norm(double clip_norm) {
+    fbb_.AddElement<double>(Optimizer::VT_CLIP_NORM, clip_norm, 0.0);
+  }
   explicit OptimizerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1275,8 +1293,10 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(
     uint64_t lr_steps = 0,
     double momentum = 0.0,
     bool nesterov = false,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_decay = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_decay = 0,
+    double clip_norm = 0.0) {
   OptimizerBuilder builder_(_fbb);
+  builder_.add_clip_norm(clip_norm);
   builder_.add_momentum(momentum);
   builder_.add_lr_steps(lr_steps);
   builder_.add_decay_steps(decay_steps);
@@ -1314,7 +1334,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
     uint64_t lr_steps = 0,
     double momentum = 0.0,
     bool nesterov = false,
-    const std::vector<flatbuffers::Offset<flatbuffers::String>> *no_decay = nullptr) {
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *no_decay = nullptr,
+    double clip_norm = 0.0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto no_decay__ = no_decay ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*no_decay) : 0;
   return chimera::program::CreateOptimizer(
@@ -1332,7 +1353,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
       lr_steps,
       momentum,
       nesterov,
-      no_decay__);
+      no_decay__,
+      clip_norm);
 }
 
 flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2335,6 +2357,7 @@ inline void Optimizer::UnPackTo(OptimizerT *_o, const flatbuffers::resolver_func
   { auto _e = momentum(); _o->momentum = _e; }
   { auto _e = nesterov(); _o->nesterov = _e; }
   { auto _e = no_decay(); if (_e) { _o->no_decay.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->no_decay[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = clip_norm(); _o->clip_norm = _e; }
 }
 
 inline flatbuffers::Offset<Optimizer> Optimizer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2359,6 +2382,7 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
   auto _momentum = _o->momentum;
   auto _nesterov = _o->nesterov;
   auto _no_decay = _o->no_decay.size() ? _fbb.CreateVectorOfStrings(_o->no_decay) : 0;
+  auto _clip_norm = _o->clip_norm;
   return chimera::program::CreateOptimizer(
       _fbb,
       _name,
@@ -2374,7 +2398,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
       _lr_steps,
       _momentum,
       _nesterov,
-      _no_decay);
+      _no_decay,
+      _clip_norm);
 }
 
 inline PipelineT *Pipeline::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

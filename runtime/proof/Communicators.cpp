@@ -16,7 +16,7 @@ namespace {
 /// Checks the stages of the contributions. All contributions of losses come
 /// from the last stage. For the gradients of tied parameters, the first and the
 /// last stage alternate. For other gradients, all contributions come from one
-/// stage.
+/// stage. Squared norms come from all stages of each pipeline in turn.
 void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
                   const std::string &name, Report &report) {
   const std::vector<Contribution> &list = communicator.contributions;
@@ -25,7 +25,14 @@ void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
     return reportStructure(report, name + "expected a stage below " +
                                        text(last + 1) + ", got " +
                                        text(list.front().stage()));
-  bool ofTied = reducesTiedParameters(communicator);
+  bool ofNorms = communicator.kind == ValueKind::SquaredNorm;
+  const size_t replicas = program.pipelines.size() * program.stages.size();
+  if (ofNorms && list.size() != replicas)
+    return reportStructure(report, name + "expected the squared norms of " +
+                                       text(replicas) +
+                                       " stage replicas, got " +
+                                       text(list.size()));
+  bool ofTied = !ofNorms && reducesTiedParameters(communicator);
   if (ofTied && (!program.tied || communicator.kind == ValueKind::Loss))
     return reportStructure(report,
                            name +
@@ -35,6 +42,7 @@ void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
                                text(list.back().stage()));
   for (size_t i = 0; i < list.size(); ++i) {
     uint32_t expected = communicator.kind == ValueKind::Loss ? last
+                        : ofNorms    ? static_cast<uint32_t>(i % (last + 1))
                         : !ofTied    ? list.front().stage()
                         : i % 2 == 0 ? 0
                                      : last;
@@ -49,8 +57,11 @@ void verifyCommunicator(const ProgramT &program,
                         const CommunicatorT &communicator,
                         const std::string &name, Facts &facts, Report &report) {
   bool ofLosses = communicator.kind == ValueKind::Loss;
-  if (!ofLosses && communicator.kind != ValueKind::WeightGradient)
-    reportStructure(report, name + "expected weight gradients or losses, got " +
+  if (!ofLosses && communicator.kind != ValueKind::WeightGradient &&
+      communicator.kind != ValueKind::SquaredNorm)
+    reportStructure(report, name +
+                                "expected weight gradients, losses or squared "
+                                "norms, got " +
                                 nameOf(communicator.kind));
   std::vector<Member> &members = facts.members.emplace_back();
   if (communicator.contributions.empty())

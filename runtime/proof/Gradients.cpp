@@ -86,12 +86,18 @@ std::string GradientSums::faultOf(const Instruction &update, uint32_t buffer,
   const GradientSum &sum = sums[buffer];
   if (!sum.isWhole())
     return "expected a whole gradient sum, got " + describe(sum);
-  if (sum.replica == kNone || sum.replica % stages != update.stage() ||
-      updateFor(sum) != number)
+  if (updateOf(update, buffer) != number)
     return "expected the sum of all gradients that its label names, over all "
            "pipelines and copies, got " +
            describeContents(sum, ofStep);
   return "";
+}
+
+int64_t GradientSums::updateOf(const Instruction &user, uint32_t buffer) const {
+  const GradientSum &sum = sums[buffer];
+  const bool isOfStage = sum.isWhole() && sum.replica != kNone &&
+                         sum.replica % stages == user.stage();
+  return isOfStage ? updateFor(sum) : kNoUpdate;
 }
 
 void GradientSums::add(const Instruction &instruction, GradientSum &sum) {

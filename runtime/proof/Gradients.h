@@ -77,6 +77,13 @@ public:
   /// number of this update among the updates of its stage.
   std::string faultOf(const Instruction &update, uint32_t buffer,
                       int64_t number, int64_t step) const;
+  /// The update of the stage of `user` for which `buffer` has all gradients.
+  /// kNoUpdate if there is none.
+  int64_t updateOf(const Instruction &user, uint32_t buffer) const;
+  /// A text with the contents of `buffer`, for an error of step `step`.
+  std::string contentsOf(uint32_t buffer, int64_t step) const {
+    return describeContents(sums[buffer], step);
+  }
 
   const std::vector<GradientSum> &byBuffer() const { return sums; }
 

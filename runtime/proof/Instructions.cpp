@@ -24,8 +24,9 @@ public:
         stages(static_cast<uint32_t>(program.stages.size())) {
     for (size_t opcode = 0; opcode <= size_t(Opcode::MAX); ++opcode)
       for (int form = 0; form < 8; ++form)
-        signatures[opcode][form] = signatureOf(Opcode(opcode), form & kFirst,
-                                               form & kLast, form & kBegins);
+        signatures[opcode][form] =
+            signatureOf(Opcode(opcode), form & kFirst, form & kLast,
+                        form & kBegins, program.optimizer->clip_norm > 0);
   }
 
   void run() {
@@ -337,8 +338,9 @@ private:
     Opcode opcode = instruction.opcode();
     if (!verifyPlacement(instruction))
       return;
-    bool ofMicroBatches =
-        opcode != Opcode::ZeroGradient && opcode != Opcode::OptimizerStep;
+    bool ofMicroBatches = opcode != Opcode::ZeroGradient &&
+                          opcode != Opcode::SquaredNorm &&
+                          opcode != Opcode::OptimizerStep;
     if (ofMicroBatches &&
         !verifyLabel(instruction, opcode == Opcode::Forward ? Covers::Forward
                                                             : Covers::Piece))

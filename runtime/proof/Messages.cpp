@@ -252,13 +252,13 @@ private:
   }
 
   /// Whether two starts sum the same bucket of a gradient. Always true for
-  /// all-reduces of losses, which have no buckets.
+  /// all-reduces of losses and squared norms, which have no buckets.
   bool sameBucket(const CommunicatorT &communicator, InstructionRef left,
                   InstructionRef right) const {
     auto buckets = [&](InstructionRef ref) {
       return std::max<uint32_t>(1, at(ref).micro_batches());
     };
-    return communicator.kind == ValueKind::Loss ||
+    return communicator.kind != ValueKind::WeightGradient ||
            (at(left).micro_batch() == at(right).micro_batch() &&
             buckets(left) == buckets(right));
   }

@@ -14,7 +14,8 @@
 
 namespace chimera::program::verify {
 
-Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
+Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum,
+                      bool clips) {
   using Kind = ValueKind;
   Signature signature;
   auto inputs = [&] {
@@ -62,10 +63,16 @@ Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum) {
     signature.operand(Kind::Weights);
     addsToSum();
     break;
+  case Opcode::SquaredNorm:
+    signature.operand(Kind::WeightGradient);
+    signature.result(Kind::SquaredNorm);
+    break;
   case Opcode::OptimizerStep:
     signature.operand(Kind::Weights);
     signature.operand(Kind::OptimizerState);
     signature.operand(Kind::WeightGradient);
+    if (clips)
+      signature.operand(Kind::SquaredNorm);
     signature.result(Kind::Weights, 0);
     signature.result(Kind::OptimizerState, 1);
     signature.mayMove = true;

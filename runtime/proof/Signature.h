@@ -41,10 +41,12 @@ struct Signature {
 
 /// The signature of a computation. Empty for other opcodes. `first` and `last`
 /// are true if its stage is the first or the last one. `beginsSum` is true if a
-/// backward or weight gradient begins a gradient sum. The signature of a
+/// backward or weight gradient begins a gradient sum. `clips` is true if the
+/// optimizer clips gradients by their norm. The signature of a
 /// forward has one loss and no stash, although a forward can have several.
 /// Their numbers depend on its micro-batches.
-Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum);
+Signature signatureOf(Opcode opcode, bool first, bool last, bool beginsSum,
+                      bool clips);
 
 /// An error text if operands or results do not have the kinds of the signature,
 /// or use a wrong buffer. Otherwise an empty text. Requires that all buffers

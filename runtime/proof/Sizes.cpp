@@ -82,6 +82,9 @@ std::string Sizes::faultOf(const Instruction &label, ValueKind kind,
   case ValueKind::Loss:
     expected = kLossBytes;
     break;
+  case ValueKind::SquaredNorm:
+    expected = kNormBytes;
+    break;
   }
   if (got != expected)
     return "expected " + text(expected) + " bytes of " + nameOf(kind) +

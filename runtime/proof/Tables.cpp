@@ -59,6 +59,10 @@ bool verifyPresence(const ProgramT &program, Report &report) {
     // programs with one pipeline.
     reportStructure(report, "expected one pipeline without a flush, got " +
                                 text(program.pipelines.size()));
+  if (program.updates != Updates::Flush && program.optimizer &&
+      program.optimizer->clip_norm != 0)
+    reportStructure(report, "expected steps that end with a flush if gradients "
+                            "are clipped by their norm (clip_norm)");
   for (size_t i = 0; i < program.locations.size() && !report.full(); ++i)
     if (program.locations[i].file() >= program.files.size())
       reportStructure(report, "location " + text(i) +

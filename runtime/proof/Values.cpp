@@ -143,6 +143,7 @@ private:
     case Opcode::Rename:
       return rename(worker, instruction, values);
     case Opcode::ZeroGradient:
+    case Opcode::SquaredNorm:
     case Opcode::OptimizerStep:
     case Opcode::Split:
     case Opcode::Join:

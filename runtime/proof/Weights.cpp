@@ -8,13 +8,14 @@
 // The check of weights and updates. It follows the instructions of each worker
 // in execution order, and records for every buffer of weights or optimizer
 // state the number of updates that its contents have had. GradientSums
-// (Gradients.h) does the same for gradient sums. Micro-batches are numbered
+// (Gradients.h) does the same for gradient sums, and SquaredNorms (Norms.h) for
+// squared norms. Micro-batches are numbered
 // over the whole run: with N micro-batches per step, micro-batch m of step k
 // has the number k*N+m.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/proof/Gradients.h"
+#include "runtime/proof/Norms.h"
 
 #include <algorithm>
 
@@ -43,7 +44,8 @@ public:
         stages(static_cast<uint32_t>(program.stages.size())),
         count(program.micro_batches),
         perStep(static_cast<int64_t>(updatesPerStep(program))),
-        sums(program, facts, bucketOffsets, w, report) {
+        sums(program, facts, bucketOffsets, w, report),
+        norms(program, facts, sums, w, report) {
     // The check of a worker needs memory only for the replicas of this worker:
     // `held` has them, and their index in `held` is the index in other lists.
     for (const State &state : worker.states)
@@ -60,6 +62,7 @@ public:
   void run(const std::vector<SectionRun> &runs) {
     values.assign(worker.buffers.size(), WeightsValue());
     sums.clear();
+    norms.clear();
     taken.assign(held.size(), 0);
     std::ranges::fill(forwards, Forward());
     for (const State &state : worker.states) {
@@ -132,26 +135,31 @@ private:
       return;
     case Opcode::Backward:
       if (verifyRead(instruction, values[in[2]]))
-        sums.follow(instruction, i, step);
+        followSums(instruction);
       return;
     case Opcode::WeightGradient:
       if (verifyRead(instruction, values[in[1]]))
-        sums.follow(instruction, i, step);
+        followSums(instruction);
       return;
     case Opcode::OptimizerStep:
       return verifyUpdate(instruction, in, out);
     case Opcode::PostRecv:
       values[out[0]] = WeightsValue();
-      return sums.follow(instruction, i, step);
+      return followSums(instruction);
     case Opcode::Copy:
       values[out[0]] = values[in[0]];
-      return sums.follow(instruction, i, step);
+      return followSums(instruction);
     case Opcode::Rename:
       rename(worker, instruction, values);
-      return sums.follow(instruction, i, step);
+      return followSums(instruction);
     default:
-      return sums.follow(instruction, i, step);
+      return followSums(instruction);
     }
+  }
+
+  void followSums(const Instruction &instruction) {
+    norms.follow(instruction, i, step);
+    sums.follow(instruction, i, step);
   }
 
   /// Checks that `weights` belong to the replica that the label names, and are
@@ -237,6 +245,9 @@ private:
     if (std::string fault = sums.faultOf(instruction, in[2], update, step);
         !fault.empty())
       return fail(fault);
+    if (in.size() > 3)
+      if (std::string fault = norms.faultOf(in[3], update); !fault.empty())
+        return fail(fault);
     WeightsValue result = weights;
     result.version = ++newest;
     values[out[0]] = values[out[1]] = result;
@@ -305,6 +316,7 @@ private:
 
   std::vector<WeightsValue> values; ///< by buffer
   GradientSums sums;
+  SquaredNorms norms;
   // The contents of each buffer at the end of the previous body.
   std::vector<WeightsValue> found;
   std::vector<GradientSum> foundSums;

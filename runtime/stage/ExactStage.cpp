@@ -31,7 +31,8 @@ enum Use : uint64_t {
   kStep,
   kTiedWeights,
   kTiedGradient,
-  kTiedStep
+  kTiedStep,
+  kNorm
 };
 
 /// Replaces each word by `update(number, word)`.
@@ -134,11 +135,27 @@ public:
     });
   }
 
+  /// Instead of squares, adds hashes of the words.
+  void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) override {
+    uint64_t sum = 0;
+    for (size_t at = 0; at < gradientSum.size(); at += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, gradientSum.data() + at,
+                  std::min<size_t>(8, gradientSum.size() - at));
+      sum += mix({kNorm, word});
+    }
+    std::memcpy(squaredNorm.data(), &sum, sizeof sum);
+  }
+
   void optimizerStep(const Update &now, ConstBytes gradientSum, Bytes weights,
-                     Bytes optimizerState, Bytes) override {
-    const uint64_t numbers =
+                     Bytes optimizerState, Bytes,
+                     ConstBytes squaredNorm) override {
+    uint64_t numbers =
         mix({now.number, std::bit_cast<uint64_t>(now.learningRate),
              std::bit_cast<uint64_t>(now.scale)});
+    if (!squaredNorm.empty())
+      numbers = mix({numbers, std::bit_cast<uint64_t>(now.clipNorm),
+                     digestOf(squaredNorm)});
     uint64_t hash = mix({kStep, stage, numbers, digestOf(gradientSum),
                          digestOf(optimizerState)});
     eachWordOfRest(weights, [&](uint64_t i, uint64_t word) {

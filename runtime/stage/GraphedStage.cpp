@@ -63,10 +63,14 @@ public:
   void initialize(Bytes weights, Bytes optimizerState) override {
     stage->initialize(weights, optimizerState);
   }
+  void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) override {
+    stage->squaredNorm(gradientSum, squaredNorm);
+  }
   void optimizerStep(const Update &update, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState,
-                     Bytes halted) override {
-    stage->optimizerStep(update, gradientSum, weights, optimizerState, halted);
+                     Bytes weights, Bytes optimizerState, Bytes halted,
+                     ConstBytes squaredNorm) override {
+    stage->optimizerStep(update, gradientSum, weights, optimizerState, halted,
+                         squaredNorm);
   }
 
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,

@@ -59,6 +59,13 @@ struct Update {
   uint64_t number;     ///< among all updates of these weights, from 0
   double learningRate; ///< of the update's step (LearningRate.h)
   double scale;        ///< the gradient is `scale` times the gradient sum
+  /// The largest norm of the gradients of all stages together (Clipping.h). 0
+  /// if gradients are not clipped.
+  double clipNorm = 0;
+  /// If gradients are clipped and their norm is not finite, whether this update
+  /// is left out and the next one is not. Otherwise such a norm sets the flag
+  /// of `optimizerStep`.
+  bool skipsNonFinite = false;
 };
 
 class Stage {
@@ -109,14 +116,24 @@ public:
                               Bytes weightGradient,
                               WgradMode mode = WgradMode::Add) = 0;
 
+  /// Writes the sum of the squares of the elements of `gradientSum`, which may
+  /// be a part of the stage's gradient sum, to `squaredNorm`, one element of
+  /// `lossType`.
+  virtual void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) = 0;
+
   /// Updates weights and optimizer state in place. `halted` is empty, or a flag
   /// that is 0 before the first step. If an element of the sum is not finite,
   /// the update sets the flag. While the flag is set, updates change nothing.
   /// So the weights keep the values that they had before the update that set
   /// the flag.
+  ///
+  /// If gradients are clipped, `squaredNorm` has the sum of the squared norms
+  /// of the gradient sums of all stages, and all stages decide by it whether a
+  /// gradient is finite. If it is not, the update changes nothing.
   virtual void optimizerStep(const Update &update, ConstBytes gradientSum,
                              Bytes weights, Bytes optimizerState,
-                             Bytes halted = {}) = 0;
+                             Bytes halted = {},
+                             ConstBytes squaredNorm = {}) = 0;
 };
 
 /// A function that makes the computation of one stage. Its arguments are the

@@ -44,18 +44,21 @@ public:
 
   /// Updates the weights of all ranges, and their two averages, in place with
   /// the formula in AdamWFactors.h. `factors` are for weights that decay; for
-  /// the other weights, `keep` is replaced by 1. If `halted` (see
-  /// Stage::optimizerStep) is not null and the flag is set, nothing changes.
+  /// the other weights, `keep` is replaced by 1. If `stops` is not null and
+  /// `*stops` is not 0, nothing changes. If `scale` is not null, `*scale`
+  /// replaces the factor `scale`.
   virtual void adamW(const AdamWFactors<float> &factors,
                      std::span<const DecayRange> ranges,
                      const float *gradientSum, float *weights, float *average,
                      float *averageOfSquares,
-                     const int32_t *halted = nullptr) = 0;
+                     const int32_t *stops = nullptr,
+                     const double *scale = nullptr) = 0;
   virtual void adamW(const AdamWFactors<double> &factors,
                      std::span<const DecayRange> ranges,
                      const double *gradientSum, double *weights,
                      double *average, double *averageOfSquares,
-                     const int32_t *halted = nullptr) = 0;
+                     const int32_t *stops = nullptr,
+                     const double *scale = nullptr) = 0;
 };
 
 } // namespace chimera::runtime

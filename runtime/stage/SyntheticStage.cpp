@@ -61,7 +61,12 @@ public:
     spend(costs.weight_gradient(), microBatch);
   }
 
-  void optimizerStep(const Update &, ConstBytes, Bytes, Bytes, Bytes) override {
+  void squaredNorm(ConstBytes, Bytes squaredNorm) override {
+    zero(squaredNorm);
+  }
+
+  void optimizerStep(const Update &, ConstBytes, Bytes, Bytes, Bytes,
+                     ConstBytes) override {
     spend(costs.update(), {});
   }
 

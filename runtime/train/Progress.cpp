@@ -69,6 +69,8 @@ void Progress::step(const StepEvent &event) {
   if (event.loss)
     line["loss"] = event.loss->mean;
   line["learning_rate"] = event.learningRate;
+  if (event.loss && event.loss->gradientNorm)
+    line["grad_norm"] = *event.loss->gradientNorm;
   line["tokens_per_s"] = nullptr;
   if (options.tokensPerStep && took > 0)
     line["tokens_per_s"] = static_cast<double>(options.tokensPerStep) / took;

@@ -130,6 +130,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   options.keepGradients = run.gatherGradients;
   options.mayBeginStep = mayBeginStep;
   options.keepFinite = run.keepFinite;
+  options.skipNonFinite = run.skipNonFinite > 0;
   options.onHalt = askToStop;
   options.meter = run.meter;
   Profile profile;
@@ -186,7 +187,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
   double ofSteps = 0;
-  std::optional<Divergence> badLoss;
+  LossWatch watch(run);
   runSegments(
       run, control, interpreter, writer.get(),
       [&](uint64_t step, std::optional<Loss> loss) {
@@ -194,18 +195,21 @@ void runRank(const TrainingRun &run, const Communication &communication,
         if (isRoot && run.onStep)
           run.onStep({step, loss, ofSteps,
                       learningRateAt(*run.program.optimizer, run.steps, step)});
-        if (isRoot && mustStopForLoss(run, step, loss, badLoss))
+        if (isRoot && watch.mustStop(step, loss))
           askToStop();
         if (writer)
           reportCheckpoint(run, writer->poll());
       },
       mayBeginStep, afterSteps,
-      [&] { return badLoss || !interpreter.halted().empty() ? kHalted : ""; });
+      [&] {
+        return watch.divergence() || !interpreter.halted().empty() ? kHalted
+                                                                   : "";
+      });
   status.enter(Status::Finishing);
   if (afterSteps)
     afterSteps();
   const bool goesOn = gatherAndSaveResult(
-      run, control, interpreter, badLoss, ofSteps,
+      run, control, interpreter, watch.divergence(), ofSteps,
       device.allocatedBytes().value_or(0), profile, trace, status, fail);
   if (run.evaluation.data && goesOn)
     interpreter.evaluate();

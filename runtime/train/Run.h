@@ -47,8 +47,11 @@ struct Divergence {
   uint64_t step; ///< from 0
   /// The loss of the step. None if gradients were not finite instead.
   std::optional<double> loss;
-  /// If there is no loss: the stages whose gradients were not finite.
+  /// If there is no loss: the stages whose gradients were not finite. Empty if
+  /// only the norm of all gradients is known.
   std::vector<uint32_t> stages;
+  /// The number of earlier steps that were left out (run.skipNonFinite).
+  uint64_t skipped = 0;
 };
 
 struct RunResult {
@@ -124,6 +127,10 @@ struct TrainingRun {
   /// RunResult::divergence then says why, and the weights of each stage are its
   /// last finite ones.
   bool keepFinite = false;
+  /// Only for programs that clip: the number of steps that may be left out
+  /// because the norm of their gradients is not finite. The run stops at the
+  /// next such step. Requires keepFinite.
+  uint64_t skipNonFinite = 0;
   bool digestWeights = false; ///< see WeightsDigest.h
   bool gatherGradients = false;
   bool checkReplicas = false;

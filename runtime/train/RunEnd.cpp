@@ -15,13 +15,20 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-bool chimera::runtime::mustStopForLoss(const TrainingRun &run, uint64_t step,
-                                       const std::optional<Loss> &loss,
-                                       std::optional<Divergence> &first) {
-  if (!run.keepFinite || !loss || std::isfinite(loss->mean))
+bool LossWatch::mustStop(uint64_t step, const std::optional<Loss> &loss) {
+  if (!run.keepFinite || !loss)
+    return false;
+  const bool isSkipped = run.skipNonFinite > 0 && loss->gradientNorm &&
+                         !std::isfinite(*loss->gradientNorm);
+  if (isSkipped ? skipped++ < run.skipNonFinite : std::isfinite(loss->mean))
     return false;
   if (!first)
-    first = Divergence{.step = step, .loss = loss->mean, .stages = {}};
+    first = Divergence{.step = step,
+                       .loss = std::isfinite(loss->mean)
+                                   ? std::nullopt
+                                   : std::optional(loss->mean),
+                       .stages = {},
+                       .skipped = isSkipped ? skipped - 1 : skipped};
   return true;
 }
 

@@ -13,12 +13,25 @@
 
 namespace chimera::runtime {
 
-/// Whether the run must stop because it keeps weights finite (run.keepFinite)
-/// and the loss of this step is not finite. Stores the first such step in
-/// `first`.
-bool mustStopForLoss(const TrainingRun &run, uint64_t step,
-                     const std::optional<Loss> &loss,
-                     std::optional<Divergence> &first);
+/// Watches the losses and gradient norms of a run at the root.
+class LossWatch {
+public:
+  explicit LossWatch(const TrainingRun &run) : run(run) {}
+
+  /// Whether the run must stop because it keeps weights finite (run.keepFinite)
+  /// and the loss of this step is not finite. If the norm of the gradients is
+  /// not finite either, the step was left out, and the run goes on until it has
+  /// left out more than run.skipNonFinite steps.
+  bool mustStop(uint64_t step, const std::optional<Loss> &loss);
+
+  /// The step for which the run must stop.
+  const std::optional<Divergence> &divergence() const { return first; }
+
+private:
+  const TrainingRun &run;
+  std::optional<Divergence> first;
+  uint64_t skipped = 0;
+};
 
 /// For each stage: the step in which its updates halted on this rank. None for
 /// stages that the rank does not have.

@@ -90,7 +90,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                                  /*isRoot=*/true));
   }
   double ofSteps = 0;
-  std::optional<Divergence> badLoss;
+  LossWatch watch(run);
   SequentialOptions options{
       .firstStep = run.firstStep,
       .onStep =
@@ -103,7 +103,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
             if (writer)
               reportCheckpoint(run, writer->poll());
             stepsDone.store(step + 1);
-            return !mustStopForLoss(run, step, loss, badLoss) && !stop.load();
+            return !watch.mustStop(step, loss) && !stop.load();
           },
       .evaluation = evaluationOf(run, /*isRoot=*/true),
       .onTrained =
@@ -118,7 +118,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                                 .steps = stepsDone.load(),
                                 .seconds = ofSteps};
             setStopReason(run, run.signals ? run.signals->stopSignal() : 0,
-                          badLoss, trained.halted, result);
+                          watch.divergence(), trained.halted, result);
             if (run.onResult)
               work([&] { run.onResult(result); });
             if (!result.endedRegularly() && result.stoppedBy != 0 &&
@@ -126,13 +126,14 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
               run.onStopped(result.stoppedBy);
             return result.endedRegularly();
           },
-      .keepFinite = run.keepFinite};
+      .keepFinite = run.keepFinite,
+      .skipNonFinite = run.skipNonFinite > 0};
   if (writer) {
     options.checkpointEvery = run.checkpoints->every;
     options.onCheckpoint = [&](uint64_t step, bool hasHalted,
                                const SequentialOptions::States &states) {
       reportCheckpoint(run, writer->finish(writer->awaitOwnParts()));
-      writer->begin(step, hasHalted || badLoss ? kHalted : "",
+      writer->begin(step, hasHalted || watch.divergence() ? kHalted : "",
                     [&](size_t i, Bytes parameters, Bytes optimizer) {
                       std::ranges::copy(states[i].first, parameters.begin());
                       std::ranges::copy(states[i].second, optimizer.begin());

@@ -22,7 +22,7 @@ namespace {
 /// Runs all steps and returns their time in seconds. Stores the first loss that
 /// is not finite in `badLoss`.
 double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
-                std::optional<Divergence> &badLoss) {
+                LossWatch &watch) {
   std::vector<uint32_t> all(page.ranks());
   std::iota(all.begin(), all.end(), 0);
   SignalListener listening(run.signals, [&](int signal) {
@@ -43,7 +43,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
     if (rank == root && run.onStep)
       run.onStep({step, loss, ofSteps,
                   learningRateAt(*run.program.optimizer, run.steps, step)});
-    if (rank == root && mustStopForLoss(run, step, loss, badLoss))
+    if (rank == root && watch.mustStop(step, loss))
       page.askToStop();
   });
   return ofSteps;
@@ -76,6 +76,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
       return page.mayBeginStep(step);
     };
     options.interpreter.keepFinite = run.keepFinite;
+    options.interpreter.skipNonFinite = run.skipNonFinite > 0;
     options.interpreter.onHalt = [&] { page.askToStop(); };
     options.interpreter.evaluation = run.evaluation;
     options.onEvaluation = [&, root = rootOf(run.program)](
@@ -84,8 +85,8 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     };
     options.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); };
     SimulatedRanks ranks(run.program, run.stages, run.data, options);
-    std::optional<Divergence> badLoss;
-    double seconds = runSteps(run, ranks, page, badLoss);
+    LossWatch watch(run);
+    double seconds = runSteps(run, ranks, page, watch);
     for (uint32_t rank = 0; rank < count; ++rank)
       page.of(rank).enter(Status::Finishing);
     std::vector<std::unique_ptr<Control>> controls =
@@ -94,7 +95,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     runOnThreads(
         run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
           if (!gatherAndSaveResult(run, *controls[rank], ranks.rank(rank),
-                                   badLoss, seconds, 0, Profile(), Trace(),
+                                   watch.divergence(), seconds, 0, Profile(), Trace(),
                                    page.of(rank), fail))
             goesOn.store(false);
         });

@@ -8,13 +8,16 @@
 #include "runtime/train/Sequential.h"
 
 #include "runtime/device/Fold.h"
+#include "runtime/interpreter/NormShare.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/program/BackwardPieces.h"
 #include "runtime/program/Layers.h"
+#include "runtime/stage/Clipping.h"
 #include "runtime/stage/LearningRate.h"
 #include "runtime/train/Tied.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <numeric>
 
@@ -144,6 +147,25 @@ void reduceTied(const program::ProgramT &program, ElementType type,
   std::copy(first.begin(), first.end(), last.begin());
 }
 
+/// The squared norm of the gradients of all stages.
+Memory squaredNormOf(const program::ProgramT &program,
+                     const std::vector<std::unique_ptr<Stage>> &stages,
+                     const std::vector<StageMemory> &memory) {
+  Memory sum(program::kNormBytes);
+  std::vector<Memory> norms(stages.size(), sum);
+  std::vector<const std::byte *> each;
+  for (uint32_t s = 0; s < stages.size(); ++s) {
+    // A single stage for the whole model has tied parameters only once.
+    ConstBytes counted = memory[s].gradient;
+    if (stages.size() > 1)
+      counted = normShareOf(program, s, stages[s]->weightType(), counted);
+    stages[s]->squaredNorm(counted, norms[s]);
+    each.push_back(norms[s].data());
+  }
+  fold(stages.back()->lossType(), each, sum.data(), sum.size());
+  return sum;
+}
+
 void append(Memory &whole, ConstBytes part) {
   whole.insert(whole.end(), part.begin(), part.end());
 }
@@ -191,7 +213,8 @@ SequentialResult chimera::runtime::trainSequentially(
   uint64_t updates = program::updatesPerStep(program);
   // The number of micro-batches per update in each copy.
   auto perUpdate = static_cast<uint32_t>(program.micro_batches / updates);
-  double scale = 1; // of the last update
+  double scale = 1;   // of the last update
+  Memory squaredNorm; // of the last update; empty unless gradients are clipped
   Memory losses(loss.size() * microBatches);
   // The weights that each stage reads for the present micro-batch.
   std::vector<const Memory *> weights(count);
@@ -236,13 +259,20 @@ SequentialResult chimera::runtime::trainSequentially(
   };
   auto update = [&](uint64_t number, uint64_t step, uint32_t first) {
     scale = gradientScale(program, data, step, first, perUpdate);
-    const double rate = learningRateAt(*program.optimizer, steps, step);
     reduceTied(program, stages.front()->weightType(), memory);
+    const Update numbers = {
+        .number = number,
+        .learningRate = learningRateAt(*program.optimizer, steps, step),
+        .scale = scale,
+        .clipNorm = program.optimizer->clip_norm,
+        .skipsNonFinite = options.skipNonFinite};
+    if (numbers.clipNorm > 0)
+      squaredNorm = squaredNormOf(program, stages, memory);
     for (size_t s = 0; s < count; ++s) {
       StageMemory &own = memory[s];
       if (scale != 0)
-        stages[s]->optimizerStep({number, rate, scale}, own.gradient,
-                                 own.weights, own.optimizer, own.halted);
+        stages[s]->optimizerStep(numbers, own.gradient, own.weights,
+                                 own.optimizer, own.halted, squaredNorm);
       if (!flushes)
         older[s].keep(own.weights);
     }
@@ -314,6 +344,12 @@ SequentialResult chimera::runtime::trainSequentially(
     result.losses.push_back(
         readLoss(sumOf(), stages.back()->lossType(),
                  totalWeight(program, data, step, 0, program.micro_batches)));
+    if (!squaredNorm.empty() &&
+        stages.back()->lossType() == ElementType::Float64) {
+      double square = 0;
+      std::memcpy(&square, squaredNorm.data(), sizeof square);
+      result.losses.back().gradientNorm = gradientNorm(square, scale);
+    }
     const bool wantsMore =
         !options.onStep || options.onStep(step, result.losses.back());
     const bool goesOn = !hasHalted(step) && wantsMore;

@@ -33,6 +33,8 @@ struct SequentialOptions {
   /// If true, updates halt (Stage::optimizerStep), and training stops after the
   /// step in which they halt.
   bool keepFinite = false;
+  /// See Interpreter::Options.
+  bool skipNonFinite = false;
   /// If `onCheckpoint` is set: called after every `checkpointEvery` steps (0:
   /// never) and after the last one, with the number of steps, whether updates
   /// have halted, and the weights and the optimizer state of each stage.

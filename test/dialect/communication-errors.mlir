@@ -123,7 +123,7 @@
 // -----
 
 %g = "values"() : () -> !chimera.weight_gradient<1>
-// expected-error@below {{expected a weight gradient or a loss to arrive, got '!chimera.activation<1>'}}
+// expected-error@below {{expected a weight gradient, a loss or a squared norm to arrive, got '!chimera.activation<1>'}}
 %r = chimera.all_reduce_start stage 0 width 1 workers [0, 1] keys [0, 1] (%g) :
     (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.activation<1>>
 
@@ -178,6 +178,20 @@ chimera.wait %y : !chimera.activation<1>
 // expected-error@below {{expected a bucket below 2, got 2}}
 %r = chimera.all_reduce_start stage 0 bucket 2 of 2 width 1 workers [0] keys [0] (%g) :
     (!chimera.weight_gradient<1>) -> !chimera.arriving<!chimera.weight_gradient<1>>
+
+// -----
+
+%n = "values"() : () -> !chimera.squared_norm<8>
+// expected-error@below {{expected squared norms in one bucket, got 2}}
+%r = chimera.all_reduce_start stage 0 bucket 0 of 2 width 1 workers [0] keys [0] (%n) :
+    (!chimera.squared_norm<8>) -> !chimera.arriving<!chimera.squared_norm<8>>
+
+// -----
+
+%n = "values"() : () -> !chimera.squared_norm<8>
+// expected-error@below {{expected the squared norms of 2 stages of each pipeline, got 3}}
+%r = chimera.all_reduce_start stage 1 width 1 workers [0, 1, 2] keys [0, 0, 1] (%n) :
+    (!chimera.squared_norm<8>) -> !chimera.arriving<!chimera.squared_norm<8>>
 
 // -----
 

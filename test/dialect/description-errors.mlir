@@ -389,6 +389,16 @@ chimera.training @t optimizer(sgd) momentum(1.0)
 
 // -----
 
+// expected-error@below {{expected clip_norm above 0, got 0.0}}
+chimera.training @t clip_norm(0.0)
+
+// -----
+
+// expected-error@below {{expected clip_norm above 0, got -1.0}}
+chimera.training @t optimizer(sgd) clip_norm(-1)
+
+// -----
+
 // expected-error@below {{expected a momentum with nesterov, got none}}
 chimera.training @t optimizer(sgd) nesterov
 

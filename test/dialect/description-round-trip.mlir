@@ -42,6 +42,8 @@ chimera.training @plainly learning_rate(1.0e-3) seed(1)
 chimera.training @falls lr_steps(30) min_lr(1e-4) warmup(10) decay_steps(20) lr_schedule(wsd)
 // CHECK: chimera.training @selects no_decay("*embedding*", "head.?"){{$}}
 chimera.training @selects no_decay("*embedding*", "head.?")
+// CHECK: chimera.training @clipped clip_norm(1.000000e+00){{$}}
+chimera.training @clipped clip_norm(1)
 // CHECK: chimera.training @heavy optimizer(sgd) momentum(9.000000e-01) nesterov{{$}}
 chimera.training @heavy optimizer(sgd) nesterov momentum(0.9) lr_schedule(constant) warmup(0)
 

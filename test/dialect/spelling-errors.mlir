@@ -3,7 +3,7 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
 // The name of a clause has a typing error.
-// expected-error@below {{expected one of the clauses optimizer, learning_rate, lr_schedule, warmup, min_lr, decay_steps, lr_steps, beta1, beta2, epsilon, momentum, nesterov, weight_decay, no_decay, seed, got "lerning_rate": did you mean learning_rate?}}
+// expected-error@below {{expected one of the clauses optimizer, learning_rate, lr_schedule, warmup, min_lr, decay_steps, lr_steps, beta1, beta2, epsilon, momentum, nesterov, clip_norm, weight_decay, no_decay, seed, got "lerning_rate": did you mean learning_rate?}}
 chimera.training @t lerning_rate(1e-3)
 
 // -----
@@ -15,12 +15,12 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") wrokers(1)
 
 // Users may look for some clauses that do not exist yet. The error says so, in
 // any op.
-// expected-error@below {{clip is not supported yet: gradients are not clipped}}
+// expected-error@below {{clip is no clause: clip_norm(NUMBER) clips by the norm of all gradients}}
 chimera.training @t clip(1.0)
 
 // -----
 
-// expected-error@below {{max_grad_norm is not supported yet: gradients are not clipped}}
+// expected-error@below {{max_grad_norm is no clause: clip_norm(NUMBER) clips by the norm of all gradients}}
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") max_grad_norm(1.0)
 
 // -----

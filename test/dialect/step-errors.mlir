@@ -438,7 +438,7 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 // -----
 
 %s = "values"() : () -> !chimera.stash<1>
-// expected-error@below {{operand #0 must be variadic of a weight gradient or a loss, but got '!chimera.stash<1>'}}
+// expected-error@below {{operand #0 must be variadic of a weight gradient, a loss or a squared norm, but got '!chimera.stash<1>'}}
 %0 = chimera.all_reduce stage 0 width 1 (%s) :
     (!chimera.stash<1>) -> !chimera.stash<1>
 
@@ -479,3 +479,17 @@ chimera.all_reduce stage 0 width 1 () : () -> ()
 // expected-error@below {{expected no tied stage for an all-reduce of losses}}
 %0 = chimera.all_reduce stage 0 tied 3 width 1 (%e, %e) :
     (!chimera.loss<1>, !chimera.loss<1>) -> !chimera.loss<1>
+
+// -----
+
+%n = "values"() : () -> !chimera.squared_norm<8>
+// expected-error@below {{expected no tied stage for an all-reduce of squared norms}}
+%0:2 = chimera.all_reduce stage 0 tied 3 width 1 (%n, %n) :
+    (!chimera.squared_norm<8>, !chimera.squared_norm<8>) -> (!chimera.squared_norm<8>, !chimera.squared_norm<8>)
+
+// -----
+
+%n = "values"() : () -> !chimera.squared_norm<8>
+// expected-error@below {{expected the squared norms of 2 stages of each pipeline, got 3}}
+%0:3 = chimera.all_reduce stage 1 width 1 (%n, %n, %n) :
+    (!chimera.squared_norm<8>, !chimera.squared_norm<8>, !chimera.squared_norm<8>) -> (!chimera.squared_norm<8>, !chimera.squared_norm<8>, !chimera.squared_norm<8>)

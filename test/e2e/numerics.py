@@ -2,8 +2,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains a small GPT-2 in float64 for five steps, with D stages and W copies, under the
-schedules of the registry. The learning rate rises and falls. Backwards are whole, or
-split into input and weight gradient, or a mixture of both. Compares the result with
+schedules of the registry. The learning rate rises and falls, and gradients are clipped
+unless the schedule has no flush. Backwards are whole, or split into input and weight
+gradient, or a mixture of both. Compares the result with
 
 - `chimera-run --sequential`: a run on one device, without a pipeline, with whole
   backwards, and with the older weights that a schedule without a flush reads;
@@ -97,6 +98,7 @@ AGAINST_TORCH = (
 
 # The model has eight layers, including embedding and head, so it can have eight stages.
 TRAINING = "learning_rate(1.0e-2) lr_schedule(cosine) warmup(2) min_lr(2.0e-3)"
+CLIPPED = "clip_norm(0.75)"
 MODEL = """
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
     vocabulary(256) dropout(1.0e-1) {tied}
@@ -288,7 +290,9 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
             width=args.width,
             schedule=clause.replace("STAGES", str(args.stages)),
             options=f"workers({workers}) {options}",
-            training=TRAINING,
+            training=TRAINING
+            if schedule in WITHOUT_FLUSH
+            else f"{TRAINING} {CLIPPED}",
         )
     )
     if schedule in MIXED:

@@ -70,6 +70,7 @@ NUMBERS = [
     ("min-lr", float, ("optimizer", "min_lr")),
     ("momentum", float, ("optimizer", "momentum")),
     ("nesterov", truth, ("optimizer", "nesterov")),
+    ("clip-norm", float, ("optimizer", "clip_norm")),
 ]
 TYPES = {"float32": torch.float32, "float64": torch.float64}
 COMPUTED_TYPES = TYPES | {"bfloat16": torch.bfloat16}
@@ -285,8 +286,8 @@ def rate_of(run, step):
 
 
 def train(run, text, parameters):
-    """Trains `parameters` in place. Afterwards they have the gradients of the last
-    step."""
+    """Trains `parameters` in place. Returns the gradients of the last update, before
+    they are clipped."""
     for parameter in parameters.values():
         parameter.requires_grad_(True)
     matrices = [p for p in parameters.values() if p.dim() >= 2]
@@ -326,10 +327,17 @@ def train(run, text, parameters):
                     (loss / (per_update * run.data_parallel)).backward()
                     history.take_gradients(weights)
                     total += loss.item()
+            gradients = {
+                name: torch.zeros_like(p) if p.grad is None else p.grad.clone()
+                for name, p in parameters.items()
+            }
+            if run.clip_norm > 0:
+                torch.nn.utils.clip_grad_norm_(parameters.values(), run.clip_norm)
             optimizer.step()
             history.keep()
         mean = total / (run.micro_batches * run.data_parallel)
         print(f"step {step} loss {mean:.17g}", flush=True)
+    return gradients
 
 
 def compare(what, path, ours, tolerance, by_norm):
@@ -430,7 +438,7 @@ def main():
         name: tensor.to(TYPES[run.dtype])
         for name, tensor in read_safetensors(run.weights).items()
     }
-    train(run, text, parameters)
+    gradients = train(run, text, parameters)
     agree = True
     if run.compare:
         weights = {name: p.detach() for name, p in parameters.items()}
@@ -438,10 +446,6 @@ def main():
             "weights", run.compare, weights, run.tolerance, run.by_norm
         )
     if run.compare_gradients:
-        gradients = {
-            name: torch.zeros_like(p) if p.grad is None else p.grad
-            for name, p in parameters.items()
-        }
         agree &= compare(
             "gradients", run.compare_gradients, gradients, run.tolerance, run.by_norm
         )

@@ -20,7 +20,8 @@ STEPS = 12
 MODEL = """
 chimera.model @small gpt2 layers(6) heads(2) width(32) context(16) vocabulary(256)
     {tied} dropout(0.1)
-chimera.training @training learning_rate(1.0e-2)
+chimera.training @training learning_rate(1.0e-2) lr_schedule(cosine) warmup(2)
+    min_lr(1.0e-3) lr_steps(12) {clip}
 chimera.pipeline @{name} of @small with @training {clauses} weight_type({type})
 """
 # Each has 16 samples in a step.
@@ -81,7 +82,8 @@ class Trainings(unittest.TestCase):
         description = cls.shared / f"{name}.mlir"
         description.write_text(
             MODEL.format(name=name.replace("-", "_"), clauses=clauses, type=type,
-                         tied="" if "pipedream" in name else "tied"))
+                         tied="" if "pipedream" in name else "tied",
+                         clip="" if "pipedream" in name else "clip_norm(0.75)"))
         cls.compile_file(name)
 
     @classmethod

@@ -256,3 +256,9 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") {
   chimera.stage 1 layers(3, 4) cost <forward = 1, backward = 2>
       bytes <weights = 160, optimizer = 320, stash = 1, boundary = 64>
 }
+
+// -----
+
+chimera.training @t clip_norm(1.0)
+// expected-error@below {{expected a schedule with a flush for clip_norm, got updates(each_step): without one, a stage updates its weights before the gradients of the other stages are known}}
+chimera.pipeline @p with @t stages(2) micro_batches(4) schedule("pipedream-2bw")

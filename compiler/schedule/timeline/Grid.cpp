@@ -36,9 +36,10 @@ void appendRow(std::string &text, const std::string &head, size_t headWidth,
   text += row + "\n";
 }
 
-/// A wait or an update in the grid: "A1", "U1", "u1".
+/// A wait or an update in the grid: "A1", "N" (the norm), "U1", "u1".
 std::string cellOf(const Problem &problem, const SyncAndUpdate::Work &work) {
-  const char *letter = !work.isUpdate()                       ? "A"
+  const char *letter = work.isNorm                            ? "N"
+                       : !work.isUpdate()                     ? "A"
                        : problem.pipelines[*work.pipeline].up ? "u"
                                                               : "U";
   return letter + (work.stage ? std::to_string(*work.stage) : "");
@@ -153,8 +154,10 @@ public:
       put(Mark::Update,
           cell + ": update of stage " + std::to_string(work.stage.value_or(0)));
     else
-      put(work.stage ? Mark::Wait : Mark::TiedWait,
-          cell + ": wait for the " + nameOfAllReduce(work.stage));
+      put(work.stage    ? Mark::Wait
+          : work.isNorm ? Mark::NormWait
+                        : Mark::TiedWait,
+          cell + ": wait for the " + nameOfAllReduce(work.stage, work.isNorm));
   }
 
   std::string text() const {
@@ -177,6 +180,7 @@ private:
     LaterChunk,
     Wait,
     TiedWait,
+    NormWait,
     Update
   };
 

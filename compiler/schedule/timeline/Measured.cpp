@@ -209,6 +209,9 @@ private:
       names["wait for " + nameOfAllReduce(stage)].stage = stage;
     };
     addWait(std::nullopt);
+    SyncAndUpdate::Work &norm =
+        names["wait for " + nameOfAllReduce(std::nullopt, /*isNorm=*/true)];
+    norm.isNorm = true;
     for (size_t p = 0; p < problem.pipelines.size(); ++p)
       for (size_t s = 0; s < problem.stages.size(); ++s)
         if (problem.pipelines[p].workers[s] == static_cast<int32_t>(worker)) {

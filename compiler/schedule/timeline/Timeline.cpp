@@ -213,9 +213,10 @@ std::string renderSummary(const Problem &problem, const Timing &timing,
          "\n";
 }
 
-std::string nameOfAllReduce(std::optional<int32_t> stage) {
-  return "all-reduce of " +
-         (stage ? "stage " + std::to_string(*stage) : "tied weights");
+std::string nameOfAllReduce(std::optional<int32_t> stage, bool isNorm) {
+  return "all-reduce of " + (stage    ? "stage " + std::to_string(*stage)
+                             : isNorm ? "the norm"
+                                      : "tied weights");
 }
 
 std::string describeStep(const Timeline &timeline) {

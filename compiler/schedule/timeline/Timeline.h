@@ -145,8 +145,9 @@ std::string describeStep(const Timeline &timeline);
 /// with a time for each worker. Empty if no message occupies a worker.
 std::string describeOccupations(const Timeline &timeline);
 
-/// "all-reduce of stage 1", "all-reduce of tied weights".
-std::string nameOfAllReduce(std::optional<int32_t> stage);
+/// "all-reduce of stage 1", "all-reduce of the norm" if `isNorm`, or
+/// "all-reduce of tied weights".
+std::string nameOfAllReduce(std::optional<int32_t> stage, bool isNorm = false);
 
 /// A title, a grid and a summary for each timeline. A line below the grid
 /// explains its marks (describeMarks). If messages occupy workers, a line

@@ -102,9 +102,11 @@ __device__ void scale(Byte *elements, Count count, double factor) {
 template <typename T>
 __device__ void adamW(const Factors<T> &f, const Runs &runs,
                       const T *gradientSum, T *weights, T *average,
-                      T *averageOfSquares, const int *halted) {
-  if (halted && *halted)
+                      T *averageOfSquares, const int *stops,
+                      const double *clippedScale) {
+  if (stops && *stops)
     return;
+  const T scale = clippedScale ? T(*clippedScale) : f.scale;
   constexpr int kAtOnce = 4;
   const Count count = runs.end[runs.count - 1];
   int run = 0; // the run of the current element; it never decreases
@@ -123,7 +125,7 @@ __device__ void adamW(const Factors<T> &f, const Runs &runs,
     for (int k = 0; k < kAtOnce; ++k) {
       Count i = begin + k * stride();
       if (i < count) {
-        T scaled = f.scale * gradient[k];
+        T scaled = scale * gradient[k];
         T newMean = mean[k] + f.new1 * (scaled - mean[k]);
         T newSquare = f.old2 * square[k] + f.new2 * scaled * scaled;
         average[i] = newMean;
@@ -165,16 +167,20 @@ extern "C" __global__ void chimeraAdamWFloat(Factors<float> factors, Runs runs,
                                              const float *gradientSum,
                                              float *weights, float *average,
                                              float *averageOfSquares,
-                                             const int *halted) {
-  adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
+                                             const int *stops,
+                                             const double *scale) {
+  adamW(factors, runs, gradientSum, weights, average, averageOfSquares, stops,
+        scale);
 }
 extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
                                               Runs runs,
                                               const double *gradientSum,
                                               double *weights, double *average,
                                               double *averageOfSquares,
-                                              const int *halted) {
-  adamW(factors, runs, gradientSum, weights, average, averageOfSquares, halted);
+                                              const int *stops,
+                                              const double *scale) {
+  adamW(factors, runs, gradientSum, weights, average, averageOfSquares, stops,
+        scale);
 }
 
 /// Does the same as computeDropoutMask of Philox.h. A thread computes the four

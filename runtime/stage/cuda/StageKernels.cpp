@@ -40,16 +40,16 @@ class CudaStageKernels final : public StageKernels {
   void adamW(const AdamWFactors<float> &factors,
              std::span<const DecayRange> ranges, const float *gradientSum,
              float *weights, float *average, float *averageOfSquares,
-             const int32_t *halted) override {
+             const int32_t *stops, const double *scale) override {
     update(cuda::launchContext().kernels.all().AdamWFloat, factors, ranges,
-           gradientSum, weights, average, averageOfSquares, halted);
+           gradientSum, weights, average, averageOfSquares, stops, scale);
   }
   void adamW(const AdamWFactors<double> &factors,
              std::span<const DecayRange> ranges, const double *gradientSum,
              double *weights, double *average, double *averageOfSquares,
-             const int32_t *halted) override {
+             const int32_t *stops, const double *scale) override {
     update(cuda::launchContext().kernels.all().AdamWDouble, factors, ranges,
-           gradientSum, weights, average, averageOfSquares, halted);
+           gradientSum, weights, average, averageOfSquares, stops, scale);
   }
 
   /// Launches the kernel once for each kMost ranges, since the argument Runs

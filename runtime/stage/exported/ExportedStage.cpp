@@ -234,10 +234,15 @@ public:
     finish(sums);
   }
 
+  void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) override {
+    parameters.squaredNorm(gradientSum, squaredNorm);
+  }
+
   void optimizerStep(const Update &update, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState,
-                     Bytes halted) override {
-    parameters.update(update, gradientSum, weights, optimizerState, halted);
+                     Bytes weights, Bytes optimizerState, Bytes halted,
+                     ConstBytes squaredNorm) override {
+    parameters.update(update, gradientSum, weights, optimizerState, halted,
+                      squaredNorm);
   }
 
 private:

@@ -9,8 +9,10 @@
 
 #include "runtime/program/Optimizer.h"
 #include "runtime/random/Random.h"
+#include "runtime/stage/Clipping.h"
 #include "runtime/stage/torch/AdamW.h"
 #include "runtime/stage/torch/Finite.h"
+#include "runtime/stage/torch/SquaredNorm.h"
 #include "runtime/stage/torch/TensorOver.h"
 
 #include <ATen/ATen.h>
@@ -249,48 +251,120 @@ void StageWeights::initializeWeights(Bytes weights,
   refreshCopy(weights.data());
 }
 
-void StageWeights::update(const Update &numbers, ConstBytes gradientSum,
-                          Bytes weights, Bytes optimizerState,
-                          Bytes halted) const {
+void StageWeights::squaredNorm(ConstBytes gradientSum,
+                               Bytes squaredNorm) const {
+  expectBytes("a squared norm", squaredNorm.size(), program::kNormBytes);
+  if (!placement.isCuda) {
+    const double sum = squaredNormOf(types.weights, gradientSum);
+    std::memcpy(squaredNorm.data(), &sum, sizeof sum);
+    return;
+  }
+  // The number of elements that are converted to float64 at a time.
+  constexpr int64_t kBlock = int64_t{1} << 22;
+  const at::NoGradGuard noGraph;
+  const auto size = static_cast<int64_t>(gradientSum.size()) /
+                    program::bytesOf(types.weights);
+  const Tensor all = tensorOver(gradientSum.data(), {size}, type(), placement);
+  Tensor sum = tensorOver(squaredNorm.data(), {}, at::kDouble, placement);
+  sum.zero_();
+  for (int64_t begin = 0; begin < size; begin += kBlock) {
+    const Tensor block = all.narrow(0, begin, std::min(kBlock, size - begin));
+    sum.add_(block.to(at::kDouble).square_().sum());
+  }
+}
+
+void StageWeights::update(const Update &given, ConstBytes gradientSum,
+                          Bytes weights, Bytes optimizerState, Bytes halted,
+                          ConstBytes squaredNorm) const {
   expectBytes("gradient", gradientSum.size(), parameterBytes());
   expectBytes("weights", weights.size(), bytes());
   expectBytes("optimizer state", optimizerState.size(), stateBytes());
-  if (!halted.empty() && halts(gradientSum, halted))
+  if (!halted.empty())
+    expectBytes("a flag", halted.size(), kFlagBytes);
+  if (!squaredNorm.empty())
+    expectBytes("a squared norm", squaredNorm.size(), program::kNormBytes);
+  const at::NoGradGuard noGraph;
+  Update numbers = given;
+  OnGpu onGpu;
+  if (placement.isCuda)
+    onGpu = decideOnGpu(numbers, gradientSum, halted, squaredNorm);
+  else if (!goesOn(numbers, gradientSum, halted, squaredNorm))
     return;
   if (optimizer.name != program::kAdamW)
-    stepOfSgd(numbers, gradientSum, weights, optimizerState, halted);
+    stepOfSgd(numbers, onGpu, gradientSum, weights, optimizerState);
   else if (type() == at::kDouble)
-    stepOfAdamW<double>(numbers, gradientSum, weights, optimizerState, halted);
+    stepOfAdamW<double>(numbers, onGpu, gradientSum, weights, optimizerState);
   else
-    stepOfAdamW<float>(numbers, gradientSum, weights, optimizerState, halted);
+    stepOfAdamW<float>(numbers, onGpu, gradientSum, weights, optimizerState);
   refreshCopy(weights.data());
 }
 
-bool StageWeights::halts(ConstBytes gradientSum, Bytes halted) const {
-  expectBytes("a flag", halted.size(), kFlagBytes);
-  if (!placement.isCuda) {
-    int32_t flag = 0;
+bool StageWeights::goesOn(Update &numbers, ConstBytes gradientSum, Bytes halted,
+                          ConstBytes squaredNorm) const {
+  int32_t flag = 0;
+  if (!halted.empty())
     std::memcpy(&flag, halted.data(), sizeof flag);
-    if (flag == 0 && !areFinite(types.weights, gradientSum))
-      flag = 1;
-    std::memcpy(halted.data(), &flag, sizeof flag);
-    return flag != 0;
+  if (flag != 0)
+    return false;
+  bool isFinite = true;
+  if (!squaredNorm.empty()) {
+    double square = 0;
+    std::memcpy(&square, squaredNorm.data(), sizeof square);
+    isFinite = std::isfinite(square);
+    if (isFinite)
+      numbers.scale = clippedScale(square, numbers.scale, numbers.clipNorm);
+  } else if (!halted.empty()) {
+    isFinite = areFinite(types.weights, gradientSum);
   }
-  // If an element is not finite, the infinity norm is not finite either, since
-  // NaN propagates. The GPU sets the flag; the host does not wait for it.
-  const at::NoGradGuard noGraph;
-  const Tensor largest = at::linalg_vector_norm(
-      tensorOver(gradientSum.data(), {count}, type(), placement),
-      std::numeric_limits<double>::infinity());
-  tensorOver(halted.data(), {}, at::kInt, placement)
-      .bitwise_or_(largest.isfinite().logical_not());
-  return false;
+  if (!isFinite && !halted.empty() && !numbers.skipsNonFinite) {
+    flag = 1;
+    std::memcpy(halted.data(), &flag, sizeof flag);
+  }
+  return isFinite;
 }
 
-void StageWeights::stepOfSgd(const Update &numbers, ConstBytes gradientSum,
-                             Bytes weights, Bytes optimizerState,
-                             Bytes halted) const {
-  const at::NoGradGuard noGraph;
+StageWeights::OnGpu StageWeights::decideOnGpu(const Update &numbers,
+                                              ConstBytes gradientSum,
+                                              Bytes halted,
+                                              ConstBytes squaredNorm) const {
+  OnGpu result;
+  Tensor isBad;
+  if (!squaredNorm.empty()) {
+    const Tensor square =
+        tensorOver(squaredNorm.data(), {}, at::kDouble, placement);
+    isBad = square.isfinite().logical_not();
+    // Like clippedScale.
+    result.scale = square.sqrt()
+                       .mul_(numbers.scale)
+                       .add_(kClipEpsilon)
+                       .reciprocal_()
+                       .mul_(numbers.clipNorm)
+                       .clamp_max_(1)
+                       .mul_(numbers.scale);
+  } else if (!halted.empty()) {
+    // If an element is not finite, the infinity norm is not finite either,
+    // since NaN propagates.
+    isBad = at::linalg_vector_norm(
+                tensorOver(gradientSum.data(), {count}, type(), placement),
+                std::numeric_limits<double>::infinity())
+                .isfinite()
+                .logical_not();
+  }
+  if (!isBad.defined())
+    return result;
+  result.stops = isBad.to(at::kInt);
+  if (!halted.empty()) {
+    Tensor flag = tensorOver(halted.data(), {}, at::kInt, placement);
+    if (!numbers.skipsNonFinite)
+      flag.bitwise_or_(isBad);
+    result.stops.bitwise_or_(flag);
+  }
+  return result;
+}
+
+void StageWeights::stepOfSgd(const Update &numbers, const OnGpu &onGpu,
+                             ConstBytes gradientSum, Bytes weights,
+                             Bytes optimizerState) const {
   auto flat = [&](const std::byte *begin) {
     return tensorOver(begin, {count}, type(), placement);
   };
@@ -298,12 +372,10 @@ void StageWeights::stepOfSgd(const Update &numbers, ConstBytes gradientSum,
   const Tensor all = flat(weights.data());
   const Tensor momenta =
       optimizerState.empty() ? Tensor() : flat(optimizerState.data());
-  // On the host, `update` has already returned if the flag is set. On a GPU,
-  // the host does not know the flag, so the flag masks the change below.
   const Tensor isHalted =
-      placement.isCuda && !halted.empty()
-          ? tensorOver(halted.data(), {}, at::kInt, placement).to(at::kBool)
-          : Tensor();
+      onGpu.stops.defined() ? onGpu.stops.to(at::kBool) : Tensor();
+  const Tensor scale =
+      onGpu.scale.defined() ? onGpu.scale.to(type()) : Tensor();
   // The maximum number of elements that are updated at a time. They need
   // temporary memory.
   constexpr int64_t kBlock = int64_t{1} << 20;
@@ -312,7 +384,9 @@ void StageWeights::stepOfSgd(const Update &numbers, ConstBytes gradientSum,
     for (; begin < range.end; begin += std::min(kBlock, range.end - begin)) {
       const int64_t size = std::min(kBlock, range.end - begin);
       Tensor weight = all.narrow(0, begin, size);
-      Tensor change = gradients.narrow(0, begin, size).mul(numbers.scale);
+      const Tensor gradient = gradients.narrow(0, begin, size);
+      Tensor change = scale.defined() ? gradient.mul(scale)
+                                      : gradient.mul(numbers.scale);
       if (range.decays && optimizer.weight_decay != 0)
         change.add_(weight, optimizer.weight_decay);
       if (momenta.defined()) {
@@ -330,9 +404,9 @@ void StageWeights::stepOfSgd(const Update &numbers, ConstBytes gradientSum,
 }
 
 template <typename T>
-void StageWeights::stepOfAdamW(const Update &numbers, ConstBytes gradientSum,
-                               Bytes weights, Bytes optimizerState,
-                               Bytes halted) const {
+void StageWeights::stepOfAdamW(const Update &numbers, const OnGpu &onGpu,
+                               ConstBytes gradientSum, Bytes weights,
+                               Bytes optimizerState) const {
   auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
   auto *weight = reinterpret_cast<T *>(weights.data());
   auto *average = reinterpret_cast<T *>(optimizerState.data());
@@ -341,8 +415,8 @@ void StageWeights::stepOfAdamW(const Update &numbers, ConstBytes gradientSum,
     return placement.kernels->adamW(
         adamWFactors<T>(optimizer, numbers, /*decay=*/true), ranges, gradient,
         weight, average, ofSquares,
-        halted.empty() ? nullptr
-                       : reinterpret_cast<const int32_t *>(halted.data()));
+        onGpu.stops.defined() ? onGpu.stops.const_data_ptr<int32_t>() : nullptr,
+        onGpu.scale.defined() ? onGpu.scale.const_data_ptr<double>() : nullptr);
   int64_t begin = 0;
   for (const DecayRange &range : ranges) {
     adamWStep<T>(optimizer, numbers, range.decays, range.end - begin,

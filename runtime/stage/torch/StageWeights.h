@@ -88,11 +88,15 @@ public:
   void initializeWeights(Bytes weights,
                          const InitialValues *values = nullptr) const;
 
+  /// See Stage::squaredNorm.
+  void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) const;
+
   /// Updates the weights and the optimizer state. Weight decay applies if
-  /// program::decays says so. SGD gives the same bits as
-  /// torch.optim.SGD. For `halted`, see Stage::optimizerStep.
+  /// program::decays says so. SGD gives the same bits as torch.optim.SGD. For
+  /// `halted` and `squaredNorm`, see Stage::optimizerStep.
   void update(const Update &numbers, ConstBytes gradientSum, Bytes weights,
-              Bytes optimizerState, Bytes halted = {}) const;
+              Bytes optimizerState, Bytes halted = {},
+              ConstBytes squaredNorm = {}) const;
 
 private:
   std::vector<at::Tensor> tensorsOverAs(const std::byte *flat,
@@ -101,15 +105,28 @@ private:
   void readStates(Bytes optimizerState, const InitialValues &values) const;
   /// Makes the copy equal to the parameters.
   void refreshCopy(std::byte *weights) const;
-  /// Sets the flag `halted` if an element of the gradient sum is not finite.
-  /// Returns whether the flag is set. On a GPU, returns false: the host cannot
-  /// know the flag without waiting for the GPU.
-  bool halts(ConstBytes gradientSum, Bytes halted) const;
+  /// Numbers of an update that only the GPU knows. The host does not wait for
+  /// them.
+  struct OnGpu {
+    at::Tensor stops; ///< int32: not 0 if the update must change nothing;
+                      ///< undefined if nothing can stop it
+    at::Tensor scale; ///< float64: the clipped Update::scale; undefined if
+                      ///< gradients are not clipped
+  };
+  /// Decides about an update on the host: sets the flag `halted` if necessary
+  /// and clips `numbers.scale`. Returns whether the update changes anything.
+  bool goesOn(Update &numbers, ConstBytes gradientSum, Bytes halted,
+              ConstBytes squaredNorm) const;
+  /// Lets the GPU decide about an update: see `goesOn`.
+  OnGpu decideOnGpu(const Update &numbers, ConstBytes gradientSum, Bytes halted,
+                    ConstBytes squaredNorm) const;
   template <typename T>
-  void stepOfAdamW(const Update &numbers, ConstBytes gradientSum, Bytes weights,
-                   Bytes optimizerState, Bytes halted) const;
-  void stepOfSgd(const Update &numbers, ConstBytes gradientSum, Bytes weights,
-                 Bytes optimizerState, Bytes halted) const;
+  void stepOfAdamW(const Update &numbers, const OnGpu &onGpu,
+                   ConstBytes gradientSum, Bytes weights,
+                   Bytes optimizerState) const;
+  void stepOfSgd(const Update &numbers, const OnGpu &onGpu,
+                 ConstBytes gradientSum, Bytes weights,
+                 Bytes optimizerState) const;
 
   program::Types types;
   program::OptimizerT optimizer;

@@ -160,11 +160,15 @@ public:
     }
   }
 
+  void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) override {
+    layers.weights().squaredNorm(gradientSum, squaredNorm);
+  }
+
   void optimizerStep(const Update &update, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState,
-                     Bytes halted) override {
+                     Bytes weights, Bytes optimizerState, Bytes halted,
+                     ConstBytes squaredNorm) override {
     layers.weights().update(update, gradientSum, weights, optimizerState,
-                            halted);
+                            halted, squaredNorm);
   }
 
 private:

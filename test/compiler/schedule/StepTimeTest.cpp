@@ -280,6 +280,55 @@ TEST(StepTime, IsTheLongestSpanOfZBV) {
   }
 }
 
+/// If gradients are clipped, no worker begins a step before all workers have
+/// ended their actions.
+TEST(StepTime, IsTheMakespanIfGradientsAreClipped) {
+  forEachFlush(5, [](Case &c) {
+    c.problem.clips = true;
+    EXPECT_TRUE(hasSyncAndUpdate(c.problem));
+    const Timing timing = simulate(c.problem, c.schedule);
+    EXPECT_EQ(stepTime(c.problem, c.schedule).total,
+              static_cast<double>(timing.makespan));
+  });
+}
+
+/// The all-reduce of the norm is the last one, and all updates follow it.
+TEST(SyncAndUpdate, UpdatesAfterTheNorm) {
+  forEachFlush(5, [](Case &c) {
+    setSums(c, someTimes(c));
+    c.problem.width = 2;
+    for (StageCost &cost : c.problem.stages)
+      cost.update = 3;
+    const Timing timing = simulate(c.problem, c.schedule);
+    const SyncAndUpdate plain =
+        syncAndUpdateAfter(c.problem, c.schedule, timing);
+    c.problem.clips = true;
+    const SyncAndUpdate clipped =
+        syncAndUpdateAfter(c.problem, c.schedule, timing);
+    ASSERT_EQ(clipped.allReduces.size(), plain.allReduces.size() + 1);
+    const SyncAndUpdate::AllReduce &norm = clipped.allReduces.back();
+    EXPECT_TRUE(norm.isNorm);
+    EXPECT_EQ(norm.end - norm.begin,
+              allReduceTime(c.problem, norm.workers, 8, 1));
+    for (size_t i = 0; i < plain.allReduces.size(); ++i) {
+      EXPECT_EQ(clipped.allReduces[i].end, plain.allReduces[i].end);
+      EXPECT_LE(clipped.allReduces[i].end, norm.begin);
+    }
+    for (size_t w = 0; w < clipped.work.size(); ++w) {
+      size_t updates = 0;
+      for (const SyncAndUpdate::Work &work : clipped.work[w]) {
+        updates += work.isUpdate();
+        EXPECT_EQ(work.begin >= norm.end, work.isUpdate());
+      }
+      size_t replicas = 0;
+      for (const Pipeline &pipeline : c.problem.pipelines)
+        replicas += std::ranges::count(pipeline.workers,
+                                       static_cast<int32_t>(w));
+      EXPECT_EQ(updates, replicas);
+    }
+  });
+}
+
 /// A worker waits for the all-reduce over the copies and updates its weights:
 /// after each backward of PipeDream, and once per step of PipeDream-2BW.
 TEST(StepTime, HasUpdatesAndSumsInsideStepsThatOverlap) {

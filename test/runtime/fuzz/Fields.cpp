@@ -146,7 +146,8 @@ void changeSize(ProgramT &program, Random &random) {
       ValueKind::Weights,    ValueKind::OptimizerState,
       ValueKind::Stash,      ValueKind::WeightStash,
       ValueKind::Activation, ValueKind::Tokens,
-      ValueKind::Labels,     ValueKind::Loss};
+      ValueKind::Labels,     ValueKind::Loss,
+      ValueKind::SquaredNorm};
   static constexpr uint64_t kSizes[] = {
       0,   1,    3,       7,          8,
       9,   24,   63,      64,         65,
@@ -183,10 +184,12 @@ void changeSize(ProgramT &program, Random &random) {
               : changed == ValueKind::Activation && kind == ValueKind::Gradient;
       if (kind != changed && !isOther)
         continue;
-      // No stage states the sizes of tokens, labels and losses, so these may
-      // have any size.
+      // No stage states the sizes of tokens, labels, losses and norms, so these
+      // may have any size.
       bool isFree = changed == ValueKind::Tokens ||
-                    changed == ValueKind::Labels || changed == ValueKind::Loss;
+                    changed == ValueKind::Labels ||
+                    changed == ValueKind::Loss ||
+                    changed == ValueKind::SquaredNorm;
       if (isFree || buffer.bytes() == old)
         buffer.mutate_bytes(now);
       else if (old == 0 || buffer.bytes() == 0)
@@ -228,7 +231,7 @@ void changeTraining(ProgramT &program, Random &random) {
   double *numbers[] = {&optimizer.learning_rate, &optimizer.beta1,
                        &optimizer.beta2,         &optimizer.epsilon,
                        &optimizer.weight_decay,  &optimizer.min_lr,
-                       &optimizer.momentum};
+                       &optimizer.momentum,      &optimizer.clip_norm};
   uint64_t *steps[] = {&optimizer.warmup, &optimizer.decay_steps,
                        &optimizer.lr_steps};
   switch (random.below(13)) {

@@ -101,11 +101,16 @@ public:
     stage->weightGradient(microBatch, std::move(stash), weights, weightGradient,
                           mode);
   }
-  void optimizerStep(const Update &update, ConstBytes gradientSum,
-                     Bytes weights, Bytes optimizerState,
-                     Bytes halted) override {
+  void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) override {
     look();
-    stage->optimizerStep(update, gradientSum, weights, optimizerState, halted);
+    stage->squaredNorm(gradientSum, squaredNorm);
+  }
+  void optimizerStep(const Update &update, ConstBytes gradientSum,
+                     Bytes weights, Bytes optimizerState, Bytes halted,
+                     ConstBytes squaredNorm) override {
+    look();
+    stage->optimizerStep(update, gradientSum, weights, optimizerState, halted,
+                         squaredNorm);
   }
 
 private:

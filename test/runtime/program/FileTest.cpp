@@ -145,7 +145,7 @@ TEST_F(File, OtherMajorVersionIsRefused) {
   std::vector<std::byte> bytes = serialize(samplePipeline());
   bytes[8] = std::byte(8);
   EXPECT_EQ(refusalOf(bytes),
-            "version 8.0: this reader understands major version 7");
+            "version 9.0: this reader understands major version 8");
 }
 
 TEST_F(File, OtherMinorVersionIsAccepted) {

@@ -40,6 +40,7 @@ private:
     program.optimizer->beta1 = 0.9;
     program.optimizer->beta2 = 0.999;
     program.optimizer->epsilon = 1e-8;
+    program.optimizer->clip_norm = options.clips ? 1 : 0;
     program.weight_type = program.activation_type = DataType::Float64;
     program.micro_batch_size = 1;
     program.seed = 1;

@@ -355,15 +355,19 @@ private:
     }
     starts.push_back(
         reduce(ValueKind::Loss, stages - 1, kLossBytes, summands, given));
+    std::map<uint32_t, Start> norms;
+    if (options.clips)
+      norms = reduceNorms(starts);
     for (uint32_t s = 0; s < stages; ++s) {
-      for (const auto &[worker, start] : starts[s])
-        append(worker, Opcode::Wait, ValueKind::WeightGradient, {0, s},
-               start.index, {}, {});
+      if (!options.clips)
+        awaitGradient(s, starts[s]);
       for (uint32_t p = 0; p < program.pipelines.size(); ++p) {
         Place place{p, s};
         Buffers updated = {weightsOf[place], optimizerOf[place]};
         Buffers operands = updated;
         operands.push_back(starts[s].at(workerOf(place)).sum);
+        if (options.clips)
+          operands.push_back(norms.at(workerOf(place)).sum);
         compute(Opcode::OptimizerStep, ValueKind::Weights, place, operands,
                 updated);
       }
@@ -371,6 +375,36 @@ private:
     for (const auto &[worker, start] : starts.back())
       append(worker, Opcode::Wait, ValueKind::Loss, {0, stages - 1},
              start.index, {}, {});
+  }
+
+  void awaitGradient(uint32_t stage, const std::map<uint32_t, Start> &starts) {
+    for (const auto &[worker, start] : starts)
+      append(worker, Opcode::Wait, ValueKind::WeightGradient, {0, stage},
+             start.index, {}, {});
+  }
+
+  /// Waits for the gradients, and sums the squared norms of all replicas.
+  /// Returns the all-reduce of each worker. `gradients` is by stage.
+  std::map<uint32_t, Start>
+  reduceNorms(const std::vector<std::map<uint32_t, Start>> &gradients) {
+    for (uint32_t s = 0; s < stages; ++s)
+      awaitGradient(s, gradients[s]);
+    std::vector<Contribution> summands;
+    Buffers given;
+    for (uint32_t p = 0; p < program.pipelines.size(); ++p)
+      for (uint32_t s = 0; s < stages; ++s) {
+        const uint32_t worker = workerOf({p, s});
+        given.push_back(newBuffer(worker, ValueKind::SquaredNorm, kNormBytes));
+        compute(Opcode::SquaredNorm, ValueKind::SquaredNorm, {p, s},
+                {gradients[s].at(worker).sum}, {given.back()});
+        summands.emplace_back(worker, p, s);
+      }
+    std::map<uint32_t, Start> starts = reduce(
+        ValueKind::SquaredNorm, stages - 1, kNormBytes, summands, given);
+    for (const auto &[worker, start] : starts)
+      append(worker, Opcode::Wait, ValueKind::SquaredNorm, {0, stages - 1},
+             start.index, {}, {});
+    return starts;
   }
 
   /// Sets the sections and the stated memory of a worker. Every buffer has one

@@ -56,6 +56,8 @@ struct SampleOptions {
   enum class Recompute { None, All, AllButFirst };
   Recompute recompute = Recompute::None;
   uint32_t dataParallel = 1;
+  /// Whether updates clip gradients by the norm of the gradients of all stages.
+  bool clips = false;
   /// The size in bytes of a value of one micro-batch. weightsBytes and
   /// optimizerBytes are for one replica instead. All must be multiples of 8.
   /// Stage s has 8*s more bytes of weights and 16*s more of optimizer state, so
@@ -75,7 +77,8 @@ struct SampleOptions {
 
 /// One synchronous training step: loads, forwards, backwards, an all-reduce of
 /// the gradients of each stage, an all-reduce of the losses (8 bytes per
-/// micro-batch), optimizer steps. Requires at least one worker, micro-batch and
+/// micro-batch), squared norms and their all-reduce if the program clips,
+/// optimizer steps. Requires at least one worker, micro-batch and
 /// copy.
 ProgramT samplePipeline(const SampleOptions &options = {});
 

@@ -13,7 +13,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <random>
+#include <tuple>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -126,6 +128,31 @@ TEST(CudaKernels, AHaltedAdamWChangesNothing) {
     EXPECT_EQ(w.get() == ones, isHalted == 1);
     EXPECT_EQ(s.get() == ones, isHalted == 1);
   }
+}
+
+/// A scale on the device replaces the factor `scale`.
+TEST(CudaKernels, AdamWWithAScaleOnTheDeviceIsThatOfTheHost) {
+  cuda::CudaDevice device({});
+  const auto queue = device.makeQueue("q");
+  program::OptimizerT optimizer;
+  const std::vector<float> ones(1000, 1);
+  const DecayRange all[] = {{1000, false}};
+  auto updated = [&](double factor, std::optional<double> scale) {
+    OnGpu<float> g(device, *queue, ones), w(device, *queue, ones);
+    OnGpu<float> a(device, *queue, ones), s(device, *queue, ones);
+    OnGpu<double> onDevice(device, *queue, {scale.value_or(0)});
+    queue->launch({reads(g.bytes()), updates(w.bytes()), updates(a.bytes()),
+                   updates(s.bytes()), reads(onDevice.bytes())},
+                  [&](const AddressMap &) {
+                    cudaStageKernels().adamW(
+                        adamWFactors<float>(optimizer, {0, 0.5, factor}, true),
+                        all, g.data(), w.data(), a.data(), s.data(),
+                        /*stops=*/nullptr, scale ? onDevice.data() : nullptr);
+                  });
+    return std::tuple(w.get(), a.get(), s.get());
+  };
+  EXPECT_EQ(updated(2, 0.375), updated(0.375, {}));
+  EXPECT_NE(updated(2, 0.375), updated(2, {}));
 }
 
 TEST(CudaKernels, DropoutKeepsWhatItKeepsOnTheHost) {

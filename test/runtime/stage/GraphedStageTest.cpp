@@ -165,8 +165,11 @@ public:
           (mode == WgradMode::Overwrite ? 0 : at(weightGradient)) + *value;
     });
   }
+  void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) override {
+    tape.put([=] { at(squaredNorm) = at(gradientSum) * at(gradientSum); });
+  }
   void optimizerStep(const Update &update, ConstBytes gradientSum,
-                     Bytes weights, Bytes, Bytes) override {
+                     Bytes weights, Bytes, Bytes, ConstBytes) override {
     tape.put([=] { at(weights) += update.number + at(gradientSum); });
   }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/stage/ExactStage.h"
+#include "runtime/train/RunEnd.h"
 #include "runtime/train/RunOnHost.h"
 #include "runtime/train/RunSequential.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
@@ -86,8 +87,11 @@ public:
                       WgradMode) override {
     throw std::logic_error("no split backward here");
   }
+  void squaredNorm(ConstBytes, Bytes) override {
+    throw std::logic_error("no clipping here");
+  }
   void optimizerStep(const Update &, ConstBytes gradientSum, Bytes weights,
-                     Bytes, Bytes halted) override {
+                     Bytes, Bytes halted, ConstBytes) override {
     int32_t flag = 0;
     ASSERT_EQ(halted.size(), sizeof flag);
     std::memcpy(&flag, halted.data(), sizeof flag);
@@ -242,4 +246,50 @@ INSTANTIATE_TEST_SUITE_P(Run, RunEnd,
                                   : how.param == How::Simulated ? "Simulated"
                                                                 : "Sequential";
                          });
+/// Asks a LossWatch after each of the losses of a run that may skip `most`
+/// steps. Returns the index of the loss at which the run must stop. -1: none.
+int stopsAt(uint64_t most, const std::vector<Loss> &losses,
+            std::optional<Divergence> &divergence) {
+  const program::ProgramT program = samplePipeline();
+  SyntheticData data(1);
+  TrainingRun run{.program = program, .stages = {}, .data = data};
+  run.keepFinite = true;
+  run.skipNonFinite = most;
+  LossWatch watch(run);
+  for (size_t step = 0; step < losses.size(); ++step)
+    if (watch.mustStop(step, losses[step])) {
+      divergence = watch.divergence();
+      return static_cast<int>(step);
+    }
+  return -1;
+}
+
+TEST(LossWatch, SkipsOnlyTheGivenNumberOfSteps) {
+  const Loss good{.sum = 0, .mean = 1, .gradientNorm = 1};
+  // The gradients are not finite; the loss may be.
+  const Loss bad{.sum = 0, .mean = double(kNaN), .gradientNorm = double(kNaN)};
+  const Loss badGradients{.sum = 0, .mean = 1, .gradientNorm = kInfinity};
+  std::optional<Divergence> why;
+  EXPECT_EQ(stopsAt(2, {good, bad, good, badGradients, good}, why), -1);
+  EXPECT_EQ(stopsAt(2, {bad, good, badGradients, bad}, why), 3);
+  ASSERT_TRUE(why && why->loss);
+  EXPECT_EQ(why->step, 3u);
+  EXPECT_EQ(why->skipped, 2u);
+  EXPECT_EQ(stopsAt(1, {bad, badGradients}, why), 1);
+  EXPECT_FALSE(why->loss);
+  EXPECT_TRUE(why->stages.empty());
+}
+
+TEST(LossWatch, StopsForALossWhoseGradientsAreFinite) {
+  const Loss lossAlone{.sum = 0, .mean = kInfinity, .gradientNorm = 1};
+  std::optional<Divergence> why;
+  EXPECT_EQ(stopsAt(5, {lossAlone}, why), 0);
+  EXPECT_EQ(why->skipped, 0u);
+}
+
+TEST(LossWatch, SkipsNothingWithoutANorm) {
+  std::optional<Divergence> why;
+  EXPECT_EQ(stopsAt(5, {Loss{.sum = 0, .mean = double(kNaN)}}, why), 0);
+}
+
 } // namespace

@@ -171,8 +171,9 @@ struct WholeModel final : Stage {
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
                       WgradMode) override {}
+  void squaredNorm(ConstBytes, Bytes) override {}
   void optimizerStep(const Update &, ConstBytes gradientSum, Bytes, Bytes,
-                     Bytes) override {
+                     Bytes, ConstBytes) override {
     EXPECT_TRUE(std::ranges::equal(gradientSum, gradient));
   }
 
