@@ -82,6 +82,15 @@ std::vector<uint32_t> Watcher::findDead() const {
   return dead;
 }
 
+std::string Watcher::firstFailure() const {
+  for (uint32_t rank : ranks)
+    if (const Status &status = page.of(rank);
+        status.state.load() == Status::Failed)
+      return "rank " + std::to_string(rank) +
+             " failed: " + status.reason.data();
+  return "a rank failed";
+}
+
 bool Watcher::anyFailed() const {
   return std::any_of(ranks.begin(), ranks.end(), [&](uint32_t rank) {
     return page.of(rank).state.load() == Status::Failed;
@@ -185,7 +194,7 @@ int Watcher::reportOrWait(int exitStatus, const std::vector<uint32_t> &dead,
     // made from all accounts.
     control.abort(!dead.empty()
                       ? "rank " + std::to_string(dead.front()) + " died"
-                  : headline.empty() ? "a rank failed"
+                  : headline.empty() ? firstFailure()
                                      : headline);
     if (!submitAccount(dead, headline))
       writeReport(program, page, ranks, dead, headline);

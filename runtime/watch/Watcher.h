@@ -71,6 +71,8 @@ private:
   void watch();
   void noteAbort(const std::string &reason);
   bool anyFailed() const;
+  /// Says which of the host's ranks has failed, and why.
+  std::string firstFailure() const;
   bool isDead(uint32_t rank) const;
   std::vector<uint32_t> findDead() const;
   bool submitAccount(const std::vector<uint32_t> &dead,

@@ -2,7 +2,7 @@
 // also if these all-reduces start early. The updates wait for it.
 //
 // RUN: chimera-opt %s --chimera-to-projected --split-input-file | FileCheck %s
-// RUN: chimera-opt %s --chimera-to-projected="messages=stream-per-device" --split-input-file | FileCheck %s
+// RUN: chimera-opt %s --chimera-to-scheduled --chimera-communicate=messages=stream-per-device --chimera-synchronise=messages=stream-per-device --chimera-project --split-input-file | FileCheck %s
 
 chimera.training @t clip_norm(1.0)
 

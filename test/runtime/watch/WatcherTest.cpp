@@ -108,4 +108,31 @@ TEST(Watcher, ContinuesStoppedProcessesIfTheReporterEndedEarly) {
   EXPECT_EQ(failBeside(stopped, true), 1);
   EXPECT_EQ(stopped.countStopped(), 0);
 }
+
+// The rank that finds the failure of another rank tells the ranks on other hosts
+// which rank has failed, and why.
+TEST(Watcher, NamesTheRankThatHasFailed) {
+  const pid_t rank0 = fork();
+  if (rank0 == 0) {
+    setEndProcess([](int status) { _exit(status); });
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    const program::ProgramT program =
+        program::samplePipeline({.workers = 1, .dataParallel = 3});
+    StatusPage page(3);
+    auto controls = makeInProcessControls(3);
+    for (uint32_t rank : {0, 1})
+      page.of(rank).enter(Status::Running);
+    controls[2]->onAbort([](const std::string &reason) {
+      _exit(reason == "rank 1 failed: the disk is full" ? 7 : 8);
+    });
+    Watcher watcher(program, page, *controls[0], {0, 1},
+                    std::chrono::seconds(60), [](const std::string &) {});
+    page.of(1).fail("the disk is full");
+    pause(); // the watcher's thread ends the process
+  }
+  int status = 0;
+  waitpid(rank0, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
 } // namespace
