@@ -267,7 +267,8 @@ static std::string notSupported(StringRef word) {
   for (const NotSupported &one : kNotSupported)
     if (word.contains(one.part) && !word.contains('.'))
       return (word +
-              (one.hasOtherName ? " is no clause: " : " is not supported yet: ") +
+              (one.hasOtherName ? " is no clause: "
+                                : " is not supported yet: ") +
               one.instead)
           .str();
   return {};

@@ -235,8 +235,8 @@ OptimizerStepOp StepBuilder::update(uint32_t p, uint32_t s, Value weights,
   return builder.create<OptimizerStepOp>(
       m ? locationOf(p, s, *m) : locationOf(p, s), types[s].weights,
       types[s].state, weights, state, gradient, norm,
-      m ? numbers[*m] : IntegerAttr(),
-      numbers[p], numbers[s], IntegerAttr(), DenseI32ArrayAttr());
+      m ? numbers[*m] : IntegerAttr(), numbers[p], numbers[s], IntegerAttr(),
+      DenseI32ArrayAttr());
 }
 
 } // namespace chimera

@@ -74,8 +74,7 @@ public:
   /// Makes the all-reduce of the squared norms of all replicas. `norms` is by
   /// pipeline, then by stage. Returns a sum for each replica. If there is only
   /// one replica in all copies, makes no op and returns `norms`.
-  llvm::SmallVector<mlir::Value>
-  reduceNorms(llvm::ArrayRef<mlir::Value> norms);
+  llvm::SmallVector<mlir::Value> reduceNorms(llvm::ArrayRef<mlir::Value> norms);
   /// Makes the update of a replica. `gradient` is the gradient of micro-batch
   /// `m` or, if `m` is not given, the sum of all micro-batches. `norm` is the
   /// squared norm of all gradients, or null if the update does not clip.

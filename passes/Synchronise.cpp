@@ -115,10 +115,11 @@ FailureOr<Reduction> reductionOf(AllReduceOp reduce,
     result.workers.push_back(*worker);
     // A forward that covers several micro-batches has a loss for each of them.
     result.keys.push_back(
-        norm                  ? norm.getPipeline()
-        : reduce.sumsLosses() ? action.getMicroBatch() +
-                                    cast<OpResult>(contribution).getResultNumber()
-                              : action.getPipeline());
+        norm ? norm.getPipeline()
+        : reduce.sumsLosses()
+            ? action.getMicroBatch() +
+                  cast<OpResult>(contribution).getResultNumber()
+            : action.getPipeline());
     auto [known, isNew] = partOf.try_emplace(*worker, result.parts.size());
     if (isNew)
       result.parts.push_back(Part{*worker, {}, nullptr, {}});
@@ -227,10 +228,9 @@ private:
     for (Part &part : reduction.parts) {
       Operation *&previousStart = newest[{part.worker, group}];
       if (!times)
-        setInsertionPointAfter(builder,
-                               part.last && startsNow(part.last) ? part.last
-                                                                 : nullptr,
-                               previousStart, anchor);
+        setInsertionPointAfter(
+            builder, part.last && startsNow(part.last) ? part.last : nullptr,
+            previousStart, anchor);
       SmallVector<SmallVector<Value>> contributions(buckets.size());
       for (unsigned index : part.operands) {
         ensureSplitBefore(builder, reduce.getContributions()[index]);

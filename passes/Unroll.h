@@ -15,9 +15,9 @@ namespace chimera {
 class StepBuilder;
 
 /// Makes the step of a schedule with a flush. If the problem clips, each update
-/// needs the norm of the gradients of all stages. With `tied`, the gradient of the
-/// parameters that first and last stage share is reduced over the replicas of
-/// both.
+/// needs the norm of the gradients of all stages. With `tied`, the gradient of
+/// the parameters that first and last stage share is reduced over the replicas
+/// of both.
 void unrollStep(StepBuilder &build, const Layout &layout,
                 const schedule::Problem &problem,
                 std::optional<program::Tied> tied);

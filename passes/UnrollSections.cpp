@@ -181,9 +181,9 @@ private:
 
   void update(int32_t s, Value gradient, std::optional<uint32_t> microBatch) {
     StageValues &values = stageValues[s];
-    OptimizerStepOp update = build.update(0, s, values.weights.back(),
-                                          values.state, gradient, /*norm=*/{},
-                                          microBatch);
+    OptimizerStepOp update =
+        build.update(0, s, values.weights.back(), values.state, gradient,
+                     /*norm=*/{}, microBatch);
     values.weights.push_back(update.getNewWeights());
     values.state = update.getNewState();
   }

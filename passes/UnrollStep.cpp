@@ -178,8 +178,7 @@ private:
     for (uint32_t p = 0; p < layout.directions.size(); ++p)
       for (uint32_t s = 0; s < stages; ++s)
         norms.push_back(build.squaredNorm(p, s, joined(p, s)));
-    for (auto [replica, sum] :
-         llvm::zip(replicas, build.reduceNorms(norms)))
+    for (auto [replica, sum] : llvm::zip(replicas, build.reduceNorms(norms)))
       replica.norm = sum;
   }
 
@@ -191,9 +190,8 @@ private:
     if (!piece || !gradient.tied)
       return gradient.rest;
     gradient.rest =
-        *piece == 0
-            ? build.joinGradient(p, s, {gradient.tied, gradient.rest})
-            : build.joinGradient(p, s, {gradient.rest, gradient.tied});
+        *piece == 0 ? build.joinGradient(p, s, {gradient.tied, gradient.rest})
+                    : build.joinGradient(p, s, {gradient.rest, gradient.tied});
     gradient.tied = {};
     return gradient.rest;
   }

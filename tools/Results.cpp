@@ -88,16 +88,15 @@ std::string namesOf(const std::vector<uint32_t> &stages) {
 /// An error message that says why the run diverged.
 std::string reasonOf(const Divergence &what) {
   const std::string step = std::to_string(what.step + 1);
-  return (what.loss ? "the loss of step " + step + " is " +
-                          (std::isnan(*what.loss) ? "not a number" : "infinite")
-                    : "gradients of step " + step + " are not finite" +
-                          (what.stages.empty() ? ""
-                                               : ", in " +
-                                                     namesOf(what.stages))) +
+  return (what.loss
+              ? "the loss of step " + step + " is " +
+                    (std::isnan(*what.loss) ? "not a number" : "infinite")
+              : "gradients of step " + step + " are not finite" +
+                    (what.stages.empty() ? ""
+                                         : ", in " + namesOf(what.stages))) +
          (what.skipped == 0
               ? ""
-              : ", after " +
-                    program::countWithNoun(what.skipped, "step") +
+              : ", after " + program::countWithNoun(what.skipped, "step") +
                     " that --skip-nonfinite left out") +
          ": training diverged, try a lower learning_rate";
 }

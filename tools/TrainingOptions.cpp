@@ -44,8 +44,8 @@ constexpr NumberOption kNumbers[] = {
      "beta2 of AdamW"},
     {"--momentum", &TrainingNumbers::momentum, &program::OptimizerT::momentum,
      1, "Momentum of SGD, for programs that have one"},
-    {"--clip-norm", &TrainingNumbers::clipNorm,
-     &program::OptimizerT::clip_norm, 1e300,
+    {"--clip-norm", &TrainingNumbers::clipNorm, &program::OptimizerT::clip_norm,
+     1e300,
      "The largest norm of the gradients of all stages, for programs that clip. "
      "A large number: the norm is computed and logged, but not clipped"}};
 
@@ -101,12 +101,14 @@ void refuseUnused(const RunSettings &settings,
          " is for programs with a momentum, which takes memory: compile the "
          "program with optimizer(sgd) momentum(…) of chimera.training");
   for (const char *option : {"--clip-norm", "--skip-nonfinite"})
-    refuse(option, optimizer.clip_norm > 0,
-           " needs the norm of the gradients of all stages: compile the program "
-           "with clip_norm(…) of chimera.training");
+    refuse(
+        option, optimizer.clip_norm > 0,
+        " needs the norm of the gradients of all stages: compile the program "
+        "with clip_norm(…) of chimera.training");
   if (settings.training.clipNorm == 0.0)
-    throw std::invalid_argument("--clip-norm: expected a number above 0, got 0: "
-                                "give a large number to clip nothing");
+    throw std::invalid_argument(
+        "--clip-norm: expected a number above 0, got 0: "
+        "give a large number to clip nothing");
   const bool falls = optimizer.lr_schedule != RateSchedule::Constant;
   for (const char *option : {"--min-lr", "--lr-steps"})
     refuse(option, falls,

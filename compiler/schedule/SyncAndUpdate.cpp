@@ -20,7 +20,8 @@ int64_t SyncAndUpdate::end() const {
   return ends.empty() ? 0 : std::ranges::max(ends);
 }
 
-/// Adds the updates of all replicas of `stage`, which begin after an all-reduce.
+/// Adds the updates of all replicas of `stage`, which begin after an
+/// all-reduce.
 static void addUpdates(const Problem &problem, int32_t stage, size_t allReduce,
                        SyncAndUpdateOrder &order) {
   for (size_t p = 0; p < problem.pipelines.size(); ++p)
@@ -72,8 +73,8 @@ static SyncAndUpdateOrder::AllReduce normReduceOf(const Problem &problem,
     if (schedule.workers[w].empty())
       continue; // a worker without a stage
     allReduce.workers.push_back(static_cast<int32_t>(w));
-    allReduce.after.push_back(
-        static_cast<int32_t>(schedule.workers[w].size()) - 1);
+    allReduce.after.push_back(static_cast<int32_t>(schedule.workers[w].size()) -
+                              1);
   }
   allReduce.time = allReduceTime(problem, allReduce.workers, kNormBytes,
                                  /*buckets=*/1);

@@ -44,7 +44,7 @@ struct SyncAndUpdate {
   /// A wait for an all-reduce, or the update of a replica's weights.
   struct Work : Span {
     std::optional<int32_t> stage;
-    bool isNorm = false; ///< a wait for the all-reduce of the norm
+    bool isNorm = false;             ///< a wait for the all-reduce of the norm
     std::optional<int32_t> pipeline; ///< only for an update
     bool isUpdate() const { return pipeline.has_value(); }
   };

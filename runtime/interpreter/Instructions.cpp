@@ -246,10 +246,10 @@ void Interpreter::squaredNorm(const Instruction &instruction) {
   const uint32_t sum = program::operandsOf(worker, instruction)[0];
   const uint64_t pipelines = program.pipelines.size();
   Stage *stage = stageOf(instruction);
-  const ConstBytes share = normShareOf(
-      program, instruction.stage(), stage->weightType(), bytesOf(sum),
-      copy * pipelines + instruction.pipeline(),
-      pipelines * program.data_parallel);
+  const ConstBytes share =
+      normShareOf(program, instruction.stage(), stage->weightType(),
+                  bytesOf(sum), copy * pipelines + instruction.pipeline(),
+                  pipelines * program.data_parallel);
   Bytes norm = bytesOf(program::resultsOf(worker, instruction)[0]);
   compute->launch({reads(share), writes(norm)}, [=](const AddressMap &at) {
     stage->squaredNorm(at(share), at(norm));
@@ -271,9 +271,9 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
     compute->copy(bytesOf(in[0]), bytesOf(out[0]));
   const ConstBytes norm = in.size() > 3 ? bytesOf(in[3]) : ConstBytes();
   if (!norm.empty() && !std::exchange(hasNormOfStep, true))
-    compute->readBack(norm,
-                      {losses[nextLoss % losses.size()].get() + kLossBytes,
-                       norm.size()});
+    compute->readBack(
+        norm,
+        {losses[nextLoss % losses.size()].get() + kLossBytes, norm.size()});
   if (scale == 0)
     return;
   ConstBytes gradient = bytesOf(in[2]);

@@ -119,10 +119,10 @@ Interpreter::Interpreter(const program::ProgramT &program,
       lastUses.recordUse(buffer, true, initialized);
 
   for (const auto &communicator : program.communicators)
-    reduceTypes.push_back(
-        (communicator->kind == ValueKind::WeightGradient ? weightType
-                                                         : lossType)
-            .value_or(ElementType::UInt64));
+    reduceTypes.push_back((communicator->kind == ValueKind::WeightGradient
+                               ? weightType
+                               : lossType)
+                              .value_or(ElementType::UInt64));
   expectLoads();
   if (options.keepFinite)
     makeFlags();

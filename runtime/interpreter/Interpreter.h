@@ -297,9 +297,9 @@ private:
   };
   std::deque<QueuedStep> queuedSteps; // not reported yet; oldest first
   // Host memory for the losses of the queued steps and the current step, each
-  // with the squared norm of the step's gradients after it. Step after step uses the next entry, cyclically. `flagsRead` has the same
-  // entries for the flags: an entry has all flags of a step, in the order of
-  // `flags`.
+  // with the squared norm of the step's gradients after it. Step after step
+  // uses the next entry, cyclically. `flagsRead` has the same entries for the
+  // flags: an entry has all flags of a step, in the order of `flags`.
   std::vector<Block> losses;
   std::vector<Block> flagsRead;
   uint64_t nextLoss = 0;

@@ -28,8 +28,8 @@ ConstBytes chimera::runtime::normShareOf(const program::ProgramT &program,
   const uint64_t elements = (gradient.size() + each - 1) / each;
   auto boundary = [&](uint64_t k) {
     // elements * k / replicas, without overflow
-    const uint64_t element = elements / replicas * k +
-                             elements % replicas * k / replicas;
+    const uint64_t element =
+        elements / replicas * k + elements % replicas * k / replicas;
     return std::min<uint64_t>(element * each, gradient.size());
   };
   const uint64_t begin = boundary(replica);

@@ -185,9 +185,8 @@ private:
   /// For example "all-reduce of stage 1".
   std::string nameOfSum(const Instruction &start) const {
     const program::CommunicatorT &sum = *program.communicators[start.target()];
-    return "all-reduce of " + (sum.kind == ValueKind::Loss ? "the loss"
-                               : sum.kind == ValueKind::SquaredNorm
-                                   ? "the norm"
+    return "all-reduce of " + (sum.kind == ValueKind::Loss          ? "the loss"
+                               : sum.kind == ValueKind::SquaredNorm ? "the norm"
                                : program::reducesTiedParameters(sum)
                                    ? "tied weights"
                                    : "stage " + std::to_string(start.stage()));

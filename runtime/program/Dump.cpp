@@ -220,6 +220,7 @@ Json dump(const OptimizerT *optimizer) {
           {"lr_steps", optimizer->lr_steps},
           {"momentum", optimizer->momentum},
           {"nesterov", optimizer->nesterov},
+          {"clip_norm", optimizer->clip_norm},
           {"no_decay", optimizer->no_decay}};
 }
 

@@ -13,29 +13,18 @@ namespace chimera::program {
 
 namespace {
 
-constexpr const char *kOpcodeNames[] = {"load",
-                                        "zero_gradient",
-                                        "forward",
-                                        "backward",
-                                        "input_gradient",
-                                        "weight_gradient",
-                                        "recompute",
-                                        "post_send",
-                                        "post_recv",
-                                        "group",
-                                        "wait",
-                                        "all_reduce_start",
-                                        "squared_norm",
-                                        "optimizer_step",
-                                        "copy",
-                                        "rename",
-                                        "split",
-                                        "join"};
+constexpr const char *kOpcodeNames[] = {
+    "load",         "zero_gradient",  "forward",
+    "backward",     "input_gradient", "weight_gradient",
+    "recompute",    "post_send",      "post_recv",
+    "group",        "wait",           "all_reduce_start",
+    "squared_norm", "optimizer_step", "copy",
+    "rename",       "split",          "join"};
 static_assert(std::size(kOpcodeNames) == size_t(Opcode::MAX) + 1);
 
 constexpr const char *kKindNames[] = {
-    "tokens",          "labels",         "activation", "gradient",
-    "stash",           "weight stash",   "loss",       "weights",
+    "tokens",          "labels",          "activation",  "gradient",
+    "stash",           "weight stash",    "loss",        "weights",
     "weight gradient", "optimizer state", "squared norm"};
 static_assert(std::size(kKindNames) == size_t(ValueKind::MAX) + 1);
 

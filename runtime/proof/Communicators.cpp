@@ -28,10 +28,9 @@ void verifyStages(const ProgramT &program, const CommunicatorT &communicator,
   bool ofNorms = communicator.kind == ValueKind::SquaredNorm;
   const size_t replicas = program.pipelines.size() * program.stages.size();
   if (ofNorms && list.size() != replicas)
-    return reportStructure(report, name + "expected the squared norms of " +
-                                       text(replicas) +
-                                       " stage replicas, got " +
-                                       text(list.size()));
+    return reportStructure(
+        report, name + "expected the squared norms of " + text(replicas) +
+                    " stage replicas, got " + text(list.size()));
   bool ofTied = !ofNorms && reducesTiedParameters(communicator);
   if (ofTied && (!program.tied || communicator.kind == ValueKind::Loss))
     return reportStructure(report,

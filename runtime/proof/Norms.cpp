@@ -43,8 +43,8 @@ void SquaredNorms::follow(const Instruction &instruction, uint32_t index,
 std::string SquaredNorms::faultOf(uint32_t buffer, int64_t number) const {
   const SquaredNorm &norm = norms[buffer];
   // If there is only one replica of one stage, its norm is the norm of all.
-  const bool isAlone =
-      stages == 1 && program.pipelines.size() == 1 && program.data_parallel == 1;
+  const bool isAlone = stages == 1 && program.pipelines.size() == 1 &&
+                       program.data_parallel == 1;
   if (norm.replica != kNone && (norm.isReduced || isAlone) &&
       norm.update == number)
     return "";
@@ -89,9 +89,9 @@ void SquaredNorms::reduce(const Instruction &start, Buffers in,
 std::string SquaredNorms::describe(const SquaredNorm &norm) const {
   if (norm.replica == kNone)
     return "an unknown one";
-  return norm.isReduced ? "that of another update"
-                        : "that of " + nameOfReplica(norm.replica, stages) +
-                              " alone";
+  return norm.isReduced
+             ? "that of another update"
+             : "that of " + nameOfReplica(norm.replica, stages) + " alone";
 }
 
 } // namespace chimera::program::verify

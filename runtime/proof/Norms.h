@@ -20,7 +20,7 @@ namespace chimera::program::verify {
 
 /// The contents of a buffer of a squared norm.
 struct SquaredNorm {
-  uint32_t replica = kNone; ///< pipeline * stages + stage; kNone: not known
+  uint32_t replica = kNone;   ///< pipeline * stages + stage; kNone: not known
   int64_t update = kNoUpdate; ///< the update whose gradients it has
   bool isReduced = false;     ///< whether it is the sum of all replicas
 };

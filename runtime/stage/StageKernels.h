@@ -50,8 +50,7 @@ public:
   virtual void adamW(const AdamWFactors<float> &factors,
                      std::span<const DecayRange> ranges,
                      const float *gradientSum, float *weights, float *average,
-                     float *averageOfSquares,
-                     const int32_t *stops = nullptr,
+                     float *averageOfSquares, const int32_t *stops = nullptr,
                      const double *scale = nullptr) = 0;
   virtual void adamW(const AdamWFactors<double> &factors,
                      std::span<const DecayRange> ranges,

@@ -95,8 +95,8 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     runOnThreads(
         run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
           if (!gatherAndSaveResult(run, *controls[rank], ranks.rank(rank),
-                                   watch.divergence(), seconds, 0, Profile(), Trace(),
-                                   page.of(rank), fail))
+                                   watch.divergence(), seconds, 0, Profile(),
+                                   Trace(), page.of(rank), fail))
             goesOn.store(false);
         });
     if (run.evaluation.data && goesOn.load())

@@ -260,12 +260,12 @@ SequentialResult chimera::runtime::trainSequentially(
   auto update = [&](uint64_t number, uint64_t step, uint32_t first) {
     scale = gradientScale(program, data, step, first, perUpdate);
     reduceTied(program, stages.front()->weightType(), memory);
-    const Update numbers = {
-        .number = number,
-        .learningRate = learningRateAt(*program.optimizer, steps, step),
-        .scale = scale,
-        .clipNorm = program.optimizer->clip_norm,
-        .skipsNonFinite = options.skipNonFinite};
+    const Update numbers = {.number = number,
+                            .learningRate =
+                                learningRateAt(*program.optimizer, steps, step),
+                            .scale = scale,
+                            .clipNorm = program.optimizer->clip_norm,
+                            .skipsNonFinite = options.skipNonFinite};
     if (numbers.clipNorm > 0)
       squaredNorm = squaredNormOf(program, stages, memory);
     for (size_t s = 0; s < count; ++s) {

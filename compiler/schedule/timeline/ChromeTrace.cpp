@@ -191,13 +191,14 @@ private:
           addSpan("update of stage " + std::to_string(*work.stage), "update",
                   work, w);
         else
-          addSpan("wait for " + nameOfAllReduce(work.stage, work.isNorm), "wait", work, w);
+          addSpan("wait for " + nameOfAllReduce(work.stage, work.isNorm),
+                  "wait", work, w);
     }
     for (const SyncAndUpdate::AllReduce &allReduce : syncAndUpdate.allReduces)
       for (int32_t worker : allReduce.workers)
         if (allReduce.end > allReduce.begin)
-          addSpan(nameOfAllReduce(allReduce.stage, allReduce.isNorm), "all-reduce", allReduce,
-                  workers + worker);
+          addSpan(nameOfAllReduce(allReduce.stage, allReduce.isNorm),
+                  "all-reduce", allReduce, workers + worker);
   }
 
   /// Adds one end of a message's arrow. A viewer attaches the end to the action

@@ -100,13 +100,14 @@ std::string RowDrawer::drawSyncAndUpdate(size_t worker) const {
       add("update", "update of stage " + std::to_string(*work.stage), work, 0,
           kBox);
     else
-      add("wait", "wait for " + nameOfAllReduce(work.stage, work.isNorm), work, 0, kBox);
+      add("wait", "wait for " + nameOfAllReduce(work.stage, work.isNorm), work,
+          0, kBox);
   for (const SyncAndUpdate::AllReduce &allReduce :
        timeline.syncAndUpdate->allReduces)
     if (allReduce.end > allReduce.begin &&
         std::ranges::count(allReduce.workers, static_cast<int32_t>(worker)) > 0)
-      add("all-reduce", nameOfAllReduce(allReduce.stage, allReduce.isNorm), allReduce, kBox,
-          kRow);
+      add("all-reduce", nameOfAllReduce(allReduce.stage, allReduce.isNorm),
+          allReduce, kBox, kRow);
   return svg;
 }
 

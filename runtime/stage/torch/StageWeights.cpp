@@ -385,8 +385,8 @@ void StageWeights::stepOfSgd(const Update &numbers, const OnGpu &onGpu,
       const int64_t size = std::min(kBlock, range.end - begin);
       Tensor weight = all.narrow(0, begin, size);
       const Tensor gradient = gradients.narrow(0, begin, size);
-      Tensor change = scale.defined() ? gradient.mul(scale)
-                                      : gradient.mul(numbers.scale);
+      Tensor change =
+          scale.defined() ? gradient.mul(scale) : gradient.mul(numbers.scale);
       if (range.decays && optimizer.weight_decay != 0)
         change.add_(weight, optimizer.weight_decay);
       if (momenta.defined()) {

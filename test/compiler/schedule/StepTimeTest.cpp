@@ -322,8 +322,8 @@ TEST(SyncAndUpdate, UpdatesAfterTheNorm) {
       }
       size_t replicas = 0;
       for (const Pipeline &pipeline : c.problem.pipelines)
-        replicas += std::ranges::count(pipeline.workers,
-                                       static_cast<int32_t>(w));
+        replicas +=
+            std::ranges::count(pipeline.workers, static_cast<int32_t>(w));
       EXPECT_EQ(updates, replicas);
     }
   });

@@ -186,10 +186,9 @@ void changeSize(ProgramT &program, Random &random) {
         continue;
       // No stage states the sizes of tokens, labels, losses and norms, so these
       // may have any size.
-      bool isFree = changed == ValueKind::Tokens ||
-                    changed == ValueKind::Labels ||
-                    changed == ValueKind::Loss ||
-                    changed == ValueKind::SquaredNorm;
+      bool isFree =
+          changed == ValueKind::Tokens || changed == ValueKind::Labels ||
+          changed == ValueKind::Loss || changed == ValueKind::SquaredNorm;
       if (isFree || buffer.bytes() == old)
         buffer.mutate_bytes(now);
       else if (old == 0 || buffer.bytes() == 0)

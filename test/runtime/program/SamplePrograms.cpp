@@ -399,8 +399,8 @@ private:
                 {gradients[s].at(worker).sum}, {given.back()});
         summands.emplace_back(worker, p, s);
       }
-    std::map<uint32_t, Start> starts = reduce(
-        ValueKind::SquaredNorm, stages - 1, kNormBytes, summands, given);
+    std::map<uint32_t, Start> starts =
+        reduce(ValueKind::SquaredNorm, stages - 1, kNormBytes, summands, given);
     for (const auto &[worker, start] : starts)
       append(worker, Opcode::Wait, ValueKind::SquaredNorm, {0, stages - 1},
              start.index, {}, {});

@@ -14,10 +14,8 @@ namespace {
 /// Like sampleBothWays, but it clips. Worker 1 has stage 1 of pipeline 0 and
 /// stage 2 of pipeline 1.
 ProgramT clippedSample() {
-  return samplePipeline({.workers = 4,
-                         .microBatches = 4,
-                         .bidirectional = true,
-                         .clips = true});
+  return samplePipeline(
+      {.workers = 4, .microBatches = 4, .bidirectional = true, .clips = true});
 }
 
 CommunicatorT &normsOf(ProgramT &program) {
@@ -85,8 +83,7 @@ const Refusal kNormCases[] = {
     {"NormOfAnotherSize", Rule::Structure,
      "expected 8 bytes of squared norm, got 16",
      [](ProgramT &p) {
-       const uint32_t norm =
-           operand(p, 0, find(p, 0, Opcode::SquaredNorm), 1);
+       const uint32_t norm = operand(p, 0, find(p, 0, Opcode::SquaredNorm), 1);
        worker(p, 0).buffers[norm].mutate_bytes(16);
      }},
 };
@@ -102,18 +99,19 @@ TEST(VerifyNorms, AcceptsProgramsOfAllShapes) {
   for (uint32_t workers : {1, 2, 4})
     for (bool bidirectional : {false, true})
       for (uint32_t dataParallel : {1, 3})
-        EXPECT_TRUE(verifyProgram(samplePipeline({.workers = workers,
-                                                  .microBatches = 4,
-                                                  .bidirectional = bidirectional,
-                                                  .dataParallel = dataParallel,
-                                                  .clips = true}))
-                        .empty())
+        EXPECT_TRUE(
+            verifyProgram(samplePipeline({.workers = workers,
+                                          .microBatches = 4,
+                                          .bidirectional = bidirectional,
+                                          .dataParallel = dataParallel,
+                                          .clips = true}))
+                .empty())
             << workers << bidirectional << dataParallel;
 }
 
 TEST(VerifyNorms, RefusesClippingWithoutAFlush) {
-  ProgramT program = sampleAsynchronous({.workers = 2, .microBatches = 4},
-                                        Updates::EachStep);
+  ProgramT program =
+      sampleAsynchronous({.workers = 2, .microBatches = 4}, Updates::EachStep);
   ASSERT_TRUE(verifyProgram(program).empty());
   program.optimizer->clip_norm = 1;
   expectRefused(program, Rule::Structure,

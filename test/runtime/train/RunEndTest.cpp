@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/ExactStage.h"
 #include "runtime/train/RunEnd.h"
+#include "runtime/stage/ExactStage.h"
 #include "runtime/train/RunOnHost.h"
 #include "runtime/train/RunSequential.h"
 #include "test/runtime/program/AsynchronousPrograms.h"

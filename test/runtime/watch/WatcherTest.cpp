@@ -109,8 +109,8 @@ TEST(Watcher, ContinuesStoppedProcessesIfTheReporterEndedEarly) {
   EXPECT_EQ(stopped.countStopped(), 0);
 }
 
-// The rank that finds the failure of another rank tells the ranks on other hosts
-// which rank has failed, and why.
+// The rank that finds the failure of another rank tells the ranks on other
+// hosts which rank has failed, and why.
 TEST(Watcher, NamesTheRankThatHasFailed) {
   const pid_t rank0 = fork();
   if (rank0 == 0) {

@@ -65,8 +65,8 @@ TEST(Clipping, ScalesOnlyNormsAboveTheLimit) {
   EXPECT_EQ(clippedScale(0, 0.25, 1e-9), 0.25 * (1e-9 / 1e-6));
 }
 
-/// One update of a stage with gradients that are all 0.5, of which `squaredNorm`
-/// is the squared norm of all stages.
+/// One update of a stage with gradients that are all 0.5, of which
+/// `squaredNorm` is the squared norm of all stages.
 template <typename T> struct Updated {
   std::vector<T> weights;
   int32_t flag = 0;
@@ -74,8 +74,7 @@ template <typename T> struct Updated {
   Updated(const program::ProgramT &program, Update update,
           std::optional<double> squaredNorm) {
     const std::unique_ptr<Stage> stage = makeTransformerStage(program, 0);
-    const auto elements =
-        program::gradientBytes(program.stages[0]) / sizeof(T);
+    const auto elements = program::gradientBytes(program.stages[0]) / sizeof(T);
     std::vector<T> gradient(elements, T(0.5));
     weights.resize(program.stages[0].weights_bytes() / sizeof(T));
     std::vector<std::byte> state(program.stages[0].optimizer_bytes());
@@ -89,8 +88,7 @@ template <typename T> struct Updated {
   }
 };
 
-template <typename T>
-void expectClipped(const program::ProgramT &program) {
+template <typename T> void expectClipped(const program::ProgramT &program) {
   const Update update = {.number = 0, .learningRate = 1e-3, .scale = 0.25};
   Update clipped = update;
   clipped.clipNorm = 3;

@@ -32,13 +32,13 @@ public:
   void adamW(const AdamWFactors<float> &factors,
              std::span<const DecayRange> ranges, const float *gradientSum,
              float *weights, float *average, float *averageOfSquares,
-             const int32_t *) override {
+             const int32_t *, const double *) override {
     update(factors, ranges, gradientSum, weights, average, averageOfSquares);
   }
   void adamW(const AdamWFactors<double> &factors,
              std::span<const DecayRange> ranges, const double *gradientSum,
              double *weights, double *average, double *averageOfSquares,
-             const int32_t *) override {
+             const int32_t *, const double *) override {
     update(factors, ranges, gradientSum, weights, average, averageOfSquares);
   }
 
