@@ -85,14 +85,14 @@ chimera.pipeline @p of @m with @t stages(2) micro_batches({batches}) schedule("1
     micro_batch_size({samples}) weight_type(f64)
 """
 # For each case: the files of its arrays with the range of samples in each, and the limit
-# of the gradients' norm. The norm is above the limit in some steps.
+# of the gradients' norm. The norm is above the limit in some steps only.
 CASES = {
     "vit": (["pixels=a.npy:0:20", "pixels=b.npy:20:30", "classes=c.npy:0:30"], 1.0),
-    "table": (["a.safetensors:0:11", "b.safetensors:11:30"], 0.5),
-    "pairs": (["left=l.npy:0:30", "rest.safetensors:0:30"], 0.05),
+    "table": (["a.safetensors:0:11", "b.safetensors:11:30"], 2.0),
+    "pairs": (["left=l.npy:0:30", "rest.safetensors:0:30"], 0.01),
     "gpt2": (["all.safetensors:0:30"], 1.0),
-    "bert": (["all.safetensors:0:30"], 1.0),
-    "convolution": (["all.safetensors:0:30"], 0.25),
+    "bert": (["all.safetensors:0:30"], 1.26),
+    "convolution": (["all.safetensors:0:30"], 0.17),
 }
 # The arguments of the models of examples/models.
 WORDS = {
@@ -202,7 +202,11 @@ def plain_loop(name, folder, bad):
         if math.isfinite(norms[-1]):
             optimizer.step()
         else:  # the step counts for the corrections of AdamW
-            for state in optimizer.state.values():
+            for p in named.values():
+                state = optimizer.state[p]
+                state.setdefault("step", torch.tensor(0.0))
+                state.setdefault("exp_avg", torch.zeros_like(p))
+                state.setdefault("exp_avg_sq", torch.zeros_like(p))
                 state["step"] += 1
         rate.step()
     weights = {n: p.flatten().tolist() for n, p in named.items() if n in start}
@@ -248,7 +252,7 @@ def check(options, folder, name):
     worst = max(abs(a - b) / b for a, b in zip(ours, norms, strict=True))
     clipped = sum(norm > CASES[name][1] for norm in norms)
     say(worst <= 1e-10, f"norms of gradients differ by {worst:.1e}")
-    say(0 < clipped, f"{clipped} of {STEPS} steps are clipped: {norms}")
+    say(0 < clipped < STEPS, f"{clipped} of {STEPS} steps are clipped")
     ours = read_tensors(folder / "w")
     start = read_tensors(folder / "package/values.safetensors")
     worst = max(

@@ -54,7 +54,7 @@ TEST(SquaredNorm, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(SquaredNorm, DoesNotOverflowForFloats) {
-  const std::vector<float> values(1000, std::numeric_limits<float>::max());
+  std::vector<float> values(1000, std::numeric_limits<float>::max());
   EXPECT_TRUE(std::isfinite(
       squaredNormOf(program::DataType::Float32, bytesOf(values))));
 }
