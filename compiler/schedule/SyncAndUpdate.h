@@ -44,8 +44,8 @@ struct SyncAndUpdate {
   /// A wait for an all-reduce, or the update of a replica's weights.
   struct Work : Span {
     std::optional<int32_t> stage;
-    bool isNorm = false;             ///< a wait for the all-reduce of the norm
     std::optional<int32_t> pipeline; ///< only for an update
+    bool isNorm = false;             ///< a wait for the all-reduce of the norm
     bool isUpdate() const { return pipeline.has_value(); }
   };
   /// In the order of gradientReduces; the all-reduce of the norm is last.

@@ -280,13 +280,15 @@ TEST(Timeline, ExplainsItsMarks) {
   SyncAndUpdate after;
   after.work = {{{{3, 5}, 0, std::nullopt},
                  {{5, 6}, std::nullopt, std::nullopt},
-                 {{6, 7}, 0, 0}}};
-  after.ends = {7};
+                 {{6, 7}, std::nullopt, std::nullopt, /*isNorm=*/true},
+                 {{7, 8}, 0, 0}}};
+  after.ends = {8};
   Timeline timeline{"p", "title", c.problem, c.schedule, timing};
   timeline.syncAndUpdate = &after;
   EXPECT_EQ(describeMarks(timeline),
             "A0: wait for the all-reduce of stage 0; A: wait for the "
-            "all-reduce of tied weights; U0: update of stage 0");
+            "all-reduce of tied weights; N: wait for the all-reduce of the "
+            "norm; U0: update of stage 0");
 }
 
 TEST(Timeline, SaysWhatItsNumbersHoldFor) {
