@@ -76,7 +76,7 @@ TEST(Dump, SpellsOutTheProgram) {
                 "tied",          "pipelines",       "message_model",
                 "communicators", "workers",         "files",
                 "locations",     "buffer_alignment"}));
-  EXPECT_EQ(json["version"], "7.0");
+  EXPECT_EQ(json["version"], "8.0");
   EXPECT_EQ(json["buffer_alignment"], 64);
   EXPECT_EQ(json["weight_type"], "float64");
   EXPECT_EQ(json["activation_type"], "float64");

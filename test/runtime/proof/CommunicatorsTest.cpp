@@ -14,7 +14,7 @@ namespace {
 
 const Refusal kCommunicatorCases[] = {
     {"CommunicatorOfActivations", Rule::Structure,
-     "expected weight gradients or losses, got activation",
+     "expected weight gradients, losses or squared norms, got activation",
      [](ProgramT &p) { p.communicators[0]->kind = ValueKind::Activation; }},
     {"CommunicatorOfNoStage", Rule::Structure,
      "communicator 1: expected a stage below 4, got 4",
