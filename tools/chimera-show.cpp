@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/OpSuggestions.h"
-#include "compiler/OriginNotes.h"
+#include "compiler/DiagnosticPrinter.h"
 #include "compiler/Phase.h"
 #include "compiler/Source.h"
 #include "compiler/describe/Expression.h"
@@ -30,7 +29,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <deque>
 
@@ -381,23 +379,16 @@ int main(int argc, char **argv) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
   context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  addOriginNotes(context);
-  addOpSuggestions(context);
+  const bool hasExpressions = !settings.expressions.empty();
+  DiagnosticPrinter printer(context, kTool,
+                            hasExpressions ? "-e" : settings.input);
   // If the module describes expressions or an order file, the user did not
   // write the module.
   StringRef text = input->module->getBuffer();
   const bool describesOrders = input->lines != nullptr;
   ScopedDiagnosticHandler shown(&context, [&](Diagnostic &diagnostic) {
     auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
-    // Errors in the options have no location in the module, so print them
-    // without one.
-    if (place && place.getLine() == 0) {
-      llvm::errs() << diagnostic.str() << "\n";
-      return success();
-    }
-    if (place && !settings.expressions.empty()) {
+    if (place && place.getLine() > 0 && hasExpressions) {
       printAboutExpression(diagnostic, text, place);
       return success();
     }
@@ -405,10 +396,11 @@ int main(int argc, char **argv) {
       removeOp(diagnostic);
     return failure();
   });
-  sources.AddNewSourceBuffer(std::move(input->module), llvm::SMLoc());
+  printer.sources.AddNewSourceBuffer(std::move(input->module), llvm::SMLoc());
   if (input->lines)
-    sources.AddNewSourceBuffer(std::move(input->lines), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+    printer.sources.AddNewSourceBuffer(std::move(input->lines), llvm::SMLoc());
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(printer.sources, &context);
   if (!module)
     return 1;
   PipelineView view(*module, settings, *input);
