@@ -20,6 +20,8 @@ namespace chimera {
 /// a caret, but
 /// - a diagnostic without a place in a file, such as an error in an option, has
 ///   the names of the tool and its input instead of a line and a column of 0;
+/// - a source line of more than 120 characters is cut around the caret, and "…"
+///   stands for the characters that were left out;
 /// - a diagnostic on an op that a pass made has a note (OriginNotes.h), and an
 ///   unknown op a suggestion (OpSuggestions.h).
 ///
