@@ -200,10 +200,13 @@ static int show(const PlanRequest &request, const PlannerResult &result,
     writeJson();
     return fail(result.noPlanReason());
   }
+  plan::TableStyle style{.hasAllColumns = settings.allColumns};
   os << "\n"
-     << plan::planTable(question, ranked) << plan::tableLegend() << "\n";
+     << plan::planTable(question, ranked, style) << plan::tableLegend(style)
+     << "\n";
+  style.isNumbered = false;
   os << "The best of each schedule:\n"
-     << plan::planTable(question, ofSchemes, /*isNumbered=*/false) << "\n";
+     << plan::planTable(question, ofSchemes, style) << "\n";
   os << plan::outcomeTable(question, space, answer);
   // The planner rules plans out by comparing bounds with the fastest plans that
   // all threads have found so far. This depends on the timing of the threads.
