@@ -52,6 +52,8 @@ struct Input {
   /// If the input is a file of orders, its text, because diagnostics show its
   /// lines. Otherwise null.
   std::unique_ptr<llvm::MemoryBuffer> lines;
+  /// If the input is expressions (-e), what they describe. Otherwise empty.
+  ExpressionModule expressions;
   /// A line to print after the schedule, or empty.
   std::string note;
   /// If the input is a program, the name of the program's schedule. Otherwise
@@ -80,12 +82,14 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   };
   Input input;
   if (!settings.expressions.empty()) {
-    std::optional<std::string> text =
+    std::optional<ExpressionModule> described =
         describeExpressions(settings.expressions, error,
                             settings.printsComparison ? &input.note : nullptr);
-    if (!text)
+    if (!described)
       return refuse("-e: " + error);
-    input.module = llvm::MemoryBuffer::getMemBufferCopy(*text, "-e");
+    input.expressions = std::move(*described);
+    input.module =
+        llvm::MemoryBuffer::getMemBufferCopy(input.expressions.text, "-e");
     return input;
   }
   auto file = openInputFile(settings.input, &error);
@@ -154,10 +158,11 @@ static StringRef withoutOp(StringRef message) {
 }
 
 /// Prints a diagnostic about an expression of -e, and the word of the
-/// expression at `place`. `text` is the module that describes the expressions.
-static void printAboutExpression(const Diagnostic &diagnostic, StringRef text,
+/// expression at `place`.
+static void printAboutExpression(const Diagnostic &diagnostic,
+                                 const ExpressionModule &expressions,
                                  FileLineColLoc place) {
-  std::string word = expressionWordAt(text, place.getLine(), place.getColumn());
+  std::string word = expressions.wordAt(place.getLine(), place.getColumn());
   llvm::errs() << kTool << ": -e: " << program::printable(word)
                << (word.empty() ? "" : ": ")
                << (diagnostic.getSeverity() == DiagnosticSeverity::Warning
@@ -384,12 +389,11 @@ int main(int argc, char **argv) {
                             hasExpressions ? "-e" : settings.input);
   // If the module describes expressions or an order file, the user did not
   // write the module.
-  StringRef text = input->module->getBuffer();
   const bool describesOrders = input->lines != nullptr;
   ScopedDiagnosticHandler shown(&context, [&](Diagnostic &diagnostic) {
     auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
     if (place && place.getLine() > 0 && hasExpressions) {
-      printAboutExpression(diagnostic, text, place);
+      printAboutExpression(diagnostic, input->expressions, place);
       return success();
     }
     if (describesOrders)
