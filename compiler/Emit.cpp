@@ -217,8 +217,12 @@ FailureOr<PipelineOp> onlyPipelineOf(ModuleOp module) {
   SmallVector<PipelineOp> pipelines(module.getOps<PipelineOp>());
   if (pipelines.size() == 1)
     return pipelines.front();
-  return module.emitError("expected one chimera.pipeline for a program, got ")
-         << pipelines.size();
+  InFlightDiagnostic error =
+      module.emitError("expected one chimera.pipeline for a program, got ")
+      << pipelines.size();
+  for (PipelineOp pipeline : pipelines)
+    error.attachNote(pipeline.getLoc()) << "here is @" << pipeline.getSymName();
+  return error;
 }
 
 std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {

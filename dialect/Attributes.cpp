@@ -28,19 +28,21 @@ namespace chimera {
 
 namespace {
 
-/// A number of an attribute, with its name.
+/// A number of an attribute, with its name, and the function that prints it.
 struct NamedNumber {
   StringRef name;
   int64_t value;
+  function_ref<std::string(int64_t)> textOf;
 };
 
 /// Prints the first `required` numbers, and all others that are not 0.
 void printNumbers(AsmPrinter &printer, ArrayRef<NamedNumber> numbers,
-                  size_t required, function_ref<std::string(int64_t)> textOf) {
+                  size_t required) {
   StringRef separator = "<";
   for (auto [i, number] : llvm::enumerate(numbers))
     if (i < required || number.value != 0) {
-      printer << separator << number.name << " = " << textOf(number.value);
+      printer << separator << number.name << " = "
+              << number.textOf(number.value);
       separator = ", ";
     }
   printer << (separator == "<" ? "<>" : ">");
@@ -147,15 +149,15 @@ Attribute CostAttr::parse(AsmParser &parser, Type) {
 }
 
 void CostAttr::print(AsmPrinter &printer) const {
+  auto time = [&](int64_t value) { return timeText(*this, value); };
   printNumbers(printer,
-               {{"forward", getForward()},
-                {"backward", getBackward()},
-                {"input_gradient", getInputGradient()},
-                {"weight_gradient", getWeightGradient()},
-                {"recompute", getRecompute()},
-                {"update", getUpdate()}},
-               /*required=*/2,
-               [&](int64_t time) { return timeText(*this, time); });
+               {{"forward", getForward(), time},
+                {"backward", getBackward(), time},
+                {"input_gradient", getInputGradient(), time},
+                {"weight_gradient", getWeightGradient(), time},
+                {"recompute", getRecompute(), time},
+                {"update", getUpdate(), time}},
+               /*required=*/2);
 }
 
 Attribute BytesAttr::parse(AsmParser &parser, Type) {
@@ -177,15 +179,15 @@ Attribute BytesAttr::parse(AsmParser &parser, Type) {
 }
 
 void BytesAttr::print(AsmPrinter &printer) const {
+  auto size = [](int64_t value) { return std::to_string(value); };
   printNumbers(printer,
-               {{"weights", getWeights()},
-                {"optimizer", getOptimizer()},
-                {"stash", getStash()},
-                {"boundary", getBoundary()},
-                {"copy", getCopy()},
-                {"weight_stash", getWeightStash()}},
-               /*required=*/4,
-               [](int64_t bytes) { return std::to_string(bytes); });
+               {{"weights", getWeights(), size},
+                {"optimizer", getOptimizer(), size},
+                {"stash", getStash(), size},
+                {"boundary", getBoundary(), size},
+                {"copy", getCopy(), size},
+                {"weight_stash", getWeightStash(), size}},
+               /*required=*/4);
 }
 
 Attribute LayerAttr::parse(AsmParser &parser, Type) {
@@ -242,11 +244,26 @@ LogicalResult LayerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// The nanoseconds for 2^20 bytes, rounded up.
-static int64_t timeOfMebibyte(int64_t bytesPerSecond) {
+/// The time for 2^20 bytes: `nanoseconds`, or, if a bandwidth in bytes per
+/// second is given, the nanoseconds that follow from it, rounded up.
+static int64_t timeOfMebibyte(int64_t nanoseconds, int64_t bandwidth) {
+  if (bandwidth == 0)
+    return nanoseconds;
   __extension__ using Wide = __int128;
   Wide product = static_cast<Wide>(1000000000) << 20;
-  return static_cast<int64_t>((product + bytesPerSecond - 1) / bytesPerSecond);
+  return static_cast<int64_t>((product + bandwidth - 1) / bandwidth);
+}
+
+int64_t LinkAttr::timePerMib() const {
+  return timeOfMebibyte(getPerMib(), getBandwidth());
+}
+
+int64_t LinkAttr::sendTimePerMib() const {
+  return timeOfMebibyte(getSendPerMib(), getSendBandwidth());
+}
+
+int64_t LinkAttr::receiveTimePerMib() const {
+  return timeOfMebibyte(getReceivePerMib(), getReceiveBandwidth());
 }
 
 Attribute LinkAttr::parse(AsmParser &parser, Type) {
@@ -264,40 +281,45 @@ Attribute LinkAttr::parse(AsmParser &parser, Type) {
     fields.addRate(kRates[i], rates[i]);
   if (fields.parse())
     return {};
+  bool hasRate = false;
   for (size_t i = 0; i < std::size(rates); ++i) {
-    int64_t &time = v[2 * i + 1];
-    if (rates[i] == kAbsent)
+    if (rates[i] == kAbsent) {
+      rates[i] = 0;
       continue;
-    if (time != 0 || rates[i] < 1) {
+    }
+    if (rates[i] < 1) {
       parser.emitError(at, "expected either ")
-          << kRates[i] << " (above 0) or " << kNames[2 * i + 1]
-          << (rates[i] < 1 ? "" : ", got both");
+          << kRates[i] << " (above 0) or " << kNames[2 * i + 1];
       return {};
     }
-    time = timeOfMebibyte(rates[i]);
+    hasRate = true;
   }
-  const bool hasRate =
-      llvm::any_of(rates, [](int64_t rate) { return rate != kAbsent; });
   if (hasRate && fields.places > 0) {
     parser.emitError(at, "expected times with units beside a bandwidth, such "
                          "as 0.5 us, got a fraction without a unit");
     return {};
   }
   return parser.getChecked<LinkAttr>(
-      at, parser.getContext(), v[0], v[1], v[2], v[3], v[4], v[5],
-      fields.haveUnits || hasRate, fields.places);
+      at, parser.getContext(), v[0], v[1], v[2], v[3], v[4], v[5], rates[0],
+      rates[1], rates[2], fields.haveUnits || hasRate, fields.places);
 }
 
 void LinkAttr::print(AsmPrinter &printer) const {
+  auto time = [&](int64_t value) { return timeText(*this, value); };
+  auto rate = [](int64_t value) {
+    return quantityText(Dimension::BytesPerSecond, value);
+  };
   printNumbers(printer,
-               {{"latency", getLatency()},
-                {"per_mib", getPerMib()},
-                {"send", getSend()},
-                {"send_per_mib", getSendPerMib()},
-                {"receive", getReceive()},
-                {"receive_per_mib", getReceivePerMib()}},
-               /*required=*/0,
-               [&](int64_t time) { return timeText(*this, time); });
+               {{"latency", getLatency(), time},
+                {"per_mib", getPerMib(), time},
+                {"bandwidth", getBandwidth(), rate},
+                {"send", getSend(), time},
+                {"send_per_mib", getSendPerMib(), time},
+                {"send_bandwidth", getSendBandwidth(), rate},
+                {"receive", getReceive(), time},
+                {"receive_per_mib", getReceivePerMib(), time},
+                {"receive_bandwidth", getReceiveBandwidth(), rate}},
+               /*required=*/0);
 }
 
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -358,8 +380,10 @@ LogicalResult BytesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t latency, int64_t perMib, int64_t send,
                                int64_t sendPerMib, int64_t receive,
-                               int64_t receivePerMib, bool, uint32_t places) {
-  const NamedNumber times[] = {
+                               int64_t receivePerMib, int64_t bandwidth,
+                               int64_t sendBandwidth, int64_t receiveBandwidth,
+                               bool, uint32_t places) {
+  const std::pair<StringRef, int64_t> times[] = {
       {"latency", latency}, {"per_mib", perMib},
       {"send", send},       {"send_per_mib", sendPerMib},
       {"receive", receive}, {"receive_per_mib", receivePerMib}};
@@ -367,6 +391,19 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (time < 0)
       return emitError() << "expected times of at least 0, got " << name << " "
                          << textOf(Decimal(time, places));
+  const std::tuple<StringRef, int64_t, StringRef, int64_t> rates[] = {
+      {"bandwidth", bandwidth, "per_mib", perMib},
+      {"send_bandwidth", sendBandwidth, "send_per_mib", sendPerMib},
+      {"receive_bandwidth", receiveBandwidth, "receive_per_mib",
+       receivePerMib}};
+  for (auto [rateName, rate, timeName, time] : rates) {
+    if (rate < 0)
+      return emitError() << "expected bandwidths of at least 0, got "
+                         << rateName << " " << rate;
+    if (rate > 0 && time > 0)
+      return emitError() << "expected either " << rateName << " (above 0) or "
+                         << timeName << ", got both";
+  }
   return success();
 }
 

@@ -116,8 +116,8 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     `receive_per_mib`: the time for every 2^20 bytes of the message. The time of
     a message is rounded up. All numbers are 0 by default.
 
-    `bandwidth`, `send_bandwidth` and `receive_bandwidth` give `per_mib`,
-    `send_per_mib` and `receive_per_mib` as bytes per second instead.
+    Instead of `per_mib`, `send_per_mib` and `receive_per_mib`, the link may give
+    `bandwidth`, `send_bandwidth` and `receive_bandwidth`, in bytes per second.
 
     Times with units, and times that follow from a bandwidth, are kept in
     nanoseconds. Times without units are in the `time_unit` of the pipeline, or
@@ -125,7 +125,8 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     or none has. Times without units may have fractions under the same
     conditions as the times of a stage's cost.
 
-    Invalid if a time is negative.
+    Invalid if a number is negative, or if both a bandwidth and its time are
+    given.
 
     Example: `<latency = 100, receive = 20, receive_per_mib = 70>`,
     `<latency = 0.1>`, `<latency = 10 us, bandwidth = "9 GB/s", receive = 2 us>`
@@ -139,10 +140,20 @@ def Chimera_Link : AttrDef<Chimera_Dialect, "Link"> {
     DefaultValuedParameter<"int64_t", "0">:$send_per_mib,
     DefaultValuedParameter<"int64_t", "0">:$receive,
     DefaultValuedParameter<"int64_t", "0">:$receive_per_mib,
+    DefaultValuedParameter<"int64_t", "0">:$bandwidth,
+    DefaultValuedParameter<"int64_t", "0">:$send_bandwidth,
+    DefaultValuedParameter<"int64_t", "0">:$receive_bandwidth,
     DefaultValuedParameter<"bool", "false">:$has_units,
     DefaultValuedParameter<"uint32_t", "0">:$places);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The times for every 2^20 bytes of a message. If the attribute states a
+    /// bandwidth, the time that follows from it, rounded up.
+    int64_t timePerMib() const;
+    int64_t sendTimePerMib() const;
+    int64_t receiveTimePerMib() const;
+  }];
 }
 
 def Chimera_Layer : AttrDef<Chimera_Dialect, "Layer"> {

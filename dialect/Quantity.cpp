@@ -26,11 +26,9 @@ struct Unit {
 
 constexpr int64_t kKibi = 1024, kKilo = 1000;
 
-/// The units of a dimension. Printing uses only the last `printed` of them.
-/// These are in ascending order.
+/// The units of a dimension. The first has the size 1.
 struct Units {
   ArrayRef<Unit> all;
-  size_t printed;
   StringRef what;
 };
 
@@ -73,15 +71,15 @@ constexpr Unit kFlopRates[] = {
 Units unitsOf(Dimension dimension) {
   switch (dimension) {
   case Dimension::Bytes:
-    return {kBytes, 4, "bytes, such as 4096 or 16 GiB"};
+    return {kBytes, "bytes, such as 4096 or 16 GiB"};
   case Dimension::Time:
-    return {kTimes, 3, "a time, such as 40 us"};
+    return {kTimes, "a time, such as 40 us"};
   case Dimension::BytesPerSecond:
-    return {kByteRates, 4, "bytes a second, such as \"9 GB/s\""};
+    return {kByteRates, "bytes a second, such as \"9 GB/s\""};
   case Dimension::Flop:
-    return {kFlops, 3, "operations, such as 3.4 GFLOP"};
+    return {kFlops, "operations, such as 3.4 GFLOP"};
   case Dimension::FlopPerSecond:
-    return {kFlopRates, 3, "operations a second, such as \"4.5 TFLOP/s\""};
+    return {kFlopRates, "operations a second, such as \"4.5 TFLOP/s\""};
   }
   llvm_unreachable("no such dimension");
 }
@@ -163,31 +161,40 @@ ParseResult parseQuantity(AsmParser &parser, Dimension dimension,
   return success();
 }
 
-/// A value that is this many times a unit, or more, is not printed in that
-/// unit.
-static constexpr int64_t kMostUnits = 10000;
+/// The text of `value` in this unit, without the name of the unit. Empty if it
+/// would be below 1, or would need more than three decimal places.
+static std::string textIn(const Unit &unit, int64_t value) {
+  constexpr uint32_t kMostPlaces = 3;
+  if (value < unit.size)
+    return {};
+  for (uint32_t places = 0; places <= kMostPlaces; ++places) {
+    __extension__ using Wide = __int128;
+    Wide scaled = static_cast<Wide>(value) * powerOfTen(places);
+    if (scaled % unit.size == 0)
+      return textOf(Decimal(static_cast<int64_t>(scaled / unit.size), places));
+  }
+  return {};
+}
 
 std::string quantityText(Dimension dimension, int64_t value) {
-  Units units = unitsOf(dimension);
-  for (const Unit &unit : llvm::reverse(units.all.take_back(units.printed))) {
-    // Up to three decimal places for decimal units, none for binary units.
-    bool isBinary = unit.size % kKibi == 0 && unit.size % kKilo != 0;
-    int64_t least =
-        isBinary ? unit.size : std::max<int64_t>(unit.size / 1000, 1);
-    if (value < unit.size || value % least != 0 ||
-        value / unit.size >= kMostUnits)
+  std::string best = std::to_string(value);
+  auto digitsOf = [](StringRef text) { return text.size() - text.count('.'); };
+  // A time such as 116509 ns is easier to read as 116.509 us. An odd number of
+  // bytes or operations is easier to read without a unit.
+  size_t fewest = digitsOf(best) + (dimension == Dimension::Time ? 1 : 0);
+  int64_t largest = 1;
+  for (const Unit &unit : unitsOf(dimension).all.drop_front()) {
+    std::string text = textIn(unit, value);
+    size_t digits = digitsOf(text);
+    if (text.empty() || digits > fewest ||
+        (digits == fewest && (largest == 1 || unit.size < largest)))
       continue;
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    Decimal number(value / unit.size);
-    if (int64_t rest = value % unit.size; rest != 0)
-      number = *decimalOf(std::to_string(value / least) + "e-3");
-    bool isQuoted = unit.name.contains('/');
-    os << (isQuoted ? "\"" : "") << number << ' ' << unit.name
-       << (isQuoted ? "\"" : "");
-    return text;
+    fewest = digits;
+    largest = unit.size;
+    StringRef quote = unit.name.contains('/') ? "\"" : "";
+    best = (quote + text + " " + unit.name + quote).str();
   }
-  return std::to_string(value);
+  return best;
 }
 
 } // namespace chimera

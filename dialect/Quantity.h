@@ -35,8 +35,9 @@ mlir::ParseResult parseQuantity(mlir::AsmParser &parser, Dimension dimension,
                                 int64_t &value, bool *hasUnit = nullptr,
                                 uint32_t *places = nullptr);
 
-/// The text that parseQuantity reads as `value`, with the largest unit that
-/// gives a short text.
+/// The text that parseQuantity reads as `value`, in the unit that needs the
+/// fewest digits, or without a unit if none needs fewer. If two units need as
+/// many digits, the larger unit.
 std::string quantityText(Dimension dimension, int64_t value);
 
 } // namespace chimera

@@ -200,8 +200,8 @@ int64_t ticksPerUnit(PipelineOp pipeline) {
   }
   if (LinkAttr link = pipeline.getLinkAttr())
     add(link,
-        {link.getLatency(), link.getPerMib(), link.getSend(),
-         link.getSendPerMib(), link.getReceive(), link.getReceivePerMib()});
+        {link.getLatency(), link.timePerMib(), link.getSend(),
+         link.sendTimePerMib(), link.getReceive(), link.receiveTimePerMib()});
   return finest / common;
 }
 

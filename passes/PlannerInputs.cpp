@@ -71,9 +71,9 @@ schedule::Link linkOf(LinkAttr link, int64_t perUnit) {
     return perMebibyte(ticksOf(alpha, link.getPlaces(), perUnit),
                        ticksOf(beta, link.getPlaces(), perUnit));
   };
-  return {times(link.getLatency(), link.getPerMib()),
-          times(link.getSend(), link.getSendPerMib()),
-          times(link.getReceive(), link.getReceivePerMib())};
+  return {times(link.getLatency(), link.timePerMib()),
+          times(link.getSend(), link.sendTimePerMib()),
+          times(link.getReceive(), link.receiveTimePerMib())};
 }
 
 /// Sets the times of all-reduce messages in `links`.

@@ -116,8 +116,9 @@ size_t outputWidth() {
   return schedule::kLineWidth;
 }
 
-/// The error message if the times of the prediction are in `unit`, which is no
-/// duration. `run` says how to spell the names of options.
+/// The error message if the times of the schedule that is compared with a run
+/// are in `unit`, which is no duration. `run` says how to spell the names of
+/// options.
 static std::string unitError(StringRef unit, const TraceToShow &run) {
   const std::string dashes = run.isOfTool ? "--" : "";
   // chimera-show takes the times of a machine without an option.

@@ -182,9 +182,10 @@ private:
                                      layout.stages.size(), stage);
   }
 
-  /// True if `value` is the part of a replica's complete sum that an all-reduce
-  /// sums. If the stage has tied parameters, this is the tied piece (if
-  /// `ofTied`) or the other piece. Otherwise it is the whole sum.
+  /// True if `value` is what an all-reduce adds up over the replicas of a
+  /// stage: the sum of one replica's gradients over all its micro-batches. If
+  /// the stage has tied parameters, two all-reduces share the work. One is over
+  /// the tied piece of the sum (`ofTied`), the other over the other piece.
   bool isContributionOf(Value value, uint32_t pipeline, uint32_t stage,
                         bool ofTied) const {
     std::optional<unsigned> piece = tiedPiece(stage);

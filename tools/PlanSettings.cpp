@@ -42,6 +42,11 @@ static cl::opt<uint32_t> pick(
 static cl::opt<uint32_t> top("top", cl::desc("Number of plans in the table"),
                              cl::value_desc("number"), cl::init(10),
                              cl::cat(category));
+static cl::opt<bool> allColumns(
+    "all-columns",
+    cl::desc("Also show what limits each plan, when it sums gradients, and the "
+             "time of its all-reduces and updates"),
+    cl::cat(category));
 static cl::list<uint32_t> compared(
     "explain",
     cl::desc("Compare two plans of the table: where the slower one loses time"),
@@ -249,6 +254,7 @@ std::string readPlanSettings(int argc, char **argv, PlanSettings &settings) {
   settings.svg = svg;
   settings.pick = pick;
   settings.top = top;
+  settings.allColumns = allColumns;
   settings.compared.assign(compared.begin(), compared.end());
   settings.model = modelName;
   settings.machine = machineName;

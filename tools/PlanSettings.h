@@ -24,8 +24,9 @@ struct PlanSettings {
   int64_t batch;     ///< from 1 to 2^31 - 1
   // Output files. "-" is standard output; empty if not given.
   std::string output, json, svg;
-  uint32_t pick; ///< number, from 1, of the plan to write to `output`
-  uint32_t top;  ///< number of plans in the table
+  uint32_t pick;   ///< number, from 1, of the plan to write to `output`
+  uint32_t top;    ///< number of plans in the table
+  bool allColumns; ///< whether the table has all columns
   /// Numbers, from 1, of the two plans of the table to compare. May be empty.
   std::vector<uint32_t> compared;
   std::string model, machine, training; ///< names of ops; empty: the only one

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/DiagnosticPrinter.h"
 #include "compiler/Emit.h"
-#include "compiler/OpSuggestions.h"
-#include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
@@ -31,7 +30,6 @@
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 namespace cl = llvm::cl;
@@ -119,7 +117,8 @@ static bool takeCosts(chimera::PipelineOp pipeline, TimingScope &timing) {
   auto module = pipeline->getParentOfType<ModuleOp>();
   if (chimera::Phase from = chimera::phaseOf(pipeline);
       from != chimera::Phase::Described) {
-    module.emitError("expected a description for --costs-from, got the phase: ")
+    pipeline.emitError(
+        "expected a description for --costs-from, got the phase: ")
         << chimera::nameOf(from);
     return false;
   }
@@ -152,9 +151,9 @@ static bool lower(chimera::PipelineOp pipeline, chimera::Phase from,
   // which may be in an order that only other message models allow.
   if (messages == chimera::program::MessageModel::StreamPerDevice &&
       from > Phase::Scheduled && from < Phase::Allocated) {
-    module.emitError("expected the scheduled phase or an earlier one for "
-                     "--messages=stream-per-device, because later phases have "
-                     "an order of messages already, got the phase: ")
+    pipeline.emitError("expected the scheduled phase or an earlier one for "
+                       "--messages=stream-per-device, because later phases "
+                       "have an order of messages already, got the phase: ")
         << chimera::nameOf(from);
     return false;
   }
@@ -204,19 +203,17 @@ static int compile(TimingScope &timing) {
   context.loadDialect<chimera::ChimeraDialect>();
   // Do not print the op of an error, because it may be a whole step.
   context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  chimera::addOriginNotes(context);
-  chimera::addOpSuggestions(context);
+  chimera::DiagnosticPrinter printer(context, kTool, input);
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file)
     return fail(error);
   if (chimera::reportBadDescription(input, file->getBuffer()))
     return 1;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  printer.sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   TimingScope phase = timing.nest("parse");
-  ModuleOp module = parseSourceFile<ModuleOp>(sources, &context).release();
+  ModuleOp module =
+      parseSourceFile<ModuleOp>(printer.sources, &context).release();
   if (!module)
     return 1;
   phase.stop();

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/OpSuggestions.h"
+#include "compiler/DiagnosticPrinter.h"
 #include "compiler/Source.h"
 #include "compiler/plan/AnswerFormats.h"
 #include "compiler/planner/AnswerJson.h"
@@ -28,7 +28,6 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <span>
 
@@ -202,10 +201,13 @@ static int show(const PlanRequest &request, const PlannerResult &result,
     writeJson();
     return fail(result.noPlanReason());
   }
+  plan::TableStyle style{.hasAllColumns = settings.allColumns};
   os << "\n"
-     << plan::planTable(question, ranked) << plan::tableLegend() << "\n";
+     << plan::planTable(question, ranked, style) << plan::tableLegend(style)
+     << "\n";
+  style.isNumbered = false;
   os << "The best of each schedule:\n"
-     << plan::planTable(question, ofSchemes, /*isNumbered=*/false) << "\n";
+     << plan::planTable(question, ofSchemes, style) << "\n";
   os << plan::outcomeTable(question, space, answer);
   // The planner rules plans out by comparing bounds with the fastest plans that
   // all threads have found so far. This depends on the timing of the threads.
@@ -268,16 +270,15 @@ int main(int argc, char **argv) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
   context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  addOpSuggestions(context);
+  DiagnosticPrinter printer(context, "chimera-plan", input);
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file)
     return fail(error);
   if (reportBadDescription(input, file->getBuffer()))
     return 1;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  printer.sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(printer.sources, &context);
   return endOutput(module ? run(*module, settings) : 1);
 }

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/OpSuggestions.h"
-#include "compiler/OriginNotes.h"
+#include "compiler/DiagnosticPrinter.h"
 #include "compiler/Phase.h"
 #include "compiler/Source.h"
 #include "compiler/describe/Expression.h"
@@ -30,7 +29,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <deque>
 
@@ -54,6 +52,8 @@ struct Input {
   /// If the input is a file of orders, its text, because diagnostics show its
   /// lines. Otherwise null.
   std::unique_ptr<llvm::MemoryBuffer> lines;
+  /// If the input is expressions (-e), what they describe. Otherwise empty.
+  ExpressionModule expressions;
   /// A line to print after the schedule, or empty.
   std::string note;
   /// If the input is a program, the name of the program's schedule. Otherwise
@@ -82,12 +82,14 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
   };
   Input input;
   if (!settings.expressions.empty()) {
-    std::optional<std::string> text =
+    std::optional<ExpressionModule> described =
         describeExpressions(settings.expressions, error,
                             settings.printsComparison ? &input.note : nullptr);
-    if (!text)
+    if (!described)
       return refuse("-e: " + error);
-    input.module = llvm::MemoryBuffer::getMemBufferCopy(*text, "-e");
+    input.expressions = std::move(*described);
+    input.module =
+        llvm::MemoryBuffer::getMemBufferCopy(input.expressions.text, "-e");
     return input;
   }
   auto file = openInputFile(settings.input, &error);
@@ -156,10 +158,11 @@ static StringRef withoutOp(StringRef message) {
 }
 
 /// Prints a diagnostic about an expression of -e, and the word of the
-/// expression at `place`. `text` is the module that describes the expressions.
-static void printAboutExpression(const Diagnostic &diagnostic, StringRef text,
+/// expression at `place`.
+static void printAboutExpression(const Diagnostic &diagnostic,
+                                 const ExpressionModule &expressions,
                                  FileLineColLoc place) {
-  std::string word = expressionWordAt(text, place.getLine(), place.getColumn());
+  std::string word = expressions.wordAt(place.getLine(), place.getColumn());
   llvm::errs() << kTool << ": -e: " << program::printable(word)
                << (word.empty() ? "" : ": ")
                << (diagnostic.getSeverity() == DiagnosticSeverity::Warning
@@ -381,34 +384,27 @@ int main(int argc, char **argv) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
   context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  addOriginNotes(context);
-  addOpSuggestions(context);
+  const bool hasExpressions = !settings.expressions.empty();
+  DiagnosticPrinter printer(context, kTool,
+                            hasExpressions ? "-e" : settings.input);
   // If the module describes expressions or an order file, the user did not
   // write the module.
-  StringRef text = input->module->getBuffer();
   const bool describesOrders = input->lines != nullptr;
   ScopedDiagnosticHandler shown(&context, [&](Diagnostic &diagnostic) {
     auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
-    // Errors in the options have no location in the module, so print them
-    // without one.
-    if (place && place.getLine() == 0) {
-      llvm::errs() << diagnostic.str() << "\n";
-      return success();
-    }
-    if (place && !settings.expressions.empty()) {
-      printAboutExpression(diagnostic, text, place);
+    if (place && place.getLine() > 0 && hasExpressions) {
+      printAboutExpression(diagnostic, input->expressions, place);
       return success();
     }
     if (describesOrders)
       removeOp(diagnostic);
     return failure();
   });
-  sources.AddNewSourceBuffer(std::move(input->module), llvm::SMLoc());
+  printer.sources.AddNewSourceBuffer(std::move(input->module), llvm::SMLoc());
   if (input->lines)
-    sources.AddNewSourceBuffer(std::move(input->lines), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+    printer.sources.AddNewSourceBuffer(std::move(input->lines), llvm::SMLoc());
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(printer.sources, &context);
   if (!module)
     return 1;
   PipelineView view(*module, settings, *input);

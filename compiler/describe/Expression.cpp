@@ -13,7 +13,7 @@
 #include <charconv>
 #include <map>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace chimera {
 
@@ -90,7 +90,7 @@ public:
     return true;
   }
 
-  const std::string &text() const { return module; }
+  ExpressionModule take() { return std::move(module); }
 
 private:
   bool fail(std::string message) {
@@ -265,34 +265,65 @@ private:
     std::string name = scheme.scheme->name;
     if (int32_t number = ++names[name]; number > 1)
       name += "_" + std::to_string(number);
-    size_t brace = text.find('{');
-    module +=
-        "chimera.pipeline @\"" + name + "\" stages(" +
-        std::to_string(stageCount) + ") micro_batches(" +
-        std::to_string(microBatches) + ") schedule(\"" + scheme.scheme->name +
-        "\"" +
-        (brace == text.npos ? "" : ", " + std::string(text.substr(brace))) +
-        ")";
+    const size_t brace = text.find('{');
+    const std::string options =
+        brace == text.npos ? "" : ", " + std::string(text.substr(brace));
+    const std::string scheduleWord = "schedule=" + std::string(text);
+    beginLine("chimera.pipeline @\"" + name + "\"", scheduleWord);
+    append("stages(" + std::to_string(stageCount) + ")",
+           "stages=" + std::to_string(stageCount));
+    append("micro_batches(" + std::to_string(microBatches) + ")",
+           "micro_batches=" + std::to_string(microBatches));
+    append(std::string("schedule(\"") + scheme.scheme->name + "\"" + options +
+               ")",
+           scheduleWord);
     if (workerCount != stageCount)
-      module += " workers(" + std::to_string(workerCount) + ")";
-    for (const ExpressionWord &word : words) {
-      module += " " + std::string(word.name);
-      if (!word.value)
-        continue;
-      // A value in angle brackets, as in link=<latency = 3>, is written without
-      // parentheses.
-      std::string value(*word.value);
-      module += value.starts_with('<')   ? " " + value
-                : value.starts_with('(') ? value
-                                         : "(" + value + ")";
-    }
-    module += "\n";
+      append("workers(" + std::to_string(workerCount) + ")",
+             "workers=" + std::to_string(workerCount));
+    for (const ExpressionWord &word : words)
+      append(clauseOf(word), textOf(word));
+    module.text += "\n";
     return true;
+  }
+
+  static std::string textOf(const ExpressionWord &word) {
+    return std::string(word.name) +
+           (word.value ? "=" + std::string(*word.value) : "");
+  }
+
+  /// The clause of chimera.pipeline that `word` means.
+  static std::string clauseOf(const ExpressionWord &word) {
+    std::string name(word.name);
+    if (!word.value)
+      return name;
+    // A value in angle brackets, as in link=<latency = 3>, is written without
+    // parentheses.
+    std::string value(*word.value);
+    return value.starts_with('<')   ? name + " " + value
+           : value.starts_with('(') ? name + value
+                                    : name + "(" + value + ")";
+  }
+
+  /// Begins a line of the module with `text`, which is made from `word`.
+  void beginLine(const std::string &text, const std::string &word) {
+    ++line;
+    lineBegin = module.text.size();
+    module.words.push_back({line, 1, word});
+    module.text += text;
+  }
+
+  /// Appends a blank and `text`, which is made from `word`, to the line.
+  void append(const std::string &text, const std::string &word) {
+    module.text += " ";
+    module.words.push_back({line, module.text.size() - lineBegin + 1, word});
+    module.text += text;
   }
 
   std::string &error;
   std::string *impossible;
-  std::string module, joined;
+  ExpressionModule module;
+  size_t line = 0, lineBegin = 0; ///< number and offset of the last line
+  std::string joined;
   std::map<std::string, int32_t> names;
   std::vector<ExpressionWord> words;
   std::vector<std::string_view> schedules, allNames;
@@ -301,66 +332,28 @@ private:
 
 } // namespace
 
-std::optional<std::string>
+std::string ExpressionModule::wordAt(size_t line, size_t column) const {
+  auto after = std::ranges::upper_bound(
+      words, std::pair(line, column), {},
+      [](const Word &word) { return std::pair(word.line, word.column); });
+  if (after == words.begin() || std::prev(after)->line != line)
+    return {};
+  return std::prev(after)->word;
+}
+
+std::optional<ExpressionModule>
 describeExpressions(std::span<const std::string> expressions,
                     std::string &error, std::string *impossible) {
   Describer describer(error, impossible);
   for (const std::string &expression : expressions)
     if (!describer.add(expression))
       return std::nullopt;
-  if (describer.text().empty() && impossible) {
+  ExpressionModule module = describer.take();
+  if (module.text.empty() && impossible) {
     error = *impossible;
     return std::nullopt;
   }
-  return describer.text();
-}
-
-/// The word of an expression, such as "stages=4", that became the clause
-/// `clause` of a module, such as "stages(4)".
-static std::string expressionWord(std::string_view clause) {
-  size_t open = clause.find_first_of("(<");
-  if (open == clause.npos)
-    return std::string(clause);
-  std::string word(trimmed(clause.substr(0, open)));
-  const bool isSchedule = word == "schedule";
-  std::string_view value = clause.substr(open);
-  if (value.front() == '(' && (isSchedule || value.find(' ') == value.npos))
-    value = value.substr(1, value.size() - 2);
-  if (!isSchedule)
-    return word + "=" + std::string(value);
-  // The clause schedule("chimera", {pipelines=4}) comes from the word
-  // schedule=chimera{pipelines=4}.
-  std::string_view name = value.substr(1, value.find('"', 1) - 1);
-  size_t brace = value.find('{');
-  return word + "=" + std::string(name) +
-         std::string(brace == value.npos ? "" : value.substr(brace));
-}
-
-std::string expressionWordAt(std::string_view module, size_t line,
-                             size_t column) {
-  for (; line > 1; --line)
-    module.remove_prefix(std::min(module.find('\n'), module.size() - 1) + 1);
-  module = module.substr(0, module.find('\n'));
-  // `cut` splits the clause `link <…>` at its blank. So join the two parts.
-  std::vector<std::string_view> clauses;
-  for (std::string_view part : cut(module, kBlanks).value_or(clauses))
-    if (part.starts_with('<') && !clauses.empty())
-      clauses.back() = {clauses.back().data(), part.data() + part.size()};
-    else
-      clauses.push_back(part);
-  for (std::string_view clause : clauses) {
-    size_t end = clause.data() + clause.size() - module.data();
-    if (column > end)
-      continue;
-    if (clause != "chimera.pipeline" && !clause.starts_with('@'))
-      return expressionWord(clause);
-    auto isSchedule = [](std::string_view each) {
-      return each.starts_with("schedule(");
-    };
-    auto schedule = std::ranges::find_if(clauses, isSchedule);
-    return schedule == clauses.end() ? "" : expressionWord(*schedule);
-  }
-  return {};
+  return module;
 }
 
 } // namespace chimera

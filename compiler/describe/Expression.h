@@ -25,32 +25,41 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace chimera {
 
-/// The text of a module with the pipelines that `expressions` describe. Each
-/// pipeline has the name of its schedule. If several pipelines have the same
-/// schedule, a number follows the name. If an expression is not valid, returns
-/// nothing and sets `error`. Examples are an unknown schedule, no
-/// `micro_batches`, neither `stages` nor `workers`, and unmatched brackets or
-/// quotes. The values of the other clauses are checked later, by the parser
-/// that reads the module.
+/// The module that some expressions describe, and the words from which it was
+/// made.
+struct ExpressionModule {
+  std::string text; ///< one line for each pipeline
+
+  /// The word from which the text at `line` and `column` (both from 1) was
+  /// made, such as "recompute=all". At the beginning of a pipeline, the word of
+  /// its schedule, such as "schedule=zb-v". Empty if the line has no word.
+  std::string wordAt(size_t line, size_t column) const;
+
+  /// A word and the place where its text begins.
+  struct Word {
+    size_t line, column;
+    std::string word;
+  };
+  std::vector<Word> words; ///< in the order of their places
+};
+
+/// The module with the pipelines that `expressions` describe. Each pipeline has
+/// the name of its schedule. If several pipelines have the same schedule, a
+/// number follows the name. If an expression is not valid, returns nothing and
+/// sets `error`. Examples are an unknown schedule, no `micro_batches`, neither
+/// `stages` nor `workers`, and unmatched brackets or quotes. The values of the
+/// other clauses are checked later, by the parser that reads the module.
 ///
 /// A schedule that is not possible with the given sizes is an error too. But if
 /// `impossible` is not null, such a schedule only adds a line to `*impossible`.
 /// It is then an error only if no schedule is possible.
-std::optional<std::string>
+std::optional<ExpressionModule>
 describeExpressions(std::span<const std::string> expressions,
                     std::string &error, std::string *impossible = nullptr);
-
-/// The word of an expression, such as "recompute=all", from which
-/// describeExpressions made the text of `module` at `line` and `column` (both
-/// count from 1). If this text is the beginning of a pipeline, returns the word
-/// of its schedule, such as "schedule=zb-v". Empty if the module has no text
-/// there.
-std::string expressionWordAt(std::string_view module, size_t line,
-                             size_t column);
 
 } // namespace chimera
 

@@ -66,18 +66,34 @@ static std::string limitOf(const StepBreakdown &breakdown) {
                : "";
 }
 
-/// Removes the columns in which no plan has a value.
-static void removeEmptyColumns(Rows &rows) {
+/// Removes the columns with a heading in `headings`, and those in which no plan
+/// has a value.
+static void removeColumns(Rows &rows, std::span<const char *const> headings) {
   for (size_t column = rows.front().size(); column-- > 0;)
-    if (std::all_of(rows.begin() + 1, rows.end(),
+    if (std::ranges::find(headings, rows.front()[column]) != headings.end() ||
+        std::all_of(rows.begin() + 1, rows.end(),
                     [&](const auto &row) { return row[column] == kNothing; }))
       for (std::vector<std::string> &row : rows)
         row.erase(row.begin() + static_cast<ptrdiff_t>(column));
 }
 
+/// The schedule of a choice, with the values of its options but not their
+/// names: "chimera {8, halving}".
+static std::string shortScheduleOf(const Choice &choice) {
+  std::string values;
+  for (size_t i = 0; i < choice.options.table().size(); ++i)
+    if (choice.options.isSet(i))
+      values += (values.empty() ? "" : ", ") + choice.options.print(i);
+  return choice.scheme->name + (values.empty() ? "" : " {" + values + "}");
+}
+
+/// The columns that make a table too wide for a terminal.
+static constexpr const char *kMoreColumns[] = {"limit", "all-reduces",
+                                               "all-reduce", "update"};
+
 std::string planTable(const Question &question,
                       std::span<const StepBreakdown> breakdowns,
-                      bool isNumbered) {
+                      TableStyle style) {
   Rows rows = {{"", "schedule", "limit", "D", "W", "N", "B", "stages",
                 "recomputed", "all-reduces", "step", rateName(question), "idle",
                 "all-reduce", "update", "peak bytes"}};
@@ -86,8 +102,9 @@ std::string planTable(const Question &question,
     const Proposal &proposal = breakdown.proposal;
     const Choice &choice = proposal.choice;
     rows.push_back(
-        {isNumbered ? std::to_string(i + 1) : "",
-         scheduleOf(choice) + (choice.splitBackward ? " split" : "") +
+        {style.isNumbered ? std::to_string(i + 1) : "",
+         (style.hasAllColumns ? scheduleOf(choice) : shortScheduleOf(choice)) +
+             (choice.splitBackward ? " split" : "") +
              (choice.workers > 1 ? "" : " (no pipeline)"),
          limitOf(breakdown), std::to_string(choice.workers),
          std::to_string(choice.width), std::to_string(choice.microBatches),
@@ -100,16 +117,25 @@ std::string planTable(const Question &question,
          percent(breakdown.idleShare()), partOf(breakdown, StepPart::AllReduce),
          partOf(breakdown, StepPart::Update), shortBytes(proposal.peakBytes)});
   }
-  removeEmptyColumns(rows);
-  return textTable(rows, 3);
+  if (style.hasAllColumns)
+    removeColumns(rows, {});
+  else
+    removeColumns(rows, kMoreColumns);
+  return textTable(rows, style.hasAllColumns ? 3 : 2);
 }
 
-std::string tableLegend() {
-  return "D workers, W copies, N micro-batches of B samples; if D is 1, each "
-         "worker has the whole model\n"
-         "limit: the largest part of the step that another plan might avoid\n"
-         "idle: the share of the step in which workers wait for each other, "
-         "without all-reduces and updates\n";
+std::string tableLegend(TableStyle style) {
+  std::string text = "D workers, W copies, N micro-batches of B samples; if D "
+                     "is 1, each worker has the whole model\n";
+  if (style.hasAllColumns)
+    text += "limit: the largest part of the step that another plan might "
+            "avoid\n";
+  text += "idle: the share of the step in which workers wait for each other, "
+          "without all-reduces and updates\n";
+  if (!style.hasAllColumns)
+    text += "--all-columns also shows the names of options, what limits a "
+            "plan, its all-reduces and updates\n";
+  return text;
 }
 
 /// One line for each reason. The line names all choices that were refused for

@@ -25,19 +25,28 @@ const char *rateName(const Question &question);
 /// The word for a policy in a pipeline's `all_reduce` clause.
 const char *nameOf(schedule::AllReducePolicy policy);
 
+struct TableStyle {
+  /// Whether all columns are shown, and the options of schedules with their
+  /// names. Otherwise a line has at most 120 characters, unless a plan has
+  /// thousands of workers, copies or micro-batches.
+  bool hasAllColumns = false;
+  /// Whether the lines are numbered, from 1. The options --pick and --explain
+  /// use these numbers.
+  bool isNumbered = true;
+};
+
 /// A table with one line for each plan, in the order of `breakdowns`. The
-/// columns are name, largest avoidable share of the step time, sizes, step
-/// time, tokens (or samples) per second, idle share, time of all-reduces that
-/// are not overlapped, time of updates, and bytes of the largest worker.
-/// Columns in which no plan has a value are left out. The lines are numbered
-/// from 1 unless `isNumbered` is false. The options --pick and --explain use
-/// these numbers.
+/// columns are schedule, sizes, step time, tokens (or samples) per second, idle
+/// share, and bytes of the largest worker. The other columns are the largest
+/// avoidable share of the step time, the policy of all-reduces, the time of
+/// all-reduces that are not overlapped, and the time of updates. Columns in
+/// which no plan has a value are left out.
 std::string planTable(const Question &question,
                       std::span<const StepBreakdown> breakdowns,
-                      bool isNumbered = true);
+                      TableStyle style);
 
 /// The meaning of the table's columns, as lines below the table.
-std::string tableLegend();
+std::string tableLegend(TableStyle style);
 
 /// A table with one line for each scheme. The line has the number of the
 /// scheme's plans. It also says how many of these plans were simulated, were

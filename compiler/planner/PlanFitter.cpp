@@ -96,17 +96,17 @@ void PlanFitter::prepare(const std::vector<plan::Proposal> &proposals,
     const plan::Choice &choice = one.second->choice;
     return int64_t{choice.stages} * choice.microBatches;
   });
-  std::vector<Fit> made(all.size());
+  std::vector<Fit> fitted(all.size());
   std::mutex progressing;
   size_t done = 0;
   plan::parallelFor(all.size(), threads, [&](size_t i) {
-    made[i] = tryToFit(*all[i].second, *all[i].first);
+    fitted[i] = tryToFit(*all[i].second, *all[i].first);
     std::lock_guard lock(progressing);
     if (++done; progress)
       progress(done, all.size());
   });
   for (size_t i = 0; i < all.size(); ++i)
-    fits.emplace(*all[i].first, std::move(made[i]));
+    fits.emplace(*all[i].first, std::move(fitted[i]));
 }
 
 std::optional<plan::Proposal>

@@ -221,8 +221,8 @@ private:
                ? std::min(backwardTime(s, false), backwardTime(s, true))
                : backwardTime(s, anySplit(s));
   }
-  /// The smallest time of a weight gradient after a backward; 0 if some
-  /// backward is whole.
+  /// The time of the weight gradient that follows each backward. 0 if some
+  /// backward is whole, because no weight gradient follows that one.
   int64_t weightGradient(int32_t s) const {
     return anyWhole(s) ? 0 : problem.cost(Kind::WeightGradient, s);
   }

@@ -86,7 +86,8 @@ inline double ratio(int64_t idle, int64_t busy) {
 }
 /// The bubble ratio (D-1)/(N+D-1).
 double linearBubble(const Sizes &sizes);
-/// Peak activations from 1 to min(N, D).
+/// Peak activations of a schedule in which the last worker keeps those of 1
+/// micro-batch, and the first worker those of min(N, D).
 std::pair<int64_t, int64_t> upToWorkers(const Sizes &sizes);
 /// The idle share of the makespan on a worker that runs N micro-batches on one
 /// stage.

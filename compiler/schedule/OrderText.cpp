@@ -64,7 +64,7 @@ public:
       word = at;
       readWord();
       if (!error && at < text.size() && text[at] != ' ' && text[at] != '\t')
-        failWord();
+        refuseWord();
     }
     if (!error && order.overlaps && section != 2)
       fail(text.size(), "expected a prologue, a step and an epilogue, with | "
@@ -77,9 +77,9 @@ private:
     if (!error)
       error = TextError{offset, std::move(message)};
   }
-  void failWord(const char *expected =
-                    "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
-                    "(a range), B0.1 (a part), .3 (idle slots) or |") {
+  void refuseWord(const char *expected =
+                      "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
+                      "(a range), B0.1 (a part), .3 (idle slots) or |") {
     constexpr size_t kMost = 40; // a word may be as long as the line
     size_t end =
         std::min({text.find_first_of(" \t", word), text.size(), word + kMost});
@@ -103,9 +103,9 @@ private:
     auto [end, code] =
         std::from_chars(text.data() + at, text.data() + text.size(), value);
     if (!isDigit(next()))
-      failWord();
+      refuseWord();
     else if (code != std::errc())
-      failWord("numbers below 2^31");
+      refuseWord("numbers below 2^31");
     else
       at = end - text.data();
     return value;
@@ -128,7 +128,7 @@ private:
       stage = number();
     size_t letter = kLetters.find(next());
     if (letter == kLetters.npos)
-      return failWord();
+      return refuseWord();
     ++at;
     Action action{static_cast<Kind>(letter), 0, 0, number()};
     std::optional<int32_t> last, part;

@@ -49,8 +49,9 @@ public:
       received.resize(numbers->windows.size());
   }
 
-  /// Overwrites `timing`, except for the values that `summarize` adds. If
-  /// `begins` is empty, all workers begin at 0.
+  /// Computes when each action starts and ends, into `timing`. `summarize` adds
+  /// the other values. Worker w begins at begins[w]; if `begins` is empty, all
+  /// workers begin at 0.
   void run(std::span<const int64_t> begins, Timing &timing) {
     const size_t count = schedule.workers.size();
     timing.starts.resize(count);

@@ -27,8 +27,8 @@ public:
     /// The message model. If it is not set, the model for which the program was
     /// proven.
     std::optional<program::MessageModel> model = {};
-    /// Whether a host runs its next instruction only when all queues of its
-    /// device are empty. So the device behaves like a synchronous device.
+    /// If true, a host waits before each instruction until all queues of its
+    /// device are empty, as if every operation of the device were synchronous.
     bool synchronousHosts = false;
     Interpreter::Options interpreter = {};
     /// Called instead of interpreter.evaluation.onLoss if set, with the rank,

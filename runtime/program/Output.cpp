@@ -263,24 +263,24 @@ bool writeStandardOutput(ByteRanges parts, std::string &error,
 }
 
 std::string checkOutput(const std::string &path) {
-  auto problem = [&](int code) {
+  auto cannotWrite = [&](int code) {
     return path + ": cannot write: " + reasonOf(code);
   };
   if (path.empty())
-    return problem(ENOENT);
+    return cannotWrite(ENOENT);
   struct stat status;
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode))
-      return problem(EISDIR);
+      return cannotWrite(EISDIR);
     if (!isRegularOrNew(path))
-      return ::access(path.c_str(), W_OK) == 0 ? "" : problem(errno);
+      return ::access(path.c_str(), W_OK) == 0 ? "" : cannotWrite(errno);
   }
   std::string folder = folderOf(targetOf(path));
   if (::stat(folder.c_str(), &status) != 0)
-    return problem(errno);
+    return cannotWrite(errno);
   if (!S_ISDIR(status.st_mode))
-    return problem(ENOTDIR);
-  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? "" : problem(errno);
+    return cannotWrite(ENOTDIR);
+  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? "" : cannotWrite(errno);
 }
 
 std::string targetOf(const std::string &path) {

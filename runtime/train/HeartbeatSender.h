@@ -49,8 +49,9 @@ public:
                     const std::function<void(const std::string &)> &onHang);
 
   /// Tells the other ranks that the root is done and waits until all have
-  /// received it. Throws the exceptions of waits. Must be called once, as the
-  /// last call.
+  /// received it. Throws the error of a heartbeat that could not be sent, or
+  /// WaitError if a rank does not receive the message in time. Must be called
+  /// once, as the last call.
   void sendLast();
 
 private:
@@ -64,8 +65,8 @@ private:
 };
 
 /// Called by all other ranks. Returns when `root` has sent its last heartbeat.
-/// Throws the exceptions of waits: WaitError if no heartbeat comes for
-/// `timeout`. The first heartbeat may take half a second longer.
+/// Throws WaitError if no heartbeat comes for `timeout`. The first heartbeat
+/// may take half a second longer.
 void awaitLastHeartbeat(Control &control, uint32_t root,
                         std::chrono::milliseconds timeout);
 

@@ -7,7 +7,7 @@
 
 // CHECK:      chimera.model @sketch bare [
 // CHECK-NEXT:   <forward = 1 MFLOP, parameters = 31000000, stash = 2 MiB, boundary = 512 KiB>,
-// CHECK-NEXT:   <count = 48, forward = 3.4 GFLOP, backward = 7 GFLOP, parameters = 12600000, stash = 16 MiB, weight_stash = 17 MiB, boundary = 1000>]
+// CHECK-NEXT:   <count = 48, forward = 3.4 GFLOP, backward = 7 GFLOP, parameters = 12600000, stash = 16 MiB, weight_stash = 17 MiB, boundary = 1 kB>]
 chimera.model @sketch bare [
   <parameters = 31e6, forward = 1000000, stash = 2 MiB, boundary = 512 KiB, count = 1>,
   <count = 48, forward = 3.4 GFLOP, backward = 7 GFLOP, parameters = 12.6e6, stash = 16 MiB,

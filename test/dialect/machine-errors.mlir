@@ -49,6 +49,11 @@ chimera.machine @m devices(1) memory(1) speed(1) link <per_mib = 1 us, bandwidth
 
 // -----
 
+// expected-error@below {{expected either receive_bandwidth (above 0) or receive_per_mib, got both}}
+chimera.machine @m devices(1) memory(1) speed(1) link <receive_per_mib = 1 us, receive_bandwidth = "1 GB/s">
+
+// -----
+
 // expected-error@below {{expected either send_bandwidth (above 0) or send_per_mib}}
 chimera.machine @m devices(1) memory(1) speed(1) link <send_bandwidth = "0 GB/s">
 

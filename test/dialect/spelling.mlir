@@ -5,7 +5,7 @@
 // RUN: chimera-opt %s | chimera-opt | FileCheck %s
 
 // CHECK: chimera.pipeline @numbers stages(4) micro_batches(200) schedule("gpipe")
-// CHECK-SAME: memory_cap(40000000000) bucket_bytes(1 MiB){{$}}
+// CHECK-SAME: memory_cap(40 GB) bucket_bytes(1 MiB){{$}}
 // CHECK: chimera.training @numbers_too
 // CHECK-SAME: learning_rate(0.000000e+00) beta1(5.000000e-01) beta2(2.500000e-01)
 // CHECK-SAME: epsilon(1.000000e-05) weight_decay(1.000000e+01) seed(-300){{$}}

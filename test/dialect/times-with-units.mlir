@@ -22,7 +22,7 @@ chimera.pipeline @timed stages(2) micro_batches(1) schedule("gpipe")
 }
 
 // A link may state its bandwidth. Then a cost without a unit is in nanoseconds.
-// CHECK: chimera.pipeline @rated {{.*}} time_unit(ns) link <per_mib = 116.509 us, receive = 2 us>
+// CHECK: chimera.pipeline @rated {{.*}} time_unit(ns) link <bandwidth = "9 GB/s", receive = 2 us>
 // REPORT: pipeline rated
 // REPORT: unit of time ns
 // REPORT: forward (f) 7 ns

@@ -130,7 +130,7 @@ std::string checkChimera(const Request &request) {
   return checkOneStageEach(request);
 }
 
-/// The tokens first, first + 1, … of one basic unit.
+/// The groups first, first + 1, … of one basic unit.
 struct Unit {
   int32_t first;
   int32_t count;
@@ -140,14 +140,15 @@ struct Unit {
 };
 
 /// All basic units of a step. A piece is the work of one backward action: a
-/// micro-batch or, with halving, half of a micro-batch. A token is
-/// `piecesPerToken` pieces (1 or 2). The backwards of a token take one slot.
+/// micro-batch or, with halving, half of a micro-batch. A group is
+/// `piecesPerGroup` pieces (1 or 2) that one slot of a worker has: the slot of
+/// its forward, and the slot of its backwards.
 struct Table {
   int32_t stages, pipelines;
   Concatenation concatenation;
   int32_t parts;  ///< backwards per micro-batch
   int32_t pieces; ///< micro-batches times `parts`
-  int32_t piecesPerToken = 1;
+  int32_t piecesPerGroup = 1;
   std::vector<Unit> units;
 
   explicit Table(const Request &request)
@@ -156,26 +157,26 @@ struct Table {
         parts(concatenation == Concatenation::Halving ? 2 : 1),
         pieces(request.microBatches * parts) {
     int32_t size = stages - stages % 2;
-    int32_t tokens = pieces;
+    int32_t groups = pieces;
     int32_t first = 0;
     if (!isOneByOne(concatenation)) {
       // If N were not a multiple of the unit size, halving could leave half a
       // unit over, in which each forward would cover half a micro-batch.
       if (pipelines == 2 && request.microBatches % size == 0) {
-        for (; tokens - first >= 2 * size; first += 2 * size)
+        for (; groups - first >= 2 * size; first += 2 * size)
           units.push_back({first, 2 * size, true});
       } else {
-        piecesPerToken = 2;
-        tokens = tokens / 2 + tokens % 2;
+        piecesPerGroup = 2;
+        groups = groups / 2 + groups % 2;
       }
     }
-    for (; first < tokens; first += size)
-      units.push_back({first, std::min(size, tokens - first), false});
+    for (; first < groups; first += size)
+      units.push_back({first, std::min(size, groups - first), false});
   }
 
   /// True if every action of a worker has a slot of its own.
   bool hasSlots() const {
-    return piecesPerToken == 1 &&
+    return piecesPerGroup == 1 &&
            !(concatenation == Concatenation::FineTunedDoubling &&
              units.front().pairs);
   }
@@ -183,27 +184,27 @@ struct Table {
   int32_t period(const Unit &unit) const {
     return unit.pairs ? 3 * stages - stages % 2 : 2 * stages;
   }
-  /// The number of tokens in `unit` that `pipeline` runs.
+  /// The number of groups in `unit` that `pipeline` runs.
   int32_t share(const Unit &unit, int32_t pipeline) const {
     return unit.count / pipelines + (pipeline < unit.count % pipelines);
   }
-  /// The `index`-th token of `unit` on `pipeline`.
-  int32_t token(const Unit &unit, int32_t pipeline, int32_t index) const {
+  /// The `index`-th group of `unit` on `pipeline`.
+  int32_t group(const Unit &unit, int32_t pipeline, int32_t index) const {
     // Figure 7c assigns pairs: down 0 1, up 2 3, down 4 5, up 6 7, …
     if (unit.pairs)
       return unit.first + index / 2 * 4 + index % 2 + 2 * pipeline;
     return unit.first + unit.count / pipelines * pipeline +
            std::min(pipeline, unit.count % pipelines) + index;
   }
-  /// The number of tokens of `unit` whose forwards share a slot.
+  /// The number of groups of `unit` whose forwards share a slot.
   static int32_t perSlot(const Unit &unit) { return unit.pairs ? 2 : 1; }
 
   /// Calls `visit(first, count)`, both in micro-batches, for each forward of
-  /// the slot whose first token is `token`.
+  /// the slot whose first group is `group`.
   template <typename Visit>
-  void forEachForward(const Unit &unit, int32_t token, Visit visit) const {
-    int32_t first = piecesPerToken * token;
-    int32_t count = std::min(piecesPerToken * perSlot(unit), pieces - first);
+  void forEachForward(const Unit &unit, int32_t group, Visit visit) const {
+    int32_t first = piecesPerGroup * group;
+    int32_t count = std::min(piecesPerGroup * perSlot(unit), pieces - first);
     if (parts > 1)
       visit(first / parts, count / parts);
     else if (concatenation == Concatenation::Doubling)
@@ -212,11 +213,11 @@ struct Table {
       for (int32_t i = 0; i < count; ++i)
         visit(first + i, 1);
   }
-  /// Calls `visit(microBatch, part)` for each backward of `token`.
+  /// Calls `visit(microBatch, part)` for each backward of `group`.
   template <typename Visit>
-  void forEachBackward(int32_t token, Visit visit) const {
-    for (int32_t i = piecesPerToken * token;
-         i < std::min(piecesPerToken * (token + 1), pieces); ++i)
+  void forEachBackward(int32_t group, Visit visit) const {
+    for (int32_t i = piecesPerGroup * group;
+         i < std::min(piecesPerGroup * (group + 1), pieces); ++i)
       visit(i / parts, i % parts);
   }
 };
@@ -224,7 +225,7 @@ struct Table {
 /// Stage s of down pipeline i is on worker s + i D/f (modulo D). Up pipeline i
 /// uses the same workers in the opposite direction.
 std::vector<Pipeline> pipelinesOf(const Table &table) {
-  // The first unit is the largest, and gives one token to each pipeline in
+  // The first unit is the largest, and gives one group to each pipeline in
   // turn. So pipelines from `used` on get no micro-batches. They are left out,
   // because there may be very many.
   int32_t used = std::min(table.pipelines, table.units.front().count);
@@ -237,7 +238,7 @@ std::vector<Pipeline> pipelinesOf(const Table &table) {
   for (const Unit &unit : table.units)
     for (int32_t p = 0; p < used; ++p)
       for (int32_t j = 0; j < table.share(unit, p); j += table.perSlot(unit))
-        table.forEachForward(unit, table.token(unit, p, j),
+        table.forEachForward(unit, table.group(unit, p, j),
                              [&](int32_t first, int32_t count) {
                                pipelines[p].forwards.push_back(count);
                                for (int32_t i = 0; i < count; ++i)
@@ -258,12 +259,12 @@ Plan placeChimera(const Request &request) {
   return plan;
 }
 
-/// The contents of one slot of a worker: the forwards or backwards of a token.
+/// The contents of one slot of a worker: the forwards or backwards of a group.
 struct Slot {
   int64_t number;
   const Unit *unit;
   Kind kind;
-  int32_t pipeline, stage, token;
+  int32_t pipeline, stage, group;
 };
 
 void appendSlot(const Table &table, const Slot &slot, Schedule &schedule,
@@ -279,10 +280,10 @@ void appendSlot(const Table &table, const Slot &slot, Schedule &schedule,
   };
   if (slot.kind == Kind::Forward)
     table.forEachForward(
-        *slot.unit, slot.token,
+        *slot.unit, slot.group,
         [&](int32_t first, int32_t count) { append(first, count, 0); });
   else
-    table.forEachBackward(slot.token,
+    table.forEachBackward(slot.group,
                           [&](int32_t m, int32_t part) { append(m, 1, part); });
 }
 
@@ -322,7 +323,7 @@ void hoistFirstStageForwards(std::vector<Slot> &row) {
     }
 }
 
-/// In every pipeline of a unit, token j runs on stage s in these slots:
+/// In every pipeline of a unit, group j runs on stage s in these slots:
 ///
 ///   forward 2j + s, backward 2j + 2D - 1 - s
 ///
@@ -334,8 +335,8 @@ void hoistFirstStageForwards(std::vector<Slot> &row) {
 ///   but the forwards are all earlier. Up forwards and down backwards have
 ///   slots of the other parity, and again the forwards are all earlier.
 /// - Pipelines of one direction are shifted against each other by D/f workers,
-///   so the slots of their first tokens on a worker differ by at least D/f. The
-///   D/(2f) tokens of a pipeline span fewer than D/f slots.
+///   so the slots of their first groups on a worker differ by at least D/f. The
+///   D/(2f) groups of a pipeline span fewer than D/f slots.
 ///
 /// For odd D, the up pipeline starts one slot later, so that the parities are
 /// as described.
@@ -350,12 +351,12 @@ PlanOrError makeChimera(const Request &request) {
     for (const Unit &unit : table.units) {
       int32_t perSlot = table.perSlot(unit);
       for (int32_t j = 0; j < table.share(unit, p); ++j) {
-        int32_t token = table.token(unit, p, j);
+        int32_t group = table.group(unit, p, j);
         if (j % perSlot == 0)
           row.push_back({start + 2 * (j / perSlot) + s, &unit, Kind::Forward, p,
-                         s, token});
+                         s, group});
         row.push_back({start + 2 * j + 2 * stages - 1 - s, &unit,
-                       Kind::Backward, p, s, token});
+                       Kind::Backward, p, s, group});
       }
       start += table.period(unit);
     }

@@ -135,7 +135,7 @@ private:
       arguments["part"] = action.part;
       arguments["parts"] = action.parts;
     }
-    std::string cover = microBatchText(timeline.problem, action);
+    std::string cover = microBatchText(timeline, action);
     events.add({{"name", std::string(kind) + " " + cover},
                 {"cat", kind},
                 {"ph", "X"},
@@ -166,7 +166,7 @@ private:
   void addOccupations() {
     for (size_t w = 0; w < timeline.occupations->size(); ++w)
       for (const Occupation &occupation : (*timeline.occupations)[w])
-        addSpan(describe(timeline.problem,
+        addSpan(describe(timeline,
                          timeline.schedule.workers[w][occupation.index],
                          occupation),
                 "message time", occupation, w);
@@ -207,7 +207,7 @@ private:
   void addEnd(const char *phase, const Message &message, const Action &action,
               size_t worker, int64_t twiceMiddle) {
     bool isStart = phase[0] == 's';
-    ordered_json event = {{"name", nameOfMessage(timeline.problem, action)},
+    ordered_json event = {{"name", nameOfMessage(timeline, action)},
                           {"cat", "message"},
                           {"ph", phase},
                           {"id", firstMessage + message.producer},

@@ -27,8 +27,7 @@ static std::string workerOf(const Difference &of) {
 /// "F3 of stage 1".
 static std::string actionOf(const Timeline &timeline, const Difference &of) {
   const Action &action = timeline.schedule.workers[of.ref.worker][of.ref.index];
-  return cellOf(timeline.problem, action) + " of stage " +
-         std::to_string(action.stage);
+  return cellOf(timeline, action) + " of stage " + std::to_string(action.stage);
 }
 
 /// "8 ms".

@@ -120,7 +120,8 @@ int64_t nearestColumn(int64_t time, int64_t column) {
 /// The marks of a grid that not every grid has, each with an explanation.
 class GridMarks {
 public:
-  explicit GridMarks(const Problem &problem) : problem(problem) {}
+  explicit GridMarks(const Timeline &timeline)
+      : timeline(timeline), problem(timeline.problem) {}
 
   void add(const Action &action) {
     if (problem.pipelines[action.pipeline].up)
@@ -134,14 +135,14 @@ public:
       put(Mark::Recompute, "R: recompute");
     if (action.microBatches > 1)
       put(Mark::Range,
-          cellOf(problem, action) + ": of micro-batches " +
+          cellOf(timeline, action) + ": of micro-batches " +
               std::to_string(action.microBatch) + " to " +
               std::to_string(action.microBatch + action.microBatches - 1));
     if (action.parts > 1)
-      put(Mark::Part, cellOf(problem, action) + ": part " +
+      put(Mark::Part, cellOf(timeline, action) + ": part " +
                           std::to_string(action.part + 1) + " of " +
                           std::to_string(action.parts));
-    const int32_t chunk = chunkOf(problem, action);
+    const int32_t chunk = timeline.chunks.numberOf(action);
     if (chunk == 1)
       put(Mark::SecondChunk, chunkMark(1) + ": on the worker's second stage");
     if (chunk > 1)
@@ -188,6 +189,7 @@ private:
     explanations.try_emplace(mark, explanation);
   }
 
+  const Timeline &timeline;
   const Problem &problem;
   std::map<Mark, std::string> explanations;
 };
@@ -196,7 +198,8 @@ private:
 
 std::string renderGrid(const Timeline &timeline) {
   const auto &[name, title, problem, schedule, timing, slots, scale, lineWidth,
-               picture, syncAndUpdate, step, occupations, isPart] = timeline;
+               picture, syncAndUpdate, step, occupations, isPart, chunks] =
+      timeline;
   const int64_t column = columnOf(timeline);
   if (column == 0)
     return tooWide(timeline);
@@ -226,7 +229,7 @@ std::string renderGrid(const Timeline &timeline) {
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
       int64_t start = timing.starts[w][i];
-      put(start, start + timeline.duration(w, i), cellOf(problem, action));
+      put(start, start + timeline.duration(w, i), cellOf(timeline, action));
     }
     if (occupations)
       for (const Occupation &occupation : (*occupations)[w])
@@ -267,7 +270,7 @@ std::string describeMarks(const Timeline &timeline) {
   const int64_t column = columnOf(timeline);
   if (column == 0)
     return {};
-  GridMarks marks(timeline.problem);
+  GridMarks marks(timeline);
   for (const std::vector<Action> &actions : timeline.schedule.workers)
     for (const Action &action : actions)
       marks.add(action);

@@ -51,7 +51,7 @@ void Content::add(const Timeline &timeline, const Palette &palette,
       bool up = palette.hasDirections() &&
                 timeline.problem.pipelines[action.pipeline].up;
       if (axis.shows(timeline.timing.starts[w][i], timeline.timing.ends[w][i]))
-        actions[{action.kind, up}].insert(chunkOf(timeline.problem, action));
+        actions[{action.kind, up}].insert(timeline.chunks.numberOf(action));
     }
   if (timeline.occupations)
     for (const std::vector<Occupation> &row : *timeline.occupations)

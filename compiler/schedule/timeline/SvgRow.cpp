@@ -17,8 +17,8 @@ namespace chimera::schedule::svg {
 
 double labelWidth(const Timeline &timeline, const Action &action,
                   double digit) {
-  return 3 + digit * static_cast<double>(
-                         microBatchText(timeline.problem, action).size());
+  return 3 +
+         digit * static_cast<double>(microBatchText(timeline, action).size());
 }
 
 std::string RowDrawer::exact(int64_t ticks) const {
@@ -78,12 +78,11 @@ std::string RowDrawer::drawSpan(size_t worker, const char *style,
 std::string RowDrawer::drawOccupations(size_t worker) const {
   std::string svg;
   for (const Occupation &occupation : (*timeline.occupations)[worker])
-    svg +=
-        drawSpan(worker, "message",
-                 describe(timeline.problem,
-                          timeline.schedule.workers[worker][occupation.index],
-                          occupation),
-                 occupation, kBox / 4, 3 * kBox / 4);
+    svg += drawSpan(
+        worker, "message",
+        describe(timeline, timeline.schedule.workers[worker][occupation.index],
+                 occupation),
+        occupation, kBox / 4, 3 * kBox / 4);
   return svg;
 }
 
@@ -136,8 +135,8 @@ std::string RowDrawer::drawBox(size_t worker, size_t index) const {
   double left = xOf(start), width = xOf(start + duration) - left;
   double gap = width > 4 ? 1 : 0;
   bool up = timeline.problem.pipelines[action.pipeline].up;
-  int32_t chunk = chunkOf(timeline.problem, action);
-  std::string name = microBatchText(timeline.problem, action);
+  int32_t chunk = timeline.chunks.numberOf(action);
+  std::string name = microBatchText(timeline, action);
   std::string svg =
       std::string("<g><title>") + nameOfKind(action.kind) + " of " +
       coverInWords(action) + ", stage " + std::to_string(action.stage) +

@@ -31,13 +31,15 @@ std::string written(int64_t ticks, const TimeScale &scale, Digits digits) {
 
 } // namespace
 
-int32_t chunkOf(const Problem &problem, const Action &action) {
-  const std::vector<int32_t> &placement =
-      problem.pipelines[action.pipeline].workers;
-  if (problem.workers == std::ssize(placement))
-    return 0;
-  auto own = placement.begin() + action.stage;
-  return static_cast<int32_t>(std::count(placement.begin(), own, *own));
+Chunks::Chunks(const Problem &problem) {
+  if (problem.workers == std::ssize(problem.stages))
+    return;
+  for (const Pipeline &pipeline : problem.pipelines) {
+    std::vector<int32_t> counts(problem.workers);
+    std::vector<int32_t> &ofStages = numbers.emplace_back();
+    for (int32_t worker : pipeline.workers)
+      ofStages.push_back(counts[worker]++);
+  }
 }
 
 std::string chunkMark(int32_t chunk) {
@@ -62,26 +64,27 @@ static std::string microBatchesOf(const Problem &problem,
   return text + "." + std::to_string(action.part);
 }
 
-std::string microBatchText(const Problem &problem, const Action &action) {
-  return microBatchesOf(problem, action) + chunkMark(chunkOf(problem, action));
+std::string microBatchText(const Timeline &timeline, const Action &action) {
+  return microBatchesOf(timeline.problem, action) +
+         chunkMark(timeline.chunks.numberOf(action));
 }
 
-std::string cellOf(const Problem &problem, const Action &action) {
+std::string cellOf(const Timeline &timeline, const Action &action) {
   const char *letters =
-      problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
+      timeline.problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
   return letters[static_cast<int>(action.kind)] +
-         microBatchText(problem, action);
+         microBatchText(timeline, action);
 }
 
-std::string nameOfMessage(const Problem &problem, const Action &action) {
+std::string nameOfMessage(const Timeline &timeline, const Action &action) {
   return (action.kind == Kind::Forward ? "activation " : "gradient ") +
-         microBatchText(problem, action);
+         microBatchText(timeline, action);
 }
 
-std::string describe(const Problem &problem, const Action &action,
+std::string describe(const Timeline &timeline, const Action &action,
                      const Occupation &occupation) {
   return (occupation.isSend ? "send " : "receive ") +
-         nameOfMessage(problem, action) +
+         nameOfMessage(timeline, action) +
          (occupation.isSend ? " to P" : " from P") +
          std::to_string(occupation.peer);
 }

@@ -19,29 +19,26 @@
 
 namespace chimera::schedule {
 
-/// The number of the action's chunk, from 0. The chunks of a worker are the
+/// The numbers of the chunks of all workers. The chunks of a worker are the
 /// stages of one pipeline on that worker.
-int32_t chunkOf(const Problem &problem, const Action &action);
+class Chunks {
+public:
+  explicit Chunks(const Problem &problem);
+
+  /// The number of the action's chunk, from 0.
+  int32_t numberOf(const Action &action) const {
+    return numbers.empty() ? 0 : numbers[action.pipeline][action.stage];
+  }
+
+private:
+  /// For each pipeline, the number of each stage's chunk. Empty if every worker
+  /// has one stage of each pipeline.
+  std::vector<std::vector<int32_t>> numbers;
+};
 
 /// The mark of a chunk, written after a micro-batch: nothing for chunk 0, then
 /// ', '2, '3, …
 std::string chunkMark(int32_t chunk);
-
-/// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
-/// micro-batches are "01" if every micro-batch of the problem has one digit.
-/// The text ends with the mark of the action's chunk.
-std::string microBatchText(const Problem &problem, const Action &action);
-
-/// The text of `action` in a cell of the grid: "F0", "b3", "F01".
-std::string cellOf(const Problem &problem, const Action &action);
-
-/// The message that `action` sends or waits for: "activation 3", "gradient 0a".
-std::string nameOfMessage(const Problem &problem, const Action &action);
-
-/// "send activation 3 to P1", "receive gradient 3 from P1". Requires that
-/// `occupation` belongs to a message of `action`.
-std::string describe(const Problem &problem, const Action &action,
-                     const Occupation &occupation);
 
 /// The default number of characters in a line of text.
 inline constexpr size_t kLineWidth = 160;
@@ -90,6 +87,7 @@ struct Timeline {
   /// of a part do not determine the bytes that workers keep, or the all-reduces
   /// in progress. So bytes and all-reduces are not shown.
   bool isPart = false;
+  Chunks chunks{problem};
 
   int64_t duration(size_t worker, size_t index) const {
     return timing.ends[worker][index] - timing.starts[worker][index];
@@ -102,6 +100,22 @@ struct Timeline {
   /// The name of the time axis: "slot", "time", "time in ns".
   std::string axis() const;
 };
+
+/// The micro-batches of `action`, short: "3", "8-11", "0a" for a part. Two
+/// micro-batches are "01" if every micro-batch of the problem has one digit.
+/// The text ends with the mark of the action's chunk.
+std::string microBatchText(const Timeline &timeline, const Action &action);
+
+/// The text of `action` in a cell of the grid: "F0", "b3", "F01".
+std::string cellOf(const Timeline &timeline, const Action &action);
+
+/// The message that `action` sends or waits for: "activation 3", "gradient 0a".
+std::string nameOfMessage(const Timeline &timeline, const Action &action);
+
+/// "send activation 3 to P1", "receive gradient 3 from P1". Requires that
+/// `occupation` belongs to a message of `action`.
+std::string describe(const Timeline &timeline, const Action &action,
+                     const Occupation &occupation);
 
 struct SideBySide;
 

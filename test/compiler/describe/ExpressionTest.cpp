@@ -17,8 +17,9 @@ namespace {
 /// The module that describes the expressions, or "error: " and the reason.
 std::string moduleOf(const std::vector<std::string> &expressions) {
   std::string error;
-  std::optional<std::string> text = describeExpressions(expressions, error);
-  return text ? *text : "error: " + error;
+  std::optional<ExpressionModule> module =
+      describeExpressions(expressions, error);
+  return module ? module->text : "error: " + error;
 }
 
 TEST(Expression, WordsAreClauses) {
@@ -79,12 +80,15 @@ TEST(Expression, ScheduleDecidesOnStagesOfAWorker) {
 
 /// Each position in the module comes from a word of the expression.
 TEST(Expression, PlacesAreWords) {
-  const std::string module =
-      moduleOf({"stages=4 micro_batches=8 schedule=1f1b,chimera{pipelines = 4} "
-                "recompute=(all fused) split_backward link=<latency = 3>"});
+  std::string error;
+  const ExpressionModule module = *describeExpressions(
+      std::vector<std::string>{
+          "stages=4 micro_batches=8 schedule=1f1b,chimera{pipelines = 4} "
+          "recompute=(all fused) split_backward link=<latency = 3>"},
+      error);
   auto wordAt = [&](size_t line, const std::string &text) {
-    size_t begin = line == 1 ? 0 : module.find('\n') + 1;
-    return expressionWordAt(module, line, module.find(text, begin) - begin + 1);
+    size_t begin = line == 1 ? 0 : module.text.find('\n') + 1;
+    return module.wordAt(line, module.text.find(text, begin) - begin + 1);
   };
   EXPECT_EQ(wordAt(1, "chimera.pipeline"), "schedule=1f1b");
   EXPECT_EQ(wordAt(2, "chimera.pipeline"), "schedule=chimera{pipelines=4}");
@@ -94,7 +98,9 @@ TEST(Expression, PlacesAreWords) {
   EXPECT_EQ(wordAt(2, "split_backward"), "split_backward");
   EXPECT_EQ(wordAt(1, "link"), "link=<latency=3>");
   EXPECT_EQ(wordAt(2, "latency"), "link=<latency=3>");
-  EXPECT_EQ(expressionWordAt(module, 1, 1000), "");
+  // The end of a line belongs to its last word.
+  EXPECT_EQ(module.wordAt(1, 1000), "link=<latency=3>");
+  EXPECT_EQ(module.wordAt(3, 1), "");
 }
 
 TEST(Expression, FaultsAreNamed) {

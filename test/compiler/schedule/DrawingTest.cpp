@@ -251,6 +251,36 @@ TEST(Timeline, HasTheStepTimeIfStepsOverlap) {
             "forward 1, backward 2, recompute 3, p2p 1");
 }
 
+/// The stages of a worker are numbered per pipeline, in the order of the
+/// stages.
+TEST(Timeline, NumbersChunks) {
+  auto numbersOf = [](const Case &c, int32_t pipeline = 0) {
+    const Chunks chunks(c.problem);
+    std::vector<int32_t> numbers;
+    for (int32_t stage = 0; stage < std::ssize(c.problem.stages); ++stage) {
+      Action action = c.schedule.workers[0][0];
+      action.pipeline = pipeline;
+      action.stage = stage;
+      numbers.push_back(chunks.numberOf(action));
+    }
+    return join(numbers);
+  };
+  EXPECT_EQ(numbersOf(makeCase("1f1b", 4, 4)), "0 0 0 0");
+  EXPECT_EQ(numbersOf(makeCase("chimera", 4, 4), 1), "0 0 0 0");
+  EXPECT_EQ(numbersOf(makeCase("zb-v", 2, 4, {1, 2, 1, 1}, false, {{}, 2})),
+            "0 0 1 1");
+  EXPECT_EQ(numbersOf(makeCase("interleaved-1f1b", 2, 2, {1, 2, 1, 1}, false,
+                               {{}, 3})),
+            "0 0 1 1 2 2");
+  // Each pipeline has its own numbers, and a placement may be in any order.
+  Case c = makeCase("chimera", 4, 4);
+  c.problem.workers = 3;
+  c.problem.pipelines[0].workers = {0, 1, 0, 2};
+  c.problem.pipelines[1].workers = {2, 2, 2, 0};
+  EXPECT_EQ(numbersOf(c), "0 0 1 0");
+  EXPECT_EQ(numbersOf(c, 1), "0 1 2 0");
+}
+
 /// The marks that not every grid has are explained, and only those that occur.
 TEST(Timeline, ExplainsItsMarks) {
   auto marksOf = [](const Case &c) {

@@ -18,11 +18,12 @@ namespace {
 std::string describeAll(const Case &c) {
   Timing timing = simulate(c.problem, c.schedule);
   Occupations all = occupationsOf(c.problem, c.schedule, timing);
+  Timeline timeline{"p", "title", c.problem, c.schedule, timing};
   std::string text;
   for (size_t w = 0; w < all.size(); ++w)
     for (const Occupation &one : all[w])
       text += "P" + std::to_string(w) + ": " +
-              describe(c.problem, c.schedule.workers[w][one.index], one) + " " +
+              describe(timeline, c.schedule.workers[w][one.index], one) + " " +
               std::to_string(one.begin) + "-" + std::to_string(one.end) + "\n";
   return text;
 }
