@@ -9,6 +9,7 @@
 
 #include "runtime/checkpoint/RunMark.h"
 #include "runtime/control/Messages.h"
+#include "runtime/watch/Report.h"
 
 #include <algorithm>
 #include <random>
@@ -136,6 +137,16 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
   return writer;
 }
 
+void chimera::runtime::handleSaveSignal(
+    const TrainingRun &run, StatusPage &page,
+    const std::function<void()> &askToSave) {
+  if (run.checkpoints)
+    return askToSave();
+  if (page.claimNotice())
+    writeReport("SIGUSR2: this run writes no checkpoint, because --checkpoint "
+                "is not given. It goes on\n");
+}
+
 /// Begins the checkpoint after the steps that have ended.
 static void beginCheckpoint(const Interpreter &interpreter,
                             CheckpointWriter &writer,
@@ -169,12 +180,13 @@ void chimera::runtime::finishCheckpoint(const TrainingRun &run,
   reportCheckpoint(run, writer.finish(first));
 }
 
-void chimera::runtime::runSegments(
-    const TrainingRun &run, Control &control, Interpreter &interpreter,
-    CheckpointWriter *writer, const Interpreter::OnStep &onStep,
-    const std::function<bool(uint64_t)> &mayBeginStep,
-    const std::function<void()> &afterSteps,
-    const std::function<std::string()> &fault) {
+void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
+                                   Interpreter &interpreter,
+                                   CheckpointWriter *writer,
+                                   const Interpreter::OnStep &onStep,
+                                   StepGate &gate,
+                                   const std::function<void()> &afterSteps,
+                                   const std::function<std::string()> &fault) {
   const uint64_t every = writer ? run.checkpoints->every : 0;
   const std::vector<CheckpointPart> parts =
       checkpointParts(run.program, control.rank());
@@ -182,6 +194,7 @@ void chimera::runtime::runSegments(
   bool isFirst = true;
   for (uint64_t step = run.firstStep;;) {
     const uint64_t end = segmentEnd(step, run.steps, every);
+    gate.forget();
     interpreter.run(end - step, onStep);
     const bool hasRun = interpreter.stepsRun() > step;
     step = interpreter.stepsRun();
@@ -192,7 +205,14 @@ void chimera::runtime::runSegments(
         finishCheckpoint(run, control, *writer);
       beginCheckpoint(interpreter, *writer, parts, fault());
     }
-    if (step < end || step == run.steps || !mayBeginStep(step))
+    if (step == run.steps || gate.lastDecision() == StepDecision::Stop)
+      return;
+    // With a flush, a segment that ended early has already asked about `step`.
+    // If the answer is Save, the checkpoint has just been written.
+    const bool hasAsked =
+        step < end && run.program.updates == program::Updates::Flush;
+    if (!hasAsked && !gate.mayBegin(step) &&
+        gate.lastDecision() == StepDecision::Stop)
       return;
     if (evaluation.data && evaluation.every > 0 && step % evaluation.every == 0)
       interpreter.evaluate();

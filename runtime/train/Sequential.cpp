@@ -319,8 +319,10 @@ SequentialResult chimera::runtime::trainSequentially(
     const bool goesOn = !hasHalted(step) && wantsMore;
     const bool isLast = !goesOn || step + 1 == steps;
     if (options.onCheckpoint &&
-        (isLast || (options.checkpointEvery > 0 &&
-                    (step + 1) % options.checkpointEvery == 0)))
+        (isLast ||
+         (options.checkpointEvery > 0 &&
+          (step + 1) % options.checkpointEvery == 0) ||
+         (options.isCheckpointWanted && options.isCheckpointWanted())))
       saveState(step + 1);
     if (!isLast && evaluation.data && evaluation.every > 0 &&
         (step + 1) % evaluation.every == 0)
