@@ -215,11 +215,12 @@ static int run(int argc, char **argv) {
           "name is renamed to FILE.1, FILE.2, …");
   addFile("--profile", settings.profile,
           "Write a profile as JSON: for each stage the times of its actions, "
-          "for each rank its waits, in ns");
+          "for each rank its waits, in ns. A run that resumes keeps those of "
+          "the runs before it");
   addFile("--trace", settings.trace,
           "Write a timeline of all ranks in the last step as a Chrome trace "
           "(open it in ui.perfetto.dev, or compare it with chimera-show "
-          "--measured)");
+          "--measured). A run that resumes keeps those of the runs before it");
   app.add_option("--trace-steps", settings.traceSteps,
                  "With --trace: the number of last steps to write")
       ->transform(wholeWithin(1, 1'000'000))
