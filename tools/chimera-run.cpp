@@ -164,7 +164,7 @@ static int run(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--steps", settings.steps,
                  "Training steps, including those before --resume; 0: save the "
-                 "initial weights")
+                 "initial weights (--save) or state (--checkpoint)")
       ->transform(wholeWithin(0, uint64_t(1) << 40))
       ->capture_default_str();
   app.add_option("--epochs", settings.epochs,

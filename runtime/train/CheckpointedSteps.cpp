@@ -48,9 +48,8 @@ chimera::runtime::checkpointParts(const program::ProgramT &program,
   return parts;
 }
 
-/// The bytes of the copies of a rank.
-static uint64_t copyBytesOfRank(const program::ProgramT &program,
-                                uint32_t rank) {
+uint64_t chimera::runtime::checkpointCopyBytes(const program::ProgramT &program,
+                                               uint32_t rank) {
   uint64_t bytes = 0;
   for (const CheckpointPart &part : checkpointParts(program, rank))
     bytes += copyBytesOf(program, part);
@@ -61,7 +60,7 @@ std::string
 chimera::runtime::checkpointMemoryError(const program::ProgramT &program) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const program::WorkerT &worker = *program.workers[w];
-    const uint64_t copy = copyBytesOfRank(program, w);
+    const uint64_t copy = checkpointCopyBytes(program, w);
     const uint64_t step = std::max(worker.arena_bytes, worker.peak_bytes);
     if (worker.memory_cap == 0 || step + copy <= worker.memory_cap)
       continue;
@@ -79,7 +78,7 @@ uint64_t
 chimera::runtime::largestCheckpointCopy(const program::ProgramT &program) {
   uint64_t largest = 0;
   for (uint32_t w = 0; w < program.workers.size(); ++w)
-    largest = std::max(largest, copyBytesOfRank(program, w));
+    largest = std::max(largest, checkpointCopyBytes(program, w));
   return largest;
 }
 
@@ -198,7 +197,10 @@ void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
     interpreter.run(end - step, onStep);
     const bool hasRun = interpreter.stepsRun() > step;
     step = interpreter.stepsRun();
-    if (writer && hasRun) {
+    // A run of no steps writes the state with which a training would begin.
+    const bool isStart = run.steps == 0 && run.checkpoints &&
+                         run.checkpoints->resumedFrom.empty();
+    if (writer && (hasRun || isStart)) {
       if (afterSteps)
         afterSteps();
       if (!std::exchange(isFirst, false))

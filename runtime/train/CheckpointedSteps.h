@@ -40,6 +40,10 @@ std::vector<CheckpointPart> stageParts(const program::ProgramT &program);
 std::vector<CheckpointPart> checkpointParts(const program::ProgramT &program,
                                             uint32_t rank);
 
+/// The bytes of the copies of state that this rank keeps for checkpoints.
+/// Requires a program with a model.
+uint64_t checkpointCopyBytes(const program::ProgramT &program, uint32_t rank);
+
 /// Checks that the memory_cap of each worker has room for the copy of its part
 /// of a checkpoint, beside its arena and, at its peak, beside its live values.
 /// Returns an error message, or an empty string. Requires a

@@ -52,7 +52,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   });
   if (run.onThread)
     run.onThread();
-  checkSequentialCapacity(run.program, stages);
+  checkSequentialCapacity(run.program, stages, run.checkpoints.has_value());
   std::vector<std::unique_ptr<Stage>> made;
   for (uint32_t stage = 0; stage < stages; ++stage)
     made.push_back(run.stages(run.program, stage));
@@ -132,6 +132,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
       .keepFinite = run.keepFinite};
   if (writer) {
     options.checkpointEvery = run.checkpoints->every;
+    options.savesStart = run.checkpoints->resumedFrom.empty();
     options.isCheckpointWanted = [&] { return save.load(); };
     options.onCheckpoint = [&](uint64_t step, bool hasHalted,
                                const SequentialOptions::States &states) {

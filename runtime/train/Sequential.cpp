@@ -299,9 +299,11 @@ SequentialResult chimera::runtime::trainSequentially(
       states.push_back(
           {Bytes(memory[s].weights).first(memory[s].gradient.size()),
            Bytes(memory[s].optimizer)});
-    options.onCheckpoint(step, hasHalted(step - 1), states);
+    options.onCheckpoint(step, step > 0 && hasHalted(step - 1), states);
     beginSegment(step);
   };
+  if (options.onCheckpoint && options.savesStart && steps == options.firstStep)
+    saveState(steps);
   for (uint64_t step = options.firstStep; step < steps; ++step) {
     for (uint64_t u = 0; u < updates; ++u) {
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)

@@ -40,6 +40,8 @@ struct SequentialOptions {
   /// the stages then all use their newest weights.
   uint64_t checkpointEvery = 0;
   std::function<bool()> isCheckpointWanted = {};
+  /// Whether to call onCheckpoint if there is no step, with the initial state.
+  bool savesStart = false;
   using States = std::vector<std::pair<ConstBytes, ConstBytes>>;
   std::function<void(uint64_t, bool, const States &)> onCheckpoint = {};
 };

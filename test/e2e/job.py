@@ -47,13 +47,14 @@ def running(pid):
     return stat is not None and stat[0] != "Z"
 
 
-def rank_of(pid):
-    """The rank of a process, or None if it is not a rank or has ended."""
+def rank_of(pid, variable=b"OMPI_COMM_WORLD_RANK"):
+    """The rank of a process, or None if it is not a rank or has ended. The launcher
+    sets `variable`."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environment:
             for entry in environment.read().split(b"\0"):
                 name, _, value = entry.partition(b"=")
-                if name == b"OMPI_COMM_WORLD_RANK":
+                if name == variable:
                     return int(value)
     except OSError:
         pass

@@ -125,6 +125,32 @@ class Resume(Trainings):
         self.assertEqual((self.folder / "saved").read_bytes(),
                          self.uninterrupted("chimera").read_bytes())
 
+    def test_no_steps(self):
+        """They write the state with which the training begins."""
+        expected = self.uninterrupted("chimera")
+        for over in ("threads", "sequential"):
+            shutil.rmtree(self.kept, ignore_errors=True)
+            arguments = ["--checkpoint", self.kept, "--resume", self.kept]
+            for _ in range(2):  # the second time there is nothing to do
+                self.train("chimera", "--steps", 0, *arguments, over=over)
+                self.assertEqual(sorted(os.listdir(self.kept)),
+                                 [".lock", "step-00000000"])
+            said = self.train("chimera", "--steps", STEPS, *arguments, "--save",
+                              self.folder / "saved", over=over)
+            self.assertIn("after 0 steps", said)
+            self.assert_close(self.folder / "saved", expected)
+
+    def test_an_edited_description(self):
+        self.train("chimera", "--steps", 3, "--checkpoint", self.kept)
+        file = self.kept / "step-00000003" / "training.json"
+        good = file.read_text()
+        for old, new in (('"step": 3', '"step": 4'), ('"seed": ', '"seed": 1'),
+                         ('"weight_decay":', '"weight_decay": ')):
+            self.assertIn(old, good)
+            file.write_text(good.replace(old, new, 1))
+            self.expect_error("training.json: expected a file with the checksum",
+                              "chimera", "--steps", 5, "--resume", self.kept)
+
     def test_what_cannot_be_resumed(self):
         self.train("chimera", "--steps", 3, "--checkpoint", self.kept)
         saved = self.kept / "step-00000003"
@@ -187,7 +213,7 @@ class Resume(Trainings):
                 if bad is None and file.name == "training.json":
                     self.expect_error("is not complete: it has no training.json",
                                       "chimera", "--steps", 4, *resume)
-                elif bad == good[:-1] and file.suffix == ".json":
+                elif bad == good[:-1] and file.name.endswith("index.json"):
                     self.train("chimera", "--steps", 4, *resume)  # the line break
                 else:
                     status, output, errors = self.run_it("chimera", "--steps", 4,

@@ -65,6 +65,7 @@ def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--mpirun")
+    parser.add_argument("--torchrun")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--every-call", type=int, default=40)
     return [sys.argv[0], *parser.parse_known_args(namespace=OPTIONS)[1]]
