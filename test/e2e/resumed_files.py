@@ -10,6 +10,7 @@ usage: resumed_files.py --tools BIN
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,15 +24,15 @@ class ResumedFiles(Trainings):
     def setUp(self):
         super().setUp()
         self.trace, self.profile = self.folder / "trace", self.folder / "profile"
-        self.arguments = ["--checkpoint", self.kept, "--resume", self.kept, "--trace",
-                          self.trace, "--profile", self.profile]
+        self.arguments = ["--keep", 0, "--checkpoint", self.kept, "--resume", self.kept,
+                          "--trace", self.trace, "--profile", self.profile]
 
     def read(self):
         return json.loads(self.trace.read_text()), json.loads(self.profile.read_text())
 
-    def check(self, steps, processes):
-        """Checks the last steps of the runs, and the first process of each in the
-        trace."""
+    def check(self, firsts, steps, processes):
+        """Checks the first and the last step of each run, and the first process of each
+        in the trace."""
         trace, profile = self.read()
         other = trace["otherData"]
         runs = other.get("earlier", []) + [other]
@@ -39,8 +40,7 @@ class ResumedFiles(Trainings):
         self.assertEqual([run.get("first_process", 0) for run in runs], processes)
         profiles = profile.get("earlier_runs", []) + [profile]
         self.assertEqual([run["last_step"] for run in profiles], steps)
-        self.assertEqual([run["first_step"] for run in profiles],
-                         [1] + [step + 1 for step in steps[:-1]])
+        self.assertEqual([run["first_step"] for run in profiles], firsts)
         # The runs follow each other in time, and each has arrows of its own.
         end, ids = 0, set()
         of_runs = [[event for event in trace["traceEvents"]
@@ -71,37 +71,49 @@ class ResumedFiles(Trainings):
 
     def test_runs_continue_each_other(self):
         self.train("chimera", "--steps", 4, *self.arguments)
-        self.check([4], [0])
+        self.check([1], [4], [0])
         good = self.trace.read_bytes(), self.profile.read_bytes()
-        self.killed("chimera", "--checkpoint-every", 1, "--keep", 0)
+        self.killed("chimera", "--checkpoint-every", 1)
         self.assertEqual((self.trace.read_bytes(), self.profile.read_bytes()), good)
         # Two copies of another schedule, with processes 1 and 2.
-        last = int(sorted(os.listdir(self.kept))[-1][5:])
+        last = max(int(name[5:]) for name in os.listdir(self.kept)
+                   if re.fullmatch(r"step-\d+", name))
         self.train("interleaved", "--steps", last + 3, *self.arguments, "--trace-steps", 2)
-        self.check([4, last + 3], [0, 1])
+        self.check([1, last + 1], [4, last + 3], [0, 1])
         # A run that has nothing to do changes nothing.
         good = self.trace.read_bytes(), self.profile.read_bytes()
         self.train("interleaved", "--steps", last + 3, *self.arguments)
         self.assertEqual((self.trace.read_bytes(), self.profile.read_bytes()), good)
-        self.train("pipedream", "--steps", last + 7, *self.arguments,
-                   "--checkpoint-every", 2)
-        self.check([4, last + 3, last + 7], [0, 1, 3])
-        self.measured("pipedream", last + 7)
+        self.train("zb-v", "--steps", last + 4, *self.arguments)
+        self.check([1, last + 1, last + 4], [4, last + 3, last + 4], [0, 1, 3])
         # Back to the checkpoint of step 4. The later runs are dropped.
         self.assertIn("step-00000004", os.listdir(self.kept))
-        self.train("chimera", "--steps", 6, *self.arguments[4:], "--resume",
+        self.train("chimera", "--steps", 6, *self.arguments[6:], "--resume",
                    self.kept / "step-00000004")
-        self.check([4, 6], [0, 1])
+        self.check([1, 5], [4, 6], [0, 1])
         self.measured("chimera", 6)
         # Another training begins anew.
         shutil.rmtree(self.kept)
         self.train("chimera", "--steps", 2, *self.arguments)
-        self.check([2], [0])
+        self.check([1], [2], [0])
+
+    def test_a_schedule_without_a_flush(self):
+        """Its pipeline drains for each checkpoint, also within the traced steps."""
+        arguments = [*self.arguments, "--checkpoint-every", 2]
+        self.train("pipedream", "--steps", 4, *arguments)
+        self.train("pipedream", "--steps", 9, *arguments)
+        self.check([1, 5], [4, 9], [0, 1])
+        trace, _ = self.read()
+        self.assertEqual(trace["otherData"]["first_step"], 8)
+        actions = sorted(
+            (event["cat"], event["args"]["stage"], event["args"]["micro_batch"] - 8)
+            for event in trace["traceEvents"]
+            if event["pid"] == 1 and event.get("args", {}).get("step") == 1)
+        self.assertEqual(actions, [(kind, stage, m) for kind in ("backward", "forward")
+                                   for stage in range(2) for m in range(8)])
 
     def measured(self, program, step):
         """chimera-show compares the newest run, and reads its costs."""
-        if program == "pipedream":  # needs a trace of two steps
-            return
         result = subprocess.run(
             [OPTIONS.tools / "chimera-show", self.shared / f"{program}.mlir",
              "--costs-from", self.profile, "--measured", self.trace],
