@@ -129,7 +129,6 @@ StepDecision StatusPage::decide(uint64_t step) {
 }
 StepDecision StatusPage::follow(uint32_t rank, uint64_t step) {
   constexpr std::chrono::milliseconds kPause(1);
-  of(rank).setPosition(step, 0); // it advances as the others do
   for (uint64_t seen = head().begun.load(); stepOf(seen) < step;
        seen = head().begun.load()) {
     if (seen & kStop)
@@ -138,6 +137,8 @@ StepDecision StatusPage::follow(uint32_t rank, uint64_t step) {
       if (of(other).state.load() == Status::Failed)
         throw std::runtime_error("rank " + std::to_string(other) +
                                  " has failed");
+    // This rank hangs only if another one does.
+    of(rank).setPosition(step, 0);
     std::this_thread::sleep_for(kPause);
   }
   return decide(step);
