@@ -57,6 +57,7 @@ mutants() {
     echo "exported-mutants $(echo test/runtime/stage/exported/Inputs/*.json) --mutants 200000"
     printf 'exported-mutants %s/model.json --mutants 20000\n' "${groups[@]/#/$folder/}"
     printf '%s-mutants --mutants 200000\n' weights names tokens arrays
+    echo 'checkpoint-mutants --mutants 100000'
   } | xargs -P "$(nproc)" -I{} sh -c "text=\$($bin/{}) && echo \"{}: \$text\""
 }
 

@@ -27,7 +27,7 @@ constexpr uint64_t kMaxPrompt = 1 << 24;
 
 std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
                                          const program::ProgramT &program) {
-  const auto values = std::make_shared<const CheckpointWeights>(
+  const auto values = std::make_shared<const LoadedWeights>(
       program, settings.load, tensorNamesOf(settings, program));
   if (const std::string conversion = values->conversion(); !conversion.empty())
     std::fprintf(stderr, "--load: %s\n", conversion.c_str());

@@ -17,9 +17,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <map>
+#include <sstream>
 #include <string_view>
 
 using namespace chimera;
@@ -101,6 +107,30 @@ std::string reasonOf(const Divergence &what) {
          ": training diverged, try a lower learning_rate";
 }
 
+/// Calls `parse` with the text of `file`, if this is an existing regular file
+/// that is not empty. Throws std::runtime_error if the file cannot be read or
+/// `parse` throws.
+void readEarlier(const char *option, const std::string &file,
+                 const std::function<void(const std::string &)> &parse) {
+  if (file.empty() || !std::filesystem::is_regular_file(file))
+    return;
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  const std::string failure = std::string(option) + ": cannot continue '" +
+                              file + "' of the earlier runs: ";
+  if (!stream)
+    throw std::runtime_error(failure + std::strerror(errno));
+  if (text.str().empty())
+    return;
+  try {
+    parse(text.str());
+  } catch (const std::exception &error) {
+    throw std::runtime_error(failure + error.what() +
+                             ". Remove it, or give another file");
+  }
+}
+
 /// The step after which the weights were saved. If stages differ, lists the
 /// stages of each step.
 std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
@@ -151,7 +181,18 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
                 .logFile = settings.log,
                 .firstStep = load.firstStep,
                 .resumes = !load.resumedFrom.empty()}),
-      lastCheckpoint(load.resumedFrom) {}
+      lastCheckpoint(load.resumedFrom) {
+  if (load.resumedFrom.empty())
+    return;
+  // Read these files before the first step, so that the run fails early if it
+  // cannot continue them.
+  readEarlier("--trace", settings.trace, [&](const std::string &text) {
+    earlierTrace = parseEarlierTrace(text, load.firstStep);
+  });
+  readEarlier("--profile", settings.profile, [&](const std::string &text) {
+    earlierProfiles = parseEarlierProfiles(text, load.firstStep);
+  });
+}
 
 void Results::onStep(const StepEvent &event) {
   loss = event.loss;
@@ -238,17 +279,26 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   if (result.endedRegularly())
     attempt(
         [&] { save("gradients", settings.saveGradients, result.gradients); });
+  // A run that resumes at its last step has nothing to add.
+  if (!load.resumedFrom.empty() && result.steps == load.firstStep)
+    return;
   if (!settings.profile.empty())
-    attempt([&] {
-      saveDocument(
-          settings.profile,
-          formatProfile(program, result.profiles, rootOf(program), conditions));
-    });
+    attempt([&] { saveProfile(result); });
   if (!settings.trace.empty())
-    attempt([&] {
-      saveDocument(settings.trace, formatTrace(program, result.traces,
-                                               result.clockError, conditions));
-    });
+    attempt([&] { saveTrace(result); });
+}
+
+void Results::saveProfile(const RunResult &result) {
+  saveDocument(settings.profile,
+               formatProfile(program, result.profiles, rootOf(program),
+                             conditions, {load.firstStep, result.steps},
+                             earlierProfiles));
+}
+
+void Results::saveTrace(const RunResult &result) {
+  saveDocument(settings.trace,
+               formatTrace(program, result.traces, result.clockError,
+                           conditions, earlierTrace));
 }
 
 void Results::completeLog() {

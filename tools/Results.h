@@ -14,6 +14,7 @@
 #ifndef CHIMERA_TOOLS_RESULTS_H
 #define CHIMERA_TOOLS_RESULTS_H
 
+#include "runtime/interpreter/EarlierRuns.h"
 #include "runtime/interpreter/Profile.h"
 #include "runtime/train/Progress.h"
 #include "runtime/train/RunOnHost.h"
@@ -37,7 +38,8 @@ class Results {
 public:
   /// The references must outlive this object. `conditions` describes the
   /// hardware for the profile and the trace. Throws std::exception if the log
-  /// cannot be opened.
+  /// cannot be opened, or if the run resumes and cannot continue an existing
+  /// trace or profile.
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load, runtime::RunConditions conditions);
 
@@ -77,6 +79,8 @@ private:
   void saveLastFinite(const runtime::RunResult &result);
   void saveDocument(const std::string &file, const std::string &document);
   void printHeldOutLoss();
+  void saveProfile(const runtime::RunResult &result);
+  void saveTrace(const runtime::RunResult &result);
 
   const RunSettings &settings;
   const program::ProgramT &program;
@@ -84,7 +88,9 @@ private:
   const runtime::RunConditions conditions;
   runtime::Progress progress;
   std::optional<runtime::Loss> loss;
-  std::string lastCheckpoint;    ///< its folder; empty if there is none
+  std::string lastCheckpoint; ///< its folder; empty if there is none
+  runtime::EarlierTrace earlierTrace;
+  std::vector<std::string> earlierProfiles;
   std::optional<double> heldOut; ///< the last loss on held-out text
   nlohmann::json summary;
   bool hasFailed = false;

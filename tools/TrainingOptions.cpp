@@ -13,6 +13,7 @@
 #include "tools/CommandLine.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
 
@@ -155,7 +156,7 @@ void chimera::addTrainingOptions(CLI::App &app, RunSettings &settings) {
   app.add_option("--no-decay", numbers.noDecay,
                  "Pattern of the names of parameters without weight decay, "
                  "such as '*embedding*'. Repeat --no-decay for more patterns. "
-                 "Replaces the patterns of the program")
+                 "Replaces the patterns of the program; none: there are none")
       ->type_name("PATTERN")
       ->allow_extra_args(false)
       ->group(kGroup);
@@ -174,6 +175,17 @@ std::vector<std::string> chimera::optimizerOptions() {
   for (const StepsOption &option : kSteps)
     names.emplace_back(option.name);
   return names;
+}
+
+/// The patterns that --no-decay gives: no patterns for "none".
+static std::vector<std::string>
+patternsOf(const std::vector<std::string> &given) {
+  if (std::ranges::find(given, "none") == given.end())
+    return given;
+  if (given.size() > 1)
+    throw std::invalid_argument(
+        "--no-decay: expected none alone, got it with other patterns");
+  return {};
 }
 
 void chimera::applyTrainingOptions(const RunSettings &settings,
@@ -197,7 +209,7 @@ void chimera::applyTrainingOptions(const RunSettings &settings,
     if (given.*option.given)
       optimizer.*option.field = *(given.*option.given);
   if (!given.noDecay.empty())
-    optimizer.no_decay = given.noDecay;
+    optimizer.no_decay = patternsOf(given.noDecay);
   program.seed = given.seed.value_or(program.seed);
   if (optimizer.lr_schedule == RateSchedule::WarmupStableDecay &&
       optimizer.decay_steps == 0)

@@ -188,8 +188,8 @@ valuesOf(Workload &load, const RunSettings &settings,
   }
   if (settings.load.empty())
     return nullptr;
-  auto values = std::make_shared<CheckpointWeights>(program, settings.load,
-                                                    load.tensorNames);
+  auto values =
+      std::make_shared<LoadedWeights>(program, settings.load, load.tensorNames);
   load.valuesDigest = values->digest();
   load.conversionMessage = values->conversion();
   return values;

@@ -54,7 +54,7 @@ static int run(int argc, char **argv) {
   // error like a full disk: it does not end the training.
   std::signal(SIGPIPE, SIG_IGN);
   runtime::setEndProcess([](int status) { _exit(status); });
-  runtime::Signals::blockUserSignal();
+  runtime::Signals::blockUserSignals();
   openManyFiles();
   CLI::App app(
       "Runs the training step of a compiled program.\n\n"
@@ -63,7 +63,8 @@ static int run(int argc, char **argv) {
       "launcher, set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (of rank "
       "0)\n"
       "for each process; ranks then connect over TCP.\n\n"
-      "SIGUSR1 stops the run after its step, with its results. SIGINT and\n"
+      "SIGUSR1 stops the run after its step, with its results. SIGUSR2 writes\n"
+      "a checkpoint (--checkpoint) after the step. SIGINT and\n"
       "SIGTERM end the run and report what each rank was doing. With\n"
       "--checkpoint or --save, the run ends after its step. It then writes a\n"
       "checkpoint, or the weights to FILE.last-finite. It ends at once "
@@ -163,7 +164,7 @@ static int run(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--steps", settings.steps,
                  "Training steps, including those before --resume; 0: save the "
-                 "initial weights")
+                 "initial weights (--save) or state (--checkpoint)")
       ->transform(wholeWithin(0, uint64_t(1) << 40))
       ->capture_default_str();
   app.add_option("--epochs", settings.epochs,
@@ -189,7 +190,7 @@ static int run(int argc, char **argv) {
   app.add_option("--checkpoint", settings.checkpoint,
                  "Write checkpoints to this folder: weights, optimizer state "
                  "and position. One is written at the end of the run, also "
-                 "after SIGUSR1, SIGINT and SIGTERM")
+                 "after SIGUSR1, SIGINT and SIGTERM, and after each SIGUSR2")
       ->type_name("FOLDER")
       ->check(fileName());
   app.add_option("--checkpoint-every", settings.checkpointEvery,
@@ -214,11 +215,12 @@ static int run(int argc, char **argv) {
           "name is renamed to FILE.1, FILE.2, …");
   addFile("--profile", settings.profile,
           "Write a profile as JSON: for each stage the times of its actions, "
-          "for each rank its waits, in ns");
+          "for each rank its waits, in ns. A run that resumes keeps those of "
+          "the runs before it");
   addFile("--trace", settings.trace,
           "Write a timeline of all ranks in the last step as a Chrome trace "
           "(open it in ui.perfetto.dev, or compare it with chimera-show "
-          "--measured)");
+          "--measured). A run that resumes keeps those of the runs before it");
   app.add_option("--trace-steps", settings.traceSteps,
                  "With --trace: the number of last steps to write")
       ->transform(wholeWithin(1, 1'000'000))

@@ -152,8 +152,9 @@ std::string readProfile(std::string_view name, std::string_view text,
   profile = {};
   profile.name = name;
   // The deepest nesting that is accepted. No valid profile is nested more
-  // deeply. Copying deeper JSON could overflow the stack.
-  constexpr int kDeepest = 8;
+  // deeply, also with a list of earlier runs. Copying deeper JSON could
+  // overflow the stack.
+  constexpr int kDeepest = 10;
   bool isTooDeep = false;
   auto isKept = [&](int depth, json::parse_event_t, const json &) {
     isTooDeep |= depth > kDeepest;

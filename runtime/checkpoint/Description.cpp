@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/data/InputFile.h"
 #include "runtime/program/ModelKey.h"
+#include "runtime/program/Printable.h"
 #include "runtime/system/ShallowJson.h"
 
 #include <nlohmann/json.hpp>
@@ -23,15 +24,60 @@
 
 using namespace chimera;
 using namespace chimera::runtime;
+using program::printable;
 
 namespace {
 constexpr char kFormat[] = "chimera checkpoint 1";
+constexpr std::string_view kNoChecksum = "0000000000000000";
 
 std::string hexadecimal(uint64_t number) {
   char text[20];
   std::snprintf(text, sizeof text, "%016llx",
                 static_cast<unsigned long long>(number));
   return text;
+}
+
+/// The position of the digits of the file's own checksum in the text of
+/// training.json: after the first key of this name.
+size_t digitsOfChecksum(std::string_view text) {
+  constexpr std::string_view kKey = "\"checksum\": \"";
+  const size_t key = text.find(kKey);
+  return key == std::string_view::npos ? key : key + kKey.size();
+}
+
+/// The checksum of the text of training.json.
+std::string checksumOfText(std::string text) {
+  const size_t at = digitsOfChecksum(text);
+  if (at != std::string::npos && at + kNoChecksum.size() <= text.size())
+    text.replace(at, kNoChecksum.size(), kNoChecksum);
+  return checksumOf(std::as_bytes(std::span(text)));
+}
+
+/// A digest of the operators of the layers of a package (Description.h).
+std::string digestOfGraphs(const program::PackageT &package) {
+  std::string text;
+  auto add = [&](const auto &value) {
+    text.append(reinterpret_cast<const char *>(&value), sizeof value);
+  };
+  auto addText = [&](const std::string &value) {
+    add(value.size());
+    text += value;
+  };
+  for (const auto &layer : package.layers) {
+    const program::LayerKindT &kind = *package.kinds.at(layer->kind);
+    for (const auto &call : kind.graphs.at(0)->forward->calls) {
+      addText(call->operator_);
+      addText(call->overload);
+      for (const auto &argument : call->arguments) {
+        add(argument->kind);
+        for (double number : argument->numbers)
+          add(number);
+        addText(argument->text);
+      }
+    }
+    text += '\n';
+  }
+  return checksumOf(std::as_bytes(std::span(text)));
 }
 
 /// The value of a key, or an error that names the key.
@@ -130,6 +176,9 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
           .data = dataDigest == 0 ? "" : hexadecimal(dataDigest),
           .program = program.name + " (" + program.schedule + ")",
           .model = program::modelKey(*program.model),
+          .graphs = program.model->package
+                        ? digestOfGraphs(*program.model->package)
+                        : "",
           .numbers = numbersOf(*program.optimizer, steps),
           .checksums = {}};
 }
@@ -137,6 +186,7 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
 std::string chimera::runtime::format(const CheckpointDescription &description) {
   nlohmann::ordered_json root;
   root["format"] = kFormat;
+  root["checksum"] = kNoChecksum;
   root["step"] = description.step;
   root["samples_per_step"] = description.samplesPerStep;
   root["seed"] = description.seed;
@@ -145,9 +195,12 @@ std::string chimera::runtime::format(const CheckpointDescription &description) {
   root["data"] = description.data;
   root["program"] = description.program;
   root["model"] = nlohmann::ordered_json::parse(description.model);
+  root["graphs"] = description.graphs;
   root["numbers"] = nlohmann::ordered_json::parse(description.numbers);
   root["checksums"] = description.checksums;
-  return root.dump(1) + "\n";
+  std::string text = root.dump(1) + "\n";
+  const std::string sum = checksumOfText(text);
+  return text.replace(digitsOfChecksum(text), sum.size(), sum);
 }
 
 CheckpointDescription
@@ -169,16 +222,28 @@ chimera::runtime::readDescription(const std::string &folder) try {
                              "', got '" + root["format"].get<std::string>() +
                              "'");
   const char *number = "a whole number", *name = "a text";
-  return {.step = valueOf<uint64_t>(root, "step", number),
-          .samplesPerStep = valueOf<uint64_t>(root, "samples_per_step", number),
-          .seed = valueOf<uint64_t>(root, "seed", number),
-          .optimizer = valueOf<std::string>(root, "optimizer", name),
-          .weightType = valueOf<std::string>(root, "weight_type", name),
-          .data = valueOf<std::string>(root, "data", name),
-          .program = valueOf<std::string>(root, "program", name),
-          .model = objectOf(root, "model"),
-          .numbers = objectOf(root, "numbers"),
-          .checksums = checksumsOf(root)};
+  CheckpointDescription description{
+      .step = valueOf<uint64_t>(root, "step", number),
+      .samplesPerStep = valueOf<uint64_t>(root, "samples_per_step", number),
+      .seed = valueOf<uint64_t>(root, "seed", number),
+      .optimizer = valueOf<std::string>(root, "optimizer", name),
+      .weightType = valueOf<std::string>(root, "weight_type", name),
+      .data = valueOf<std::string>(root, "data", name),
+      .program = valueOf<std::string>(root, "program", name),
+      .model = objectOf(root, "model"),
+      .graphs = valueOf<std::string>(root, "graphs", name),
+      .numbers = objectOf(root, "numbers"),
+      .checksums = checksumsOf(root)};
+  const auto saved = valueOf<std::string>(root, "checksum", name);
+  if (const std::string got = checksumOfText(text); got != saved)
+    throw std::runtime_error(
+        "expected a file with the checksum " + printable(saved) +
+        ", got one "
+        "with " +
+        got +
+        ": it is damaged, or was edited. Resume from another checkpoint: give "
+        "its folder to --resume, and move this one away");
+  return description;
 } catch (const std::runtime_error &error) {
   throw std::runtime_error("cannot resume from '" + folder +
                            "': " + kTrainingFile + ": " + error.what());
@@ -220,6 +285,8 @@ std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
     add("the data or their order are other ones");
   if (saved.model != now.model)
     add("the dropout is another one");
+  if (saved.graphs != now.graphs)
+    add("the layers compute with other operators or numbers");
   if (saved.numbers != now.numbers)
     add("the optimizer's numbers were " + saved.numbers + " and are " +
         now.numbers);

@@ -9,6 +9,7 @@
 // and has the checksums of all tensors:
 //
 //   {"format": "chimera checkpoint 1",
+//    "checksum": "...",                of this file
 //    "step": 50,                       steps before the checkpoint
 //    "samples_per_step": 32,           of all data-parallel copies together
 //    "seed": 1,
@@ -17,11 +18,17 @@
 //    "data": "91c2...",                digest of the data, or "" if unknown
 //    "program": "train (chimera)",     the program that wrote it
 //    "model": {…},                     its sizes (ModelKey.h)
+//    "graphs": "0b31...",              digest of an exported model's graphs
 //    "numbers": {…},                   of the optimizer and its schedule
 //    "checksums": {"model-00001-of-00002.safetensors": {"NAME": "..."}}}
 //
 // A checksum is XXH3 with 64 bits, in 16 hexadecimal digits, of the elements of
-// a tensor.
+// a tensor. That of the file is of its text, in which the 16 digits of this
+// checksum are zeros. So a file that was damaged or edited is noticed.
+//
+// The digest of the graphs is of the operators of all layers' forwards, in
+// order, with their numbers and texts, such as the factor of a dropout. Sizes
+// are left out, because they depend on the size of a micro-batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +55,7 @@ struct CheckpointDescription {
   std::string data;
   std::string program;
   std::string model;                          ///< a JSON object
+  std::string graphs;                         ///< empty: none
   std::string numbers;                        ///< a JSON object
   std::map<std::string, Checksums> checksums; ///< by file
 };
@@ -66,7 +74,7 @@ CheckpointDescription describeCheckpoint(const program::ProgramT &program,
 std::string format(const CheckpointDescription &description);
 
 /// Reads training.json of the checkpoint in `folder`. Throws std::runtime_error
-/// if the file cannot be read or has another form.
+/// if the file cannot be read, has another form or has another checksum.
 CheckpointDescription readDescription(const std::string &folder);
 
 /// Says why a run cannot continue from a checkpoint: another model, another
@@ -76,8 +84,8 @@ std::string reasonNotToResume(const CheckpointDescription &saved,
                               const CheckpointDescription &now);
 
 /// Says why a run that continues from a checkpoint will not give the numbers of
-/// an uninterrupted run: another seed, other data, another dropout or other
-/// numbers of the optimizer. Empty if it will.
+/// an uninterrupted run: another seed, other data, other graphs of the layers,
+/// another dropout or other numbers of the optimizer. Empty if it will.
 std::string noteOfChanges(const CheckpointDescription &saved,
                           const CheckpointDescription &now);
 

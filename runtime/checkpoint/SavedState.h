@@ -47,7 +47,7 @@ private:
   std::string folder;
   CheckpointDescription saved;
   WeightNames names;
-  CheckpointWeights weights;
+  LoadedWeights weights;
   std::optional<TensorFiles> optimizer; ///< none if the optimizer has no state
   Checksums checksums;                  ///< of all files together
 };

@@ -199,10 +199,10 @@ Profile Profile::unpack(const std::vector<int64_t> &packed) {
   return profile;
 }
 
-std::string chimera::runtime::formatProfile(const program::ProgramT &program,
-                                            const std::vector<Profile> &ranks,
-                                            uint32_t root,
-                                            const RunConditions &conditions) {
+std::string chimera::runtime::formatProfile(
+    const program::ProgramT &program, const std::vector<Profile> &ranks,
+    uint32_t root, const RunConditions &conditions, RunSteps stepsOfRun,
+    const std::vector<std::string> &earlier) {
   using Key = Profile::Key;
   ordered_json document;
   addProgram(document, program);
@@ -212,6 +212,8 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
   if (conditions.coresPerRank > 0)
     document["cores_per_rank"] = conditions.coresPerRank;
   document["unit"] = "ns";
+  document["first_step"] = stepsOfRun.first + 1;
+  document["last_step"] = stepsOfRun.end;
   const Profile &atRoot = ranks.at(root);
   ordered_json &steps = document["steps"];
   steps["first"] = atRoot.firstStep();
@@ -250,6 +252,8 @@ std::string chimera::runtime::formatProfile(const program::ProgramT &program,
             toJson(durations);
     list.push_back(std::move(entry));
   }
+  for (const std::string &run : earlier)
+    document["earlier_runs"].push_back(ordered_json::parse(run));
   // The program's name may have bytes that are not UTF-8. They are replaced.
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";

@@ -106,15 +106,23 @@ struct RunConditions {
   double coresPerRank = 0;
 };
 
+/// The steps [first, end) of a run, from 0.
+struct RunSteps {
+  uint64_t first = 0, end = 0;
+};
+
 /// A JSON document with the profiles of the ranks and the step times of rank
 /// `root`. It has the durations of each stage's actions, over all replicas, and
 /// the durations of each rank's waits and posts. It also has the model, the
 /// layers of each stage, the optimizer, the sizes of a step, and the kind of
 /// device. From these facts a reader can compute the time of a layer, and
-/// predict times for other stages or micro-batch sizes.
+/// predict times for other stages or micro-batch sizes. `steps` are the steps
+/// of the run. `earlier` has the profiles of the runs before it
+/// (EarlierRuns.h). They become the list `earlier_runs`.
 std::string formatProfile(const program::ProgramT &program,
                           const std::vector<Profile> &ranks, uint32_t root,
-                          const RunConditions &conditions);
+                          const RunConditions &conditions, RunSteps steps,
+                          const std::vector<std::string> &earlier = {});
 
 } // namespace chimera::runtime
 

@@ -21,7 +21,7 @@ using program::Instruction;
 using program::Opcode;
 
 void Interpreter::executeTimed(const Instruction &instruction) {
-  const uint64_t section = inPrologue ? 0 : step + 1;
+  const uint64_t section = inPrologue ? step : step + 1;
   if (!device.isSynchronous()) {
     Event begin = compute->recordTime();
     executeOne(instruction, index, step);

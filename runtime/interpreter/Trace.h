@@ -29,8 +29,9 @@ public:
     int64_t begin, end; ///< nanoseconds of a steady clock
   };
   /// One execution of a section of the worker's instructions: the prologue, the
-  /// body or the epilogue. The number of the prologue is 0. The number of a
-  /// body or of the epilogue is the number of its step, from 1.
+  /// body or the epilogue. The number of a body or of the epilogue is the
+  /// number of its step, from 1. A prologue has the number of the step before
+  /// it, or 0. If an epilogue ran before it, the two are one section.
   struct Section {
     uint64_t number = 0;
     std::vector<Span> spans; ///< in execution order

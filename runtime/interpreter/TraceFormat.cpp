@@ -10,6 +10,7 @@
 #include "runtime/program/Printable.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -44,23 +45,32 @@ std::string lineOf(const ordered_json &value) {
 
 class Formatter {
 public:
-  Formatter(const program::ProgramT &program, const std::vector<Trace> &ranks)
-      : program(program), ranks(ranks) {
+  Formatter(const program::ProgramT &program, const std::vector<Trace> &ranks,
+            const EarlierTrace &earlier)
+      : program(program), ranks(ranks), earlier(earlier) {
     uint64_t newest = 0, most = 0;
-    origin = INT64_MAX;
     for (const Trace &rank : ranks) {
       most = std::max<uint64_t>(most, rank.mostSections());
       for (const Trace::Section &section : rank.kept())
         newest = std::max(newest, section.number);
     }
     oldest = newest - std::min(newest, most - std::min<uint64_t>(most, 1));
-    for (const Trace &rank : ranks)
-      for (const Trace::Section &section : rank.kept())
+    origin = INT64_MAX;
+    firstStep = newest;
+    uint64_t lastStep = 0;
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      worker = static_cast<uint32_t>(rank % program.workers.size());
+      for (const Trace::Section &section : ranks[rank].kept())
         if (section.number >= oldest)
-          for (const Trace::Span &span : section.spans)
+          for (const Trace::Span &span : section.spans) {
             origin = std::min(origin, span.begin);
-    firstStep = stepOf(oldest);
-    steps = stepOf(newest) - firstStep + 1;
+            firstStep = std::min(firstStep, stepOf(section, span));
+            lastStep = std::max(lastStep, stepOf(section, span));
+          }
+    }
+    steps = std::max(lastStep, firstStep) - firstStep + 1;
+    if (!earlier.runs.empty())
+      shift = std::ceil(earlier.end);
   }
 
   std::string format(std::optional<int64_t> clockError,
@@ -85,6 +95,15 @@ public:
       other["cores_per_rank"] = conditions.coresPerRank;
     if (clockError)
       other["largest_half_round_trip_ns"] = *clockError;
+    if (!earlier.runs.empty()) {
+      other["first_process"] = earlier.processes;
+      for (const EarlierTrace::Run &run : earlier.runs)
+        other["earlier"].push_back({{"first_step", run.firstStep},
+                                    {"steps", run.steps},
+                                    {"first_process", run.firstProcess}});
+    }
+    if (!earlier.events.empty())
+      text = earlier.events + (text.empty() ? "" : ",\n") + text;
     return "{\"displayTimeUnit\":\"ns\",\n\"otherData\":" + lineOf(other) +
            ",\n\"traceEvents\":[\n" + text + "\n]}\n";
   }
@@ -106,13 +125,25 @@ private:
   using MessageKey =
       std::tuple<uint32_t, uint64_t, uint32_t, uint32_t, uint64_t>;
 
-  static uint64_t stepOf(uint64_t section) { return section ? section - 1 : 0; }
+  /// The step, from 0, in which the current worker's section has this span.
+  uint64_t stepOf(const Trace::Section &section,
+                  const Trace::Span &span) const {
+    const bool isPrologue = span.instruction < stream().body_begin;
+    return isPrologue || section.number == 0 ? section.number
+                                             : section.number - 1;
+  }
 
   const program::WorkerT &stream() const { return *program.workers[worker]; }
 
   static double microseconds(int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / 1000;
   }
+  /// The time of an event in the file, in microseconds.
+  double timeOf(int64_t nanoseconds) const {
+    return shift + microseconds(nanoseconds - origin);
+  }
+  /// The process of a copy in the file.
+  uint64_t processOf(uint32_t copy) const { return earlier.processes + copy; }
 
   void add(const ordered_json &event) {
     text += (text.empty() ? "" : ",\n") + lineOf(event);
@@ -123,7 +154,7 @@ private:
                         const ordered_json &arguments) {
       add({{"name", what},
            {"ph", "M"},
-           {"pid", copy},
+           {"pid", processOf(copy)},
            {"tid", thread},
            {"args", arguments}});
     };
@@ -143,7 +174,7 @@ private:
     if (steps > 1)
       title += " to " + std::to_string(firstStep + steps);
     describe("process_name", 0, {{"name", title}});
-    describe("process_sort_index", 0, {{"sort_index", copy}});
+    describe("process_sort_index", 0, {{"sort_index", processOf(copy)}});
     for (uint32_t w = 0; w < program.workers.size(); ++w) {
       describe("thread_name", w, {{"name", nameOf(w)}});
       describe("thread_sort_index", w, {{"sort_index", w}});
@@ -153,7 +184,7 @@ private:
   /// The number of the micro-batch. The numbers continue from step to step, as
   /// in the compiler's traces. The first step of the trace begins with 0.
   uint64_t microBatchOf(const Instruction &instruction) const {
-    return (sectionStep - firstStep) * program.micro_batches +
+    return (spanStep - firstStep) * program.micro_batches +
            instruction.micro_batch();
   }
 
@@ -202,9 +233,9 @@ private:
     ordered_json event = {{"name", name},
                           {"cat", category},
                           {"ph", "X"},
-                          {"ts", microseconds(span.begin - origin)},
+                          {"ts", timeOf(span.begin)},
                           {"dur", microseconds(span.end - span.begin)},
-                          {"pid", process},
+                          {"pid", processOf(process)},
                           {"tid", worker}};
     if (!arguments.is_null())
       event["args"] = std::move(arguments);
@@ -238,8 +269,8 @@ private:
   }
 
   void addSection(const Trace::Section &section) {
-    sectionStep = stepOf(section.number);
     for (const Trace::Span &span : section.spans) {
+      spanStep = stepOf(section, span);
       const Instruction &of = stream().instructions[span.instruction];
       switch (of.opcode()) {
       case Opcode::Forward:
@@ -321,6 +352,7 @@ private:
       return stream().instructions[spans[i].instruction];
     };
     auto endAt = [&](size_t i, uint32_t peer) {
+      spanStep = stepOf(section, spans[i]);
       return End{
           (at(i).opcode() == Opcode::Forward ? "activation " : "gradient ") +
               coverOf(at(i), at(i).stage()),
@@ -351,7 +383,7 @@ private:
   }
 
   void addArrows() {
-    uint64_t id = 0;
+    uint64_t id = earlier.arrows;
     for (const auto &[key, arrow] : arrows) {
       if (!arrow.from || !arrow.to)
         continue;
@@ -360,8 +392,8 @@ private:
                               {"cat", "message"},
                               {"ph", isStart ? "s" : "f"},
                               {"id", id},
-                              {"ts", microseconds(end.middle - origin)},
-                              {"pid", std::get<0>(key)},
+                              {"ts", timeOf(end.middle)},
+                              {"pid", processOf(std::get<0>(key))},
                               {"tid", thread}};
         if (!isStart)
           // Bind to the enclosing action, not to the next one.
@@ -377,19 +409,22 @@ private:
 
   const program::ProgramT &program;
   const std::vector<Trace> &ranks;
+  const EarlierTrace &earlier;
+  double shift = 0; ///< of all times, in microseconds
   uint64_t oldest = 0, firstStep = 0, steps = 1;
   int64_t origin = 0;
   std::string text;
   std::map<MessageKey, Arrow> arrows;
   // The copy, the worker and the step of the events that are currently added.
   uint32_t process = 0, worker = 0;
-  uint64_t sectionStep = 0;
+  uint64_t spanStep = 0;
 };
 } // namespace
 
 std::string chimera::runtime::formatTrace(const program::ProgramT &program,
                                           const std::vector<Trace> &ranks,
                                           std::optional<int64_t> clockError,
-                                          const RunConditions &conditions) {
-  return Formatter(program, ranks).format(clockError, conditions);
+                                          const RunConditions &conditions,
+                                          const EarlierTrace &earlier) {
+  return Formatter(program, ranks, earlier).format(clockError, conditions);
 }

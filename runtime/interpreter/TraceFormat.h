@@ -14,6 +14,7 @@
 #ifndef CHIMERA_RUNTIME_INTERPRETER_TRACEFORMAT_H
 #define CHIMERA_RUNTIME_INTERPRETER_TRACEFORMAT_H
 
+#include "runtime/interpreter/EarlierRuns.h"
 #include "runtime/interpreter/Profile.h"
 #include "runtime/interpreter/Trace.h"
 
@@ -43,9 +44,12 @@ namespace chimera::runtime {
 ///   value.
 ///
 /// `otherData` has `first_step` (from 1), `steps` (their number), and, from
-/// `conditions`, `threads` and `cores_per_rank`. `clockError` is set if ranks
-/// had several clocks. It is the maximum error of their times in nanoseconds,
-/// written as `largest_half_round_trip_ns`.
+/// `conditions`, `threads` and `cores_per_rank`. If there are runs in
+/// `earlier`, it also has `first_process`, the process of copy 0, and a list
+/// `earlier` of their first_step, steps and first_process. Their events come
+/// first, also in time. `clockError` is set if ranks had several clocks. It is
+/// the maximum error of their times in nanoseconds, written as
+/// `largest_half_round_trip_ns`.
 ///
 /// A section is one execution of the prologue, the body or the epilogue
 /// (Trace.h). If the ranks ended at different steps, only the last sections are
@@ -56,7 +60,8 @@ namespace chimera::runtime {
 std::string formatTrace(const program::ProgramT &program,
                         const std::vector<Trace> &ranks,
                         std::optional<int64_t> clockError,
-                        const RunConditions &conditions);
+                        const RunConditions &conditions,
+                        const EarlierTrace &earlier = {});
 
 } // namespace chimera::runtime
 

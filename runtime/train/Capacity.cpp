@@ -10,6 +10,7 @@
 #include "runtime/interpreter/ZeroCopy.h"
 #include "runtime/program/Layers.h"
 #include "runtime/system/ControlGroups.h"
+#include "runtime/train/CheckpointedSteps.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -70,7 +71,8 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
 
 std::string chimera::runtime::capacityError(const program::ProgramT &program,
                                             std::span<const uint32_t> ranks,
-                                            uint64_t memory) {
+                                            uint64_t memory,
+                                            bool hasCheckpoints) {
   // A worker's arena has no gaps, so its size is the sum of its blocks.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
@@ -79,33 +81,44 @@ std::string chimera::runtime::capacityError(const program::ProgramT &program,
       sum += static_cast<double>(block);
   }
   double bytes = 0;
-  for (uint32_t rank : ranks)
+  for (uint32_t rank : ranks) {
     bytes += ofWorker[rank % ofWorker.size()];
-  return faultOf("arenas", bytes, memory,
+    if (hasCheckpoints)
+      bytes += static_cast<double>(checkpointCopyBytes(program, rank));
+  }
+  return faultOf(hasCheckpoints ? "arenas and copies for --checkpoint"
+                                : "arenas",
+                 bytes, memory,
                  " for " + program::countWithNoun(ranks.size(), "rank") +
                      ": use more hosts, more stages or smaller micro-batches");
 }
 
 std::string
 chimera::runtime::faultOfSequentialCapacity(const program::ProgramT &program,
-                                            size_t stages, uint64_t memory) {
+                                            size_t stages, uint64_t memory,
+                                            bool hasCheckpoints) {
   double bytes = 0;
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const program::Stage &stage = program.stages[s];
     // Count the minimum of sequential training: weights, gradients and
-    // optimizer state, and one activation and its gradient between each pair of
-    // neighbouring stages.
+    // optimizer state, a copy for checkpoints, and one activation and its
+    // gradient between each pair of neighbouring stages.
     bytes += static_cast<double>(stage.weights_bytes()) +
              static_cast<double>(program::gradientBytes(stage)) +
              static_cast<double>(stage.optimizer_bytes());
+    if (hasCheckpoints)
+      bytes += static_cast<double>(program::gradientBytes(stage)) +
+               static_cast<double>(stage.optimizer_bytes());
     if (s + 1 < stages)
       bytes += 2 * static_cast<double>(stage.boundary_bytes());
   }
   // Count the losses of all micro-batches in a step too.
   bytes += static_cast<double>(program::kLossBytes) * program.micro_batches *
            program.data_parallel;
-  return faultOf("weights, gradients and optimizer state", bytes, memory,
-                 " for the whole model: leave out --sequential");
+  return faultOf(hasCheckpoints ? "weights, gradients, optimizer state and "
+                                  "their copy for --checkpoint"
+                                : "weights, gradients and optimizer state",
+                 bytes, memory, " for the whole model: leave out --sequential");
 }
 
 std::string chimera::runtime::deviceMemoryError(const program::WorkerT &worker,
@@ -135,11 +148,14 @@ static void refuse(const std::string &fault) {
 }
 
 void chimera::runtime::checkCapacity(const program::ProgramT &program,
-                                     std::span<const uint32_t> ranks) {
-  refuse(capacityError(program, ranks, hostMemory()));
+                                     std::span<const uint32_t> ranks,
+                                     bool hasCheckpoints) {
+  refuse(capacityError(program, ranks, hostMemory(), hasCheckpoints));
 }
 
 void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,
-                                               size_t stages) {
-  refuse(faultOfSequentialCapacity(program, stages, hostMemory()));
+                                               size_t stages,
+                                               bool hasCheckpoints) {
+  refuse(
+      faultOfSequentialCapacity(program, stages, hostMemory(), hasCheckpoints));
 }

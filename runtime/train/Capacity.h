@@ -19,17 +19,20 @@ namespace chimera::runtime {
 uint64_t hostMemory(const std::string &root = "");
 
 /// Checks that the arenas of `ranks`, the ranks of `program` on one host, fit
-/// into `memory`. Each rank touches its whole arena before the first step.
+/// into `memory`. Each rank touches its whole arena before the first step. If
+/// `hasCheckpoints`, also counts the copies of their state that are written.
 /// Returns an empty string if they fit, else an error that says what is missing
 /// and what to do. Requires a verified program.
 std::string capacityError(const program::ProgramT &program,
-                          std::span<const uint32_t> ranks, uint64_t memory);
+                          std::span<const uint32_t> ranks, uint64_t memory,
+                          bool hasCheckpoints = false);
 
 /// Checks that the minimum memory of trainSequentially, with this number of
-/// `stages`, fits into `memory`. Returns an empty string if it fits, else an
-/// error message.
+/// `stages` and with checkpoints or without, fits into `memory`. Returns an
+/// empty string if it fits, else an error message.
 std::string faultOfSequentialCapacity(const program::ProgramT &program,
-                                      size_t stages, uint64_t memory);
+                                      size_t stages, uint64_t memory,
+                                      bool hasCheckpoints = false);
 
 /// Checks that a device's memory use is at most the `memory_cap` of `worker`.
 /// `taken` is the number of bytes in use on the device. `arena` and `stashes`
@@ -44,8 +47,9 @@ std::string deviceMemoryError(const program::WorkerT &worker, uint64_t arena,
 /// std::invalid_argument with the message of capacityError or
 /// faultOfSequentialCapacity, unless it is empty.
 void checkCapacity(const program::ProgramT &program,
-                   std::span<const uint32_t> ranks);
-void checkSequentialCapacity(const program::ProgramT &program, size_t stages);
+                   std::span<const uint32_t> ranks, bool hasCheckpoints);
+void checkSequentialCapacity(const program::ProgramT &program, size_t stages,
+                             bool hasCheckpoints);
 
 } // namespace chimera::runtime
 

@@ -9,6 +9,7 @@
 
 #include "runtime/checkpoint/RunMark.h"
 #include "runtime/control/Messages.h"
+#include "runtime/watch/Report.h"
 
 #include <algorithm>
 #include <random>
@@ -47,9 +48,8 @@ chimera::runtime::checkpointParts(const program::ProgramT &program,
   return parts;
 }
 
-/// The bytes of the copies of a rank.
-static uint64_t copyBytesOfRank(const program::ProgramT &program,
-                                uint32_t rank) {
+uint64_t chimera::runtime::checkpointCopyBytes(const program::ProgramT &program,
+                                               uint32_t rank) {
   uint64_t bytes = 0;
   for (const CheckpointPart &part : checkpointParts(program, rank))
     bytes += copyBytesOf(program, part);
@@ -60,7 +60,7 @@ std::string
 chimera::runtime::checkpointMemoryError(const program::ProgramT &program) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const program::WorkerT &worker = *program.workers[w];
-    const uint64_t copy = copyBytesOfRank(program, w);
+    const uint64_t copy = checkpointCopyBytes(program, w);
     const uint64_t step = std::max(worker.arena_bytes, worker.peak_bytes);
     if (worker.memory_cap == 0 || step + copy <= worker.memory_cap)
       continue;
@@ -78,7 +78,7 @@ uint64_t
 chimera::runtime::largestCheckpointCopy(const program::ProgramT &program) {
   uint64_t largest = 0;
   for (uint32_t w = 0; w < program.workers.size(); ++w)
-    largest = std::max(largest, copyBytesOfRank(program, w));
+    largest = std::max(largest, checkpointCopyBytes(program, w));
   return largest;
 }
 
@@ -136,6 +136,16 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
   return writer;
 }
 
+void chimera::runtime::handleSaveSignal(
+    const TrainingRun &run, StatusPage &page,
+    const std::function<void()> &askToSave) {
+  if (run.checkpoints)
+    return askToSave();
+  if (page.claimNotice())
+    writeReport("SIGUSR2: this run writes no checkpoint, because --checkpoint "
+                "is not given. It goes on\n");
+}
+
 /// Begins the checkpoint after the steps that have ended.
 static void beginCheckpoint(const Interpreter &interpreter,
                             CheckpointWriter &writer,
@@ -169,12 +179,13 @@ void chimera::runtime::finishCheckpoint(const TrainingRun &run,
   reportCheckpoint(run, writer.finish(first));
 }
 
-void chimera::runtime::runSegments(
-    const TrainingRun &run, Control &control, Interpreter &interpreter,
-    CheckpointWriter *writer, const Interpreter::OnStep &onStep,
-    const std::function<bool(uint64_t)> &mayBeginStep,
-    const std::function<void()> &afterSteps,
-    const std::function<std::string()> &fault) {
+void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
+                                   Interpreter &interpreter,
+                                   CheckpointWriter *writer,
+                                   const Interpreter::OnStep &onStep,
+                                   StepGate &gate,
+                                   const std::function<void()> &afterSteps,
+                                   const std::function<std::string()> &fault) {
   const uint64_t every = writer ? run.checkpoints->every : 0;
   const std::vector<CheckpointPart> parts =
       checkpointParts(run.program, control.rank());
@@ -182,17 +193,28 @@ void chimera::runtime::runSegments(
   bool isFirst = true;
   for (uint64_t step = run.firstStep;;) {
     const uint64_t end = segmentEnd(step, run.steps, every);
+    gate.forget();
     interpreter.run(end - step, onStep);
     const bool hasRun = interpreter.stepsRun() > step;
     step = interpreter.stepsRun();
-    if (writer && hasRun) {
+    // A run of no steps writes the state with which a training would begin.
+    const bool isStart = run.steps == 0 && run.checkpoints &&
+                         run.checkpoints->resumedFrom.empty();
+    if (writer && (hasRun || isStart)) {
       if (afterSteps)
         afterSteps();
       if (!std::exchange(isFirst, false))
         finishCheckpoint(run, control, *writer);
       beginCheckpoint(interpreter, *writer, parts, fault());
     }
-    if (step < end || step == run.steps || !mayBeginStep(step))
+    if (step == run.steps || gate.lastDecision() == StepDecision::Stop)
+      return;
+    // With a flush, a segment that ended early has already asked about `step`.
+    // If the answer is Save, the checkpoint has just been written.
+    const bool hasAsked =
+        step < end && run.program.updates == program::Updates::Flush;
+    if (!hasAsked && !gate.mayBegin(step) &&
+        gate.lastDecision() == StepDecision::Stop)
       return;
     if (evaluation.data && evaluation.every > 0 && step % evaluation.every == 0)
       interpreter.evaluate();

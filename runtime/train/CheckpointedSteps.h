@@ -16,6 +16,7 @@
 
 #include "runtime/control/Control.h"
 #include "runtime/train/Run.h"
+#include "runtime/watch/StatusPage.h"
 
 namespace chimera::runtime {
 
@@ -38,6 +39,10 @@ std::vector<CheckpointPart> stageParts(const program::ProgramT &program);
 /// in pipeline 0 of the first data-parallel copy.
 std::vector<CheckpointPart> checkpointParts(const program::ProgramT &program,
                                             uint32_t rank);
+
+/// The bytes of the copies of state that this rank keeps for checkpoints.
+/// Requires a program with a model.
+uint64_t checkpointCopyBytes(const program::ProgramT &program, uint32_t rank);
 
 /// Checks that the memory_cap of each worker has room for the copy of its part
 /// of a checkpoint, beside its arena and, at its peak, beside its live values.
@@ -64,15 +69,41 @@ std::unique_ptr<CheckpointWriter> makeCheckpointWriter(const TrainingRun &run,
 void finishCheckpoint(const TrainingRun &run, Control &control,
                       CheckpointWriter &writer);
 
-/// Runs the steps of `run` on `interpreter`. Calls `mayBeginStep` before the
-/// first step of each segment but the first; the interpreter calls it before
-/// all other steps. `writer` may be null. Calls `afterSteps`, unless it is
-/// empty, before ranks exchange messages on `control`. `fault` returns why this
-/// rank's state must not be written, or an empty string.
+/// The reaction to SIGUSR2: calls `askToSave` if the run writes checkpoints.
+/// Otherwise the first call on this host, for all ranks that share `page`,
+/// writes to standard error that there will be none.
+void handleSaveSignal(const TrainingRun &run, StatusPage &page,
+                      const std::function<void()> &askToSave);
+
+/// Asks a function before each step what happens, and keeps its last answer.
+class StepGate {
+public:
+  using Decide = std::function<StepDecision(uint64_t)>;
+  explicit StepGate(Decide decide) : decide(std::move(decide)) {}
+
+  /// Whether the step may begin now.
+  bool mayBegin(uint64_t step) {
+    last = decide(step);
+    return last == StepDecision::Begin;
+  }
+  StepDecision lastDecision() const { return last; }
+  void forget() { last = StepDecision::Begin; }
+
+private:
+  const Decide decide;
+  StepDecision last = StepDecision::Begin;
+};
+
+/// Runs the steps of `run` on `interpreter`, which must ask `gate` before each
+/// step that it may begin (Interpreter::Options). This function asks `gate`
+/// before the first step of each segment but the first. A segment ends where
+/// `gate` wants a checkpoint, or at a multiple of checkpoints->every. `writer`
+/// may be null. Calls `afterSteps`, unless it is empty, before ranks exchange
+/// messages on `control`. `fault` returns why this rank's state must not be
+/// written, or an empty string.
 void runSegments(const TrainingRun &run, Control &control,
                  Interpreter &interpreter, CheckpointWriter *writer,
-                 const Interpreter::OnStep &onStep,
-                 const std::function<bool(uint64_t)> &mayBeginStep,
+                 const Interpreter::OnStep &onStep, StepGate &gate,
                  const std::function<void()> &afterSteps,
                  const std::function<std::string()> &fault);
 

@@ -61,11 +61,12 @@ std::optional<MasterAddress> findMaster() {
   if (host.empty() || !port || *port == 0 || *port > UINT16_MAX)
     return std::nullopt;
   // Under torchrun, ranks use torchrun's own store. The same store serves all
-  // attempts of a run, so the attempt's number is in the name of the run.
+  // attempts to start a run. TORCHELASTIC_RESTART_COUNT does not tell them
+  // apart: after a restart, it may differ between hosts, because a torchrun
+  // counts only the restarts for which its own ranks were the reason.
   return MasterAddress{host, static_cast<uint16_t>(*port),
                        textOf("TORCHELASTIC_USE_AGENT_STORE") == "True",
-                       textOf("TORCHELASTIC_RUN_ID") + "/" +
-                           textOf("TORCHELASTIC_RESTART_COUNT") + "/"};
+                       textOf("TORCHELASTIC_RUN_ID") + "/"};
 }
 } // namespace
 

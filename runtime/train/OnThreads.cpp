@@ -7,6 +7,7 @@
 
 #include "runtime/train/OnThreads.h"
 
+#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/HangDetector.h"
 #include "runtime/watch/Report.h"
@@ -65,6 +66,8 @@ void chimera::runtime::runOnThreads(
   SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return page.askToStop();
+    if (signal == SIGUSR2)
+      return handleSaveSignal(run, page, [&] { page.askToSave(); });
     std::lock_guard lock(failure.mutex);
     if (!failure.report.empty()) {
       writeReport(failure.report);

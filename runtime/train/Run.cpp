@@ -21,7 +21,7 @@
 #include "runtime/train/FinishRank.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
-#include "runtime/train/StopVote.h"
+#include "runtime/train/StepVote.h"
 #include "runtime/watch/CallWatch.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
@@ -109,14 +109,23 @@ private:
   Device &device;
 };
 
-/// Runs one rank from start to end. Calls `mayBeginStep` before each step
-/// except the first. Calls `askToStop` if all ranks have to stop. Calls
+/// Decides on the page of the only host what happens before `step`.
+StepDecision decideOnPage(const program::ProgramT &program, uint32_t rank,
+                          StatusPage &page, uint64_t step) {
+  const program::WorkerT &worker =
+      *program.workers[rank % program.workers.size()];
+  return worker.instructions.empty() ? page.follow(rank, step)
+                                     : page.decide(step);
+}
+
+/// Runs one rank from start to end. Asks `decide` before each step except the
+/// first. Calls `askToStop` if all ranks have to stop. Calls
 /// `afterSteps`, unless it is empty, after the last step. If the run fails and
 /// this thread cannot report the failure, calls `fail` with the reason, from
 /// any thread.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
-             Status &status, const std::function<bool(uint64_t)> &mayBeginStep,
+             Status &status, const StepGate::Decide &decide,
              const std::function<void()> &askToStop,
              const std::function<void()> &afterSteps, const OnFailure &fail) {
   if (run.onThread)
@@ -128,7 +137,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   options.steps = run.steps;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
-  options.mayBeginStep = mayBeginStep;
+  StepGate gate(decide);
+  options.mayBeginStep = [&](uint64_t step) { return gate.mayBegin(step); };
   options.keepFinite = run.keepFinite;
   options.skipNonFinite = run.skipNonFinite > 0;
   options.onHalt = askToStop;
@@ -200,7 +210,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
         if (writer)
           reportCheckpoint(run, writer->poll());
       },
-      mayBeginStep, afterSteps,
+      gate, afterSteps,
       [&] {
         return watch.divergence() || !interpreter.halted().empty() ? kHalted
                                                                    : "";
@@ -265,7 +275,9 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
         runRank(
             run, communication, *controls[rank], device, channels,
             page.of(rank),
-            [&](uint64_t step) { return page.mayBeginStep(step); },
+            [&](uint64_t step) {
+              return decideOnPage(run.program, rank, page, step);
+            },
             [&] { page.askToStop(); }, {}, fail);
       } catch (const std::exception &error) {
         // Report the failure before the device frees memory, because freeing
@@ -295,26 +307,33 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   tellOfTheUnwatched(control.rank(), hostRanks, watched);
   Watcher watcher(run.program, page, control, watched, run.timeout,
                   [&](const std::string &reason) { channels.abort(reason); });
+  const bool oneHost = watched.size() == control.ranks();
+  StepVote vote(
+      control, [&] { return page.askedToStop(); }, run.timeout);
   SignalListener listening(run.signals, [&](int signal) {
-    signal == SIGUSR1 ? page.askToStop() : watcher.endForSignal(signal);
+    if (signal == SIGUSR1)
+      page.askToStop();
+    else if (signal == SIGUSR2)
+      handleSaveSignal(run, page,
+                       [&] { oneHost ? page.askToSave() : vote.askToSave(); });
+    else
+      watcher.endForSignal(signal);
   });
   auto fail = [&](const std::string &reason) { watcher.fail(reason); };
   CallWatch calls([&] { return channels.callsInFlight(); }, run.timeout, fail);
-  StopVote vote(
-      control, [&] { return page.askedToStop(); }, run.timeout);
   const Communication communication = communicationOf(run.program);
-  bool oneHost = watched.size() == control.ranks();
   try {
     checkAgreement(control, agreedValuesOf(run), run.timeout);
     checkData(run, control, hostRanks);
     runRank(
         run, communication, control, device, channels, page.of(control.rank()),
         [&](uint64_t step) {
-          return oneHost ? page.mayBeginStep(step) : vote.mayBeginStep();
+          return oneHost ? decideOnPage(run.program, control.rank(), page, step)
+                         : vote.decide();
         },
         [&] { page.askToStop(); },
-        // After the last step, receive the votes that are left before any other
-        // message.
+        // Before a checkpoint and after the last step, receive the votes that
+        // are left before any other message.
         [&] { vote.finish(); }, fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)

@@ -99,8 +99,9 @@ struct TrainingRun {
   /// `firstStep` on.
   uint64_t steps = 1;
   uint64_t firstStep = 0;
-  /// If set, the run writes a checkpoint after every `every` steps, and one
-  /// after its last step, unless updates have halted (keepFinite). Schedules
+  /// If set, the run writes a checkpoint after every `every` steps, one for
+  /// each SIGUSR2, and one after its last step, unless updates have halted
+  /// (keepFinite). Schedules
   /// without a flush run their epilogue before a checkpoint and their prologue
   /// after it.
   std::optional<CheckpointSettings> checkpoints = {};
@@ -118,8 +119,9 @@ struct TrainingRun {
   std::chrono::milliseconds timeout = kForever;
   /// The signals that the run handles. SIGINT and SIGTERM end the process with
   /// a report and the status 128 + signal. If there is a grace time, they first
-  /// stop the run after a step. SIGUSR1 stops all ranks after the same step. If
-  /// this is null, signals are not handled.
+  /// stop the run after a step. SIGUSR1 stops all ranks after the same step.
+  /// SIGUSR2 writes a checkpoint after a step, if `checkpoints` is set. If this
+  /// is null, signals are not handled.
   Signals *signals = nullptr;
   bool gatherWeights = false;
   /// If true and a gradient or a loss is not finite, updates halt

@@ -25,7 +25,7 @@ void chimera::runtime::runOnHost(TrainingRun run, const HostOptions &use,
   if (!run.accelerator) {
     std::vector<uint32_t> all(ranks);
     std::iota(all.begin(), all.end(), 0);
-    checkCapacity(run.program, all);
+    checkCapacity(run.program, all, run.checkpoints.has_value());
   }
   if (use.onReady)
     use.onReady(share);

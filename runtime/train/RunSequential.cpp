@@ -32,12 +32,15 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   std::atomic<uint64_t> stepsDone = run.firstStep;
-  std::atomic<bool> stop = false;
+  std::atomic<bool> stop = false, save = false;
+  StatusPage page(1);
   enum Phase { Training, Saving, Evaluating };
   std::atomic<Phase> phase = Training;
   SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return stop.store(true);
+    if (signal == SIGUSR2)
+      return handleSaveSignal(run, page, [&] { save.store(true); });
     const Phase now = phase.load();
     writeReport(kEndedBy + signalName(signal) +
                 (now == Saving ? " while saving\n"
@@ -49,7 +52,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   });
   if (run.onThread)
     run.onThread();
-  checkSequentialCapacity(run.program, stages);
+  checkSequentialCapacity(run.program, stages, run.checkpoints.has_value());
   std::vector<std::unique_ptr<Stage>> made;
   for (uint32_t stage = 0; stage < stages; ++stage)
     made.push_back(run.stages(run.program, stage));
@@ -130,9 +133,12 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
       .skipNonFinite = run.skipNonFinite > 0};
   if (writer) {
     options.checkpointEvery = run.checkpoints->every;
+    options.savesStart = run.checkpoints->resumedFrom.empty();
+    options.isCheckpointWanted = [&] { return save.load(); };
     options.onCheckpoint = [&](uint64_t step, bool hasHalted,
                                const SequentialOptions::States &states) {
       reportCheckpoint(run, writer->finish(writer->awaitOwnParts()));
+      save.store(false);
       writer->begin(step, hasHalted || watch.divergence() ? kHalted : "",
                     [&](size_t i, Bytes parameters, Bytes optimizer) {
                       std::ranges::copy(states[i].first, parameters.begin());

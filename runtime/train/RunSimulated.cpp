@@ -8,6 +8,7 @@
 #include "runtime/control/InProcess.h"
 #include "runtime/interpreter/SimulatedRanks.h"
 #include "runtime/stage/LearningRate.h"
+#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/watch/EndProcess.h"
@@ -28,6 +29,8 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
   SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       return page.askToStop();
+    if (signal == SIGUSR2)
+      return handleSaveSignal(run, page, {});
     writeReport(run.program, page, all, {}, kEndedBy + signalName(signal));
     endProcess(128 + signal);
   });
@@ -73,7 +76,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     options.interpreter.steps = run.steps;
     options.interpreter.keepGradients = run.gatherGradients;
     options.interpreter.mayBeginStep = [&](uint64_t step) {
-      return page.mayBeginStep(step);
+      return page.decide(step) == StepDecision::Begin;
     };
     options.interpreter.keepFinite = run.keepFinite;
     options.interpreter.skipNonFinite = run.skipNonFinite > 0;

@@ -329,9 +329,11 @@ SequentialResult chimera::runtime::trainSequentially(
       states.push_back(
           {Bytes(memory[s].weights).first(memory[s].gradient.size()),
            Bytes(memory[s].optimizer)});
-    options.onCheckpoint(step, hasHalted(step - 1), states);
+    options.onCheckpoint(step, step > 0 && hasHalted(step - 1), states);
     beginSegment(step);
   };
+  if (options.onCheckpoint && options.savesStart && steps == options.firstStep)
+    saveState(steps);
   for (uint64_t step = options.firstStep; step < steps; ++step) {
     for (uint64_t u = 0; u < updates; ++u) {
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
@@ -355,8 +357,10 @@ SequentialResult chimera::runtime::trainSequentially(
     const bool goesOn = !hasHalted(step) && wantsMore;
     const bool isLast = !goesOn || step + 1 == steps;
     if (options.onCheckpoint &&
-        (isLast || (options.checkpointEvery > 0 &&
-                    (step + 1) % options.checkpointEvery == 0)))
+        (isLast ||
+         (options.checkpointEvery > 0 &&
+          (step + 1) % options.checkpointEvery == 0) ||
+         (options.isCheckpointWanted && options.isCheckpointWanted())))
       saveState(step + 1);
     if (!isLast && evaluation.data && evaluation.every > 0 &&
         (step + 1) % evaluation.every == 0)

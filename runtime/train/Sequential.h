@@ -36,10 +36,14 @@ struct SequentialOptions {
   /// See Interpreter::Options.
   bool skipNonFinite = false;
   /// If `onCheckpoint` is set: called after every `checkpointEvery` steps (0:
-  /// never) and after the last one, with the number of steps, whether updates
-  /// have halted, and the weights and the optimizer state of each stage.
-  /// Without a flush, the stages then all use their newest weights.
+  /// never), after each step for which `isCheckpointWanted` returns true, and
+  /// after the last one, with the number of steps, whether updates have halted,
+  /// and the weights and the optimizer state of each stage. Without a flush,
+  /// the stages then all use their newest weights.
   uint64_t checkpointEvery = 0;
+  std::function<bool()> isCheckpointWanted = {};
+  /// Whether to call onCheckpoint if there is no step, with the initial state.
+  bool savesStart = false;
   using States = std::vector<std::pair<ConstBytes, ConstBytes>>;
   std::function<void(uint64_t, bool, const States &)> onCheckpoint = {};
 };

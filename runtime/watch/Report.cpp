@@ -97,6 +97,9 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   default:
     break;
   }
+  if (program.workers[known.rank % program.workers.size()]
+          ->instructions.empty())
+    return "has no instructions" + stopped;
   std::string text = describePosition(program, known);
   std::vector<uint32_t> awaited = awaitedBy(program, account, known.rank);
   if (!awaited.empty())

@@ -27,16 +27,19 @@ std::string chimera::runtime::signalName(int signal) {
     return "SIGTERM";
   case SIGUSR1:
     return "SIGUSR1";
+  case SIGUSR2:
+    return "SIGUSR2";
   default:
     return "signal " + std::to_string(signal);
   }
 }
 
-void Signals::blockUserSignal() {
-  sigset_t one;
-  sigemptyset(&one);
-  sigaddset(&one, SIGUSR1);
-  pthread_sigmask(SIG_BLOCK, &one, nullptr);
+void Signals::blockUserSignals() {
+  sigset_t both;
+  sigemptyset(&both);
+  sigaddset(&both, SIGUSR1);
+  sigaddset(&both, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &both, nullptr);
 }
 
 Signals::Signals(std::optional<Grace> grace) : grace(std::move(grace)) {
@@ -44,6 +47,7 @@ Signals::Signals(std::optional<Grace> grace) : grace(std::move(grace)) {
   // SIGUSR1 is always in the set, because the destructor uses it to wake the
   // thread that reads signals.
   sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGUSR2);
   for (int signal : {SIGINT, SIGTERM}) {
     struct sigaction action = {};
     sigaction(signal, nullptr, &action);
@@ -97,6 +101,8 @@ void Signals::act(int signal) {
     askedBy.compare_exchange_strong(none, SIGUSR1);
     return tell(SIGUSR1);
   }
+  if (signal == SIGUSR2)
+    return tell(SIGUSR2);
   const Clock::time_point now = Clock::now();
   if (!grace || !listener ||
       (graceBegin && now >= *graceBegin + std::min<Clock::duration>(
@@ -116,6 +122,8 @@ void Signals::tell(int signal) {
     runOrEnd("handling a signal", [&] { listener(signal); });
   else if (signal == SIGUSR1)
     askedToStop = true;
+  else if (signal == SIGUSR2)
+    askedToSave = true;
   else
     endProcess(128 + signal);
 }
@@ -125,4 +133,6 @@ void Signals::listen(std::function<void(int)> onSignal) {
   listener = std::move(onSignal);
   if (listener && std::exchange(askedToStop, false))
     listener(SIGUSR1);
+  if (listener && std::exchange(askedToSave, false))
+    listener(SIGUSR2);
 }

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// SIGINT and SIGTERM end a run. SIGUSR1 stops it at the end of a step. With a
-// grace time, the first SIGINT or SIGTERM only stops the run at the end of a
-// step. The run ends earlier if the grace time passes or if a second SIGINT or
-// SIGTERM comes. All threads block these three signals, and one thread reads
-// them with sigwait. There is no signal handler. So the reaction to a signal
-// may lock mutexes, allocate memory and write.
+// SIGINT and SIGTERM end a run. SIGUSR1 stops it at the end of a step. SIGUSR2
+// asks for a checkpoint at the end of a step. With a grace time, the first
+// SIGINT or SIGTERM only stops the run at the end of a step. The run ends
+// earlier if the grace time passes or if a second SIGINT or SIGTERM comes. All
+// threads block these four signals, and one thread reads them with sigwait.
+// There is no signal handler. So the reaction to a signal may lock mutexes,
+// allocate memory and write.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@
 
 namespace chimera::runtime {
 
-/// "SIGINT", "SIGTERM", "SIGUSR1", else "signal N".
+/// "SIGINT", "SIGTERM", "SIGUSR1", "SIGUSR2", else "signal N".
 std::string signalName(int signal);
 
 /// The grace time: the time for which a run may continue after the first SIGINT
@@ -46,13 +47,13 @@ public:
   /// also to its process group.
   static constexpr std::chrono::milliseconds kRepeatTime{500};
 
-  /// Blocks SIGUSR1. So a SIGUSR1 stays pending, also after an exec, until a
-  /// Signals object reads it. SIGINT and SIGTERM are not blocked and end the
-  /// process, because there is nothing to report or save yet. Call it before
-  /// any thread starts.
-  static void blockUserSignal();
+  /// Blocks SIGUSR1 and SIGUSR2. So they stay pending, also after an exec,
+  /// until a Signals object reads them. SIGINT and SIGTERM are not blocked and
+  /// end the process, because there is nothing to report or save yet. Call it
+  /// before any thread starts.
+  static void blockUserSignals();
 
-  /// Blocks the three signals and starts the thread that reads them. If SIGINT
+  /// Blocks the four signals and starts the thread that reads them. If SIGINT
   /// or SIGTERM is ignored (for example because of nohup), it stays ignored.
   /// Requires that the process has no other thread: threads that start later
   /// inherit the signal mask. Only one object may exist at a time. Without a
@@ -78,7 +79,8 @@ private:
   sigset_t set;
   std::mutex mutex;
   std::function<void(int)> listener; // guarded by mutex
-  bool askedToStop = false;          // guarded by mutex
+  // The user signals that no listener has heard. Guarded by mutex.
+  bool askedToStop = false, askedToSave = false;
   const std::optional<Grace> grace;
   using Clock = std::chrono::steady_clock;
   std::optional<Clock::time_point> graceBegin; // only for `thread`
@@ -89,12 +91,12 @@ private:
 
 /// While this object lives, `onSignal` is called with the number of each
 /// signal, on the thread that reads signals. SIGUSR1 means that the run must
-/// stop after a step. SIGINT and SIGTERM mean that the run must end. For a
-/// signal that begins the grace time, `onSignal` is called with SIGUSR1, and
-/// when the grace time is over, it is called with the signal. If SIGUSR1 came
-/// before this object existed, the constructor calls `onSignal`. While no
-/// SignalListener exists, SIGINT and SIGTERM end the process with status 128 +
-/// signal.
+/// stop after a step, and SIGUSR2 that it must write a checkpoint after a step.
+/// SIGINT and SIGTERM mean that the run must end. For a signal that begins the
+/// grace time, `onSignal` is called with SIGUSR1, and when the grace time is
+/// over, it is called with the signal. If SIGUSR1 or SIGUSR2 came before this
+/// object existed, the constructor calls `onSignal`. While no SignalListener
+/// exists, SIGINT and SIGTERM end the process with status 128 + signal.
 class SignalListener {
 public:
   /// If `signals` is null, `onSignal` is never called.

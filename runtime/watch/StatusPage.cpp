@@ -11,11 +11,13 @@
 #include "runtime/watch/SharedFile.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
 #include <ranges>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace chimera;
@@ -27,14 +29,22 @@ struct alignas(64) StatusPage::Head {
   /// yet.
   std::atomic<int32_t> exitStatus;
   std::atomic<uint32_t> reported;
-  /// The last step that any rank has begun, and in the top bit (kStop) whether
-  /// askToStop was called. They are in one word, so that one atomic operation
-  /// can read or change the two together.
+  std::atomic<uint32_t> noticed; ///< whether claimNotice was called
+  /// The last step that any rank has begun, and in the top bits (kStop, kSave)
+  /// whether askToStop was called, and whether askToSave was called and the
+  /// decision to save was not made yet. They are in one word, so that one
+  /// atomic operation can read or change them together.
   std::atomic<uint64_t> begun;
+  /// The steps before which a checkpoint is written, each at index step % size.
+  /// Ranks are at most two steps apart, because a step needs values of all
+  /// ranks. So no rank needs an entry that another rank has overwritten.
+  std::array<std::atomic<uint64_t>, 8> saveBefore;
 };
 
 namespace {
-constexpr uint64_t kStop = uint64_t(1) << 63;
+constexpr uint64_t kStop = uint64_t(1) << 63, kSave = uint64_t(1) << 62;
+
+uint64_t stepOf(uint64_t word) { return word & ~(kStop | kSave); }
 } // namespace
 
 StatusPage::StatusPage(uint32_t ranks)
@@ -99,16 +109,42 @@ Status *StatusPage::entries() const {
   return reinterpret_cast<Status *>(static_cast<char *>(memory) + sizeof(Head));
 }
 
-bool StatusPage::mayBeginStep(uint64_t step) {
+StepDecision StatusPage::decide(uint64_t step) {
+  std::atomic<uint64_t> &save =
+      head().saveBefore[step % head().saveBefore.size()];
   uint64_t seen = head().begun.load();
-  while ((seen & ~kStop) < step) {
+  while (stepOf(seen) < step) {
     if (seen & kStop)
-      return false;
+      return StepDecision::Stop;
+    // Store the step before the word: a rank that sees this step as begun must
+    // also see that it begins with a checkpoint. Only the rank that removes
+    // kSave makes the step begin, and all ranks that try see kSave too. So the
+    // entry is right even if another rank is faster.
+    if (seen & kSave)
+      save.store(step);
     if (head().begun.compare_exchange_weak(seen, step))
-      return true;
+      break;
   }
-  return true;
+  return save.load() == step ? StepDecision::Save : StepDecision::Begin;
 }
+StepDecision StatusPage::follow(uint32_t rank, uint64_t step) {
+  constexpr std::chrono::milliseconds kPause(1);
+  for (uint64_t seen = head().begun.load(); stepOf(seen) < step;
+       seen = head().begun.load()) {
+    if (seen & kStop)
+      return StepDecision::Stop;
+    for (uint32_t other = 0; other < count; ++other)
+      if (of(other).state.load() == Status::Failed)
+        throw std::runtime_error("rank " + std::to_string(other) +
+                                 " has failed");
+    // This rank hangs only if another one does.
+    of(rank).setPosition(step, 0);
+    std::this_thread::sleep_for(kPause);
+  }
+  return decide(step);
+}
+void StatusPage::askToSave() { head().begun.fetch_or(kSave); }
+bool StatusPage::claimNotice() { return head().noticed.exchange(1) == 0; }
 void StatusPage::askToStop() { head().begun.fetch_or(kStop); }
 bool StatusPage::askedToStop() const {
   return (head().begun.load() & kStop) != 0;

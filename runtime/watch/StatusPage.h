@@ -28,6 +28,10 @@
 
 namespace chimera::runtime {
 
+/// What happens before a step: it begins, or a checkpoint is written first, or
+/// the run stops.
+enum class StepDecision { Begin, Save, Stop };
+
 class StatusPage {
 public:
   /// A page in this process's memory.
@@ -54,16 +58,27 @@ public:
     return const_cast<StatusPage *>(this)->entries()[rank];
   }
 
-  /// Whether `step` may begin. Every rank calls this before each step except
-  /// the first, in order. After askToStop, a rank may begin a step only if
-  /// another rank has already begun this step. So all ranks stop after the same
-  /// step.
-  bool mayBeginStep(uint64_t step);
+  /// Decides what happens before `step`. Every rank calls this before each step
+  /// except the first, in order, and all ranks get the same answers. After
+  /// askToStop or askToSave, the answer is Stop or Save for the first step that
+  /// no rank has begun.
+  StepDecision decide(uint64_t step);
+  /// The same for a rank without instructions, which would otherwise begin all
+  /// steps at once: waits until another rank has begun `step`, or all must
+  /// stop. Throws std::runtime_error if another rank fails meanwhile.
+  StepDecision follow(uint32_t rank, uint64_t step);
   /// Asks all ranks that share this page to stop. Any thread may call it, any
   /// number of times.
   void askToStop();
   bool askedToStop() const;
+  /// Asks all ranks that share this page for a checkpoint. Any thread may call
+  /// it, any number of times: all calls before the next decision to save lead
+  /// to one checkpoint.
+  void askToSave();
 
+  /// Returns true for the first caller on the host, which must tell the user
+  /// that the run writes no checkpoints.
+  bool claimNotice();
   /// Returns true for the first caller on the host, which must write the
   /// report. All processes of the host exit with the `exitStatus` of the first
   /// caller.

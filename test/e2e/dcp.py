@@ -322,7 +322,7 @@ class Dcp(unittest.TestCase):
             ("chimera checkpoint 1", "chimera checkpoint 2", "expected the format"),
             ('"step": 3', '"step": -3', 'expected "step" with a whole number, got -3'),
             ('"adamw"', '"adam"', "expected \"optimizer\" with one of sgd, "),
-            ('"float32"', '"float64"', "expected tensors of type F64"),
+            ('"float32"', '"float64"', "expected a file with the checksum"),
             ("model-00001", "../model-00001", 'expected "checksums"'),
             ("{", "", "expected JSON"),
         ):

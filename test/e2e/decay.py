@@ -141,8 +141,9 @@ def check(options, folder, case):
         good = refused.returncode == 1 and expected in refused.stderr
         return [f"{'ok  ' if good else 'FAIL'} a pattern that matches nothing is refused",
                 *([] if good else [refused.stderr])], not good  # fmt: skip
-    named, patterns = case == "by name", "no_decay" in case
+    named, patterns = case == "by name", "by no_decay" in case
     as_option = case == "by no_decay as an option"
+    is_cleared = case == "no_decay cleared"
     run(*export(options, folder, f"named={named}"))
     program, package = folder / "m.chimera", folder / "package"
     compile_to(
@@ -150,7 +151,7 @@ def check(options, folder, case):
         DESCRIPTION.format(
             package=package, seed=SEED, rate=RATE, decay=DECAY, batches=BATCHES,
             samples=SAMPLES,
-            patterns=NO_DECAY if patterns and not as_option else "",
+            patterns=NO_DECAY if is_cleared or patterns and not as_option else "",
         ),
         program,
     )  # fmt: skip
@@ -159,6 +160,7 @@ def check(options, folder, case):
         "--threads", 1, "--quiet", "--evaluate-batches", 0,
         "--load", package / "values.safetensors", "--save", folder / "weights",
         *(["--no-decay", "tokens.*", "--no-decay", "*.gate.*"] if as_option else []),
+        *(["--no-decay", "none"] if is_cleared else []),
     )  # fmt: skip
     theirs = json.loads(
         run(
@@ -198,7 +200,8 @@ def main():
     if has(options.python, "torch", "safetensors"):
         check_each(
             lambda folder, case: check(options, folder, case),
-            ("by shape", "by name", "by no_decay", "by no_decay as an option", "typo"),
+            ("by shape", "by name", "by no_decay", "by no_decay as an option",
+             "no_decay cleared", "typo"),
         )
     return None
 

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 # Open MPI refuses to run as root without these.
@@ -46,13 +47,14 @@ def running(pid):
     return stat is not None and stat[0] != "Z"
 
 
-def rank_of(pid):
-    """The rank of a process, or None if it is not a rank or has ended."""
+def rank_of(pid, variable=b"OMPI_COMM_WORLD_RANK"):
+    """The rank of a process, or None if it is not a rank or has ended. The launcher
+    sets `variable`."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environment:
             for entry in environment.read().split(b"\0"):
                 name, _, value = entry.partition(b"=")
-                if name == b"OMPI_COMM_WORLD_RANK":
+                if name == variable:
                     return int(value)
     except OSError:
         pass
@@ -83,6 +85,7 @@ class Job:
             [*(launch if ranks else []), chimera_run, program, *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=ENVIRONMENT)
+        self.stdout = self.process.stdout
         self.expected = ranks
         self.ranks = {}  # rank -> process
 
@@ -124,6 +127,13 @@ class Job:
                     if rank is not None:
                         self.ranks[rank] = int(entry)
 
+    def wait_for_line(self, start):
+        """Waits for a line of output that begins with `start`, and returns it."""
+        for line in self.stdout:
+            if line.startswith(start):
+                return line
+        check(False, f"the job ended before it said '{start}'")
+
     def alive(self, rank):
         return running(self.ranks[rank])
 
@@ -140,6 +150,67 @@ class Job:
         ranks_took = time.monotonic() - begin
         output, errors = self.process.communicate(timeout=PATIENCE)
         return output, errors, ranks_took, time.monotonic() - begin
+
+
+class TcpJob(Job):
+    """The same as `ranks` processes over TCP. If `apart`, each is in a PID namespace of
+    its own, as in a container. Then the ranks share no status page."""
+
+    def __init__(self, chimera_run, program, ranks, *arguments, apart=False):
+        before = APART if apart else []
+        self.expected = ranks
+        self.errors = tempfile.TemporaryFile("w+")
+        reader, writer = os.pipe()
+        self.started = [
+            subprocess.Popen([*before, chimera_run, program, *arguments],
+                             stdout=writer, stderr=self.errors, env=environment)
+            for environment in tcp_environments(ranks)]
+        os.close(writer)
+        self.stdout = os.fdopen(reader)
+        self.ranks = {rank: process.pid for rank, process in enumerate(self.started)}
+        if apart:
+            self.ranks = {rank: child_of(pid) for rank, pid in self.ranks.items()}
+
+    def __exit__(self, *_):
+        for process in self.started:
+            process.kill()
+            process.wait()
+
+    def wait_for_ranks(self):
+        pass
+
+    def why_not_started(self):
+        for line in self.stdout:
+            if line.startswith("step "):
+                return None
+        return self.told()
+
+    def told(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def end(self):
+        begin = time.monotonic()
+        output = self.stdout.read()
+        self.status = max(process.wait(timeout=PATIENCE) for process in self.started)
+        took = time.monotonic() - begin
+        return output, self.told(), took, took
+
+
+# Starts a process in a PID namespace of its own.
+APART = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+
+
+def child_of(pid):
+    """Waits until the process has a child, and returns the child's number."""
+    begin = time.monotonic()
+    while True:
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            found = children.read().split()
+        if found:
+            return int(found[0])
+        check(time.monotonic() - begin < PATIENCE, f"process {pid} has no child")
+        time.sleep(0.01)
 
 
 def check(condition, message, report=""):

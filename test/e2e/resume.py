@@ -24,8 +24,12 @@ import subprocess
 import time
 import unittest
 
-from job import ENVIRONMENT, PATIENCE, Job, tcp_environments
-from trainings import OPTIONS, PROGRAMS, STEPS, Trainings, parse
+from job import APART, ENVIRONMENT, PATIENCE, Job, TcpJob, tcp_environments
+from trainings import OPTIONS, PROGRAMS, RANKS, STEPS, Trainings, parse
+
+
+def may_unshare():
+    return subprocess.run([*APART, "true"], capture_output=True).returncode == 0
 
 
 class Resume(Trainings):
@@ -121,6 +125,32 @@ class Resume(Trainings):
         self.assertEqual((self.folder / "saved").read_bytes(),
                          self.uninterrupted("chimera").read_bytes())
 
+    def test_no_steps(self):
+        """They write the state with which the training begins."""
+        expected = self.uninterrupted("chimera")
+        for over in ("threads", "sequential"):
+            shutil.rmtree(self.kept, ignore_errors=True)
+            arguments = ["--checkpoint", self.kept, "--resume", self.kept]
+            for _ in range(2):  # the second time there is nothing to do
+                self.train("chimera", "--steps", 0, *arguments, over=over)
+                self.assertEqual(sorted(os.listdir(self.kept)),
+                                 [".lock", "step-00000000"])
+            said = self.train("chimera", "--steps", STEPS, *arguments, "--save",
+                              self.folder / "saved", over=over)
+            self.assertIn("after 0 steps", said)
+            self.assert_close(self.folder / "saved", expected)
+
+    def test_an_edited_description(self):
+        self.train("chimera", "--steps", 3, "--checkpoint", self.kept)
+        file = self.kept / "step-00000003" / "training.json"
+        good = file.read_text()
+        for old, new in (('"step": 3', '"step": 4'), ('"seed": ', '"seed": 1'),
+                         ('"weight_decay":', '"weight_decay": ')):
+            self.assertIn(old, good)
+            file.write_text(good.replace(old, new, 1))
+            self.expect_error("training.json: expected a file with the checksum",
+                              "chimera", "--steps", 5, "--resume", self.kept)
+
     def test_what_cannot_be_resumed(self):
         self.train("chimera", "--steps", 3, "--checkpoint", self.kept)
         saved = self.kept / "step-00000003"
@@ -183,7 +213,7 @@ class Resume(Trainings):
                 if bad is None and file.name == "training.json":
                     self.expect_error("is not complete: it has no training.json",
                                       "chimera", "--steps", 4, *resume)
-                elif bad == good[:-1] and file.suffix == ".json":
+                elif bad == good[:-1] and file.name.endswith("index.json"):
                     self.train("chimera", "--steps", 4, *resume)  # the line break
                 else:
                     status, output, errors = self.run_it("chimera", "--steps", 4,
@@ -278,6 +308,70 @@ class Resume(Trainings):
             self.assert_close(self.folder / "saved", whole)
         else:
             self.assertEqual((self.folder / "saved").read_bytes(), whole.read_bytes())
+
+    def start(self, program, over, *arguments):
+        """A job that trains for a long time."""
+        more = ["--sequential"] if over == "sequential" else []
+        arguments = self.command(program, "--steps", 10**8, *arguments, *more)[2:]
+        of = (OPTIONS.tools / "chimera-run", self.shared / program)
+        if over in ("tcp", "containers"):
+            return TcpJob(*of, RANKS[program], *arguments, apart=over == "containers")
+        return Job(*of, RANKS[program] if over == "mpi" else 0, *arguments)
+
+    def test_checkpoints_on_request(self):
+        """After SIGUSR2 to one rank, the run writes a checkpoint and goes on."""
+        for program, over in (
+                ("chimera", "threads"), ("chimera", "sequential"), ("chimera", "tcp"),
+                ("chimera", "containers"), ("chimera", "mpi"), ("pipedream", "threads"),
+                ("pipedream-2bw", "tcp"), ("idle", "threads"), ("idle", "tcp")):
+            if (over == "mpi" and not OPTIONS.mpirun
+                    or over == "containers" and not may_unshare()):
+                continue
+            with self.subTest(program=program, over=over):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                self.check_request(program, over)
+
+    def check_request(self, program, over):
+        whole, saved = self.folder / "whole", self.folder / "saved"
+        with self.start(program, over, "--checkpoint", self.kept, "--keep", 0, "--save",
+                        whole) as job:
+            job.wait_for_steps()
+            victim = job.ranks[RANKS[program] - 1] if job.ranks else job.process.pid
+            for _ in range(2):
+                os.kill(victim, signal.SIGUSR2)
+                job.wait_for_line("checkpoint ")
+            os.kill(victim, signal.SIGUSR1)
+            output, errors, *_ = job.end()
+        if over != "containers":  # whose ranks cannot be watched
+            self.assertEqual(errors, "")
+        steps = [int(name[5:]) for name in sorted(os.listdir(self.kept))
+                 if name != ".lock"]
+        self.assertIn(f"stopped by SIGUSR1 after step {steps[-1]} of", output)
+        self.assertEqual(len(steps), 3)
+        for step in steps[:2]:
+            self.train(program, "--steps", steps[-1], "--resume",
+                       self.kept / f"step-{step:08}", "--save", saved,
+                       over="sequential" if over == "sequential" else "threads")
+            # With another number of steps before a checkpoint, a schedule without a
+            # flush would give other weights.
+            if step == steps[1] or "pipedream" not in program:
+                self.assertEqual(saved.read_bytes(), whole.read_bytes())
+
+    def test_requests_without_a_folder(self):
+        for over in ["threads", "sequential"] + ["mpi"] * (OPTIONS.mpirun is not None):
+            with self.subTest(over), self.start("chimera", over) as job:
+                job.wait_for_steps()
+                ranks = list(job.ranks.values()) or [job.process.pid]
+                os.kill(ranks[-1], signal.SIGUSR2)
+                self.assertEqual(
+                    job.process.stderr.readline(), "chimera-run: SIGUSR2: this run "
+                    "writes no checkpoint, because --checkpoint is not given. It goes "
+                    "on\n")
+                os.kill(ranks[0], signal.SIGUSR2)
+                os.kill(ranks[0], signal.SIGUSR1)
+                output, errors, *_ = job.end()
+                self.assertIn("stopped by SIGUSR1 after step", output)
+                self.assertNotIn("SIGUSR2", errors)
 
     def test_kills_at_random_moments(self):
         """SIGKILL of one rank, of all ranks, and of mpirun. The job is started again

@@ -106,6 +106,8 @@ REFUSED = [
     ("", "--no-decay *wte*",
      "--no-decay: expected each pattern of no_decay to match a parameter, got '*wte*': "
      "names are like layers.0.token_embedding, layers.1."),
+    ("", "--no-decay none --no-decay *bias*",
+     "--no-decay: expected none alone, got it with other patterns"),
     ("", "--beta1 1", "expected a beta1 in [0, 1), got 1"),
     ("", "--momentum 0.5", "compile the program with optimizer(sgd) momentum(…)"),
     ("optimizer(sgd)", "--beta2 0.5", "--beta2 is for adamw, and the program has sgd"),

@@ -4,7 +4,8 @@
 """Starts a Slurm on three hosts, which are namespaces of this machine (many_hosts.py),
 and submits the scripts of examples/slurm to it. Each script must train to the same
 weights as a single process. If Slurm sends SIGUSR1, as it does before a job's time
-limit, the job must stop after a step and save. Also causes failures: a rank dies, is
+limit, the job must stop after a step and save. resume.sh must then be requeued, resume,
+and end with the weights of an undisturbed run. Also causes failures: a rank dies, is
 stopped or is cut off, srun is told to end, or the job is cancelled. Then all ranks must
 end in time, and the job's output must say why. Prints how long that took. Needs root
 and Slurm; otherwise prints that it skips the test. Without --rounds, each script has
@@ -35,12 +36,14 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
 # SIGUSR1 would end torchrun itself, so it has fewer.
 ALL = {
     "tcp.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
+    "resume.sh": ("requeue",),
     "torchrun.sh": ("kill", "cancel"),
     "mpi.sh": ("save", "kill", "kill-root", "stop", "cut", "terminate", "cancel"),
 }
 # The failures that are tried without --rounds.
 PART = {
     "tcp.sh": ("save", "kill", "stop", "terminate"),
+    "resume.sh": ("requeue",),
     "torchrun.sh": ("kill",),
     "mpi.sh": ("save", "kill-root", "cancel"),
 }
@@ -83,6 +86,7 @@ class Cluster:
     def __init__(self, hosts, options, folder):
         self.hosts = hosts
         self.folder = folder
+        self.tools = options.tools
         self.daemons = []
         configuration = folder / "slurm.conf"
         configuration.write_text(CONFIGURATION.format(folder=folder, last=HOSTS - 1))
@@ -199,6 +203,24 @@ class SlurmJob(many_hosts.Job):
         os.kill(min(its), signal.SIGTERM)
         return "forcing job termination"
 
+    def wait_for_text(self, pattern):
+        end = time.monotonic() + PATIENCE
+        while not re.search(pattern, self.text(), re.MULTILINE):
+            self.check(time.monotonic() < end, f"expected {pattern}")
+            self.check(not self.is_over(), f"the job ended before {pattern}")
+            time.sleep(0.05)
+
+    def wait_for_restart(self):
+        """Waits until Slurm has started the job again. Slurm would wait two minutes, so
+        asks it to do so at once."""
+        end = time.monotonic() + PATIENCE
+        while not re.search(r"^resumes from ", self.text(), re.MULTILINE):
+            self.check(time.monotonic() < end, "the job is not started again")
+            self.cluster.call(
+                "scontrol", "update", f"JobId={self.number}", "StartTime=now", check=False
+            )
+            time.sleep(0.5)
+
     def is_over(self):
         return self.state() in ENDS
 
@@ -213,6 +235,32 @@ class SlurmJob(many_hosts.Job):
             self.check(time.monotonic() < end, f"the job is still {state}")
             time.sleep(0.05)
         self.check(state == expected, f"expected {expected}, the job is {state}")
+
+
+def requeue(cluster, script):
+    """Sends SIGUSR2 to the ranks, which must save and go on. Then sends SIGUSR1 to the
+    script, as Slurm does before the time limit. The job must save, be requeued, and do
+    the rest of the steps when Slurm starts it again."""
+    steps = 4000
+    there, alone = cluster.folder / "there", cluster.folder / "alone-long"
+    there.unlink(missing_ok=True)
+    # fmt: off
+    many_hosts.call(
+        cluster.tools / "chimera-run", cluster.folder / "p.chimera", "--data",
+        cluster.folder / "text", "--threads", "1", "--steps", steps, "--save", alone)
+    # fmt: on
+    with SlurmJob(cluster, script, "--steps", steps, "--save", there) as job:
+        job.wait_for_steps()
+        cluster.call("scancel", "--signal", "USR2", job.number)
+        job.wait_for_text(r"^checkpoint .*/step-")
+        cluster.call("scancel", "--batch", "--signal", "USR1", job.number)
+        job.wait_for_text(rf"^stopped by SIGUSR1 after step \d+ of {steps}$")
+        job.wait_for_restart()
+        job.wait("COMPLETED")
+        stopped = re.search(r"^stopped by SIGUSR1 after step (\d+)", job.text(), re.M)
+        resumed = re.search(r"^resumes from .*, after (\d+) step", job.text(), re.M)
+        job.check(resumed and resumed[1] == stopped[1], "expected a resume")
+        job.check(digest(there) == digest(alone), "other weights")
 
 
 def with_job(make, use):
@@ -288,6 +336,10 @@ def show(cluster, script, hows, options):
     same_weights(cluster, script)
     print(f"{script}: {RANKS} ranks on {HOSTS} hosts have the weights of one process")
     for how in hows:
+        if how == "requeue":
+            requeue(cluster, script)
+            print(f"{script}: SIGUSR1 to the script: saved, was requeued and resumed")
+            continue
         if how == "save":
             save(cluster, script)
             print(f"{script}: SIGUSR1 by Slurm: stopped after a step and saved")
@@ -305,7 +357,12 @@ def speaks_pmix(cluster):
 
 def run(options, folder):
     """Runs all tests. Returns why some were skipped, or None."""
-    wanted = {"tcp.sh": True, "torchrun.sh": options.torchrun, "mpi.sh": options.mpirun}
+    wanted = {
+        "tcp.sh": True,
+        "resume.sh": True,
+        "torchrun.sh": options.torchrun,
+        "mpi.sh": options.mpirun,
+    }
     with contextlib.ExitStack() as stack:
         try:
             hosts = stack.enter_context(three_hosts(folder))

@@ -22,7 +22,7 @@ chimera.model @small gpt2 layers(6) heads(2) width(32) context(16) vocabulary(25
     {tied} dropout(0.1)
 chimera.training @training learning_rate(1.0e-2) lr_schedule(cosine) warmup(2)
     min_lr(1.0e-3) lr_steps(12) {clip}
-chimera.pipeline @{name} of @small with @training {clauses} weight_type({type})
+chimera.pipeline @{name} of @small with @training weight_type({type}) {clauses}
 """
 # Each has 16 samples in a step.
 PROGRAMS = {
@@ -35,9 +35,16 @@ PROGRAMS = {
                      'micro_batch_size(2)',
     "pipedream": 'stages(2) micro_batches(8) schedule("pipedream") '
                  'micro_batch_size(2)',
+    # Worker 0 has no stage.
+    "idle": '''stages(2) micro_batches(2) workers(2) micro_batch_size(8) {
+                 chimera.direction 0 down on [1, 1] micro_batches [0, 1]
+                 chimera.order 0 ""
+                 chimera.order 1 "0F0 1F0 1B0 0B0 0F1 1F1 1B1 0B1"
+               }''',
 }
 OPTIONS = argparse.Namespace()
-RANKS = {"chimera": 4, "interleaved": 4, "zb-v": 2, "pipedream-2bw": 2, "pipedream": 2}
+RANKS = {"chimera": 4, "interleaved": 4, "zb-v": 2, "pipedream-2bw": 2, "pipedream": 2,
+         "idle": 2}
 
 
 def weights_of(path):
@@ -59,6 +66,7 @@ def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--mpirun")
+    parser.add_argument("--torchrun")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--every-call", type=int, default=40)
     return [sys.argv[0], *parser.parse_known_args(namespace=OPTIONS)[1]]

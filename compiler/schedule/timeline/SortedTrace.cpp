@@ -39,11 +39,14 @@ std::string counted(int32_t copies) {
 /// Sorts the events of a trace by copy and worker.
 class Sorter {
 public:
-  explicit Sorter(const Problem &problem) : problem(problem), ids(problem) {}
+  /// `header` is filled while the trace is read.
+  Sorter(const Problem &problem, const TraceHeader &header)
+      : problem(problem), header(header), ids(problem) {}
 
   /// Sets `error` if the event is not valid; the first error is kept.
   void add(const TraceEvent &event) {
-    if (!error.empty())
+    if (!error.empty() || (header.firstProcess && event.process &&
+                           *event.process < *header.firstProcess))
       return;
     const Kind *kind = std::ranges::find_if(kKinds, [&](Kind kind) {
       return event.category == schedule::nameOf(kind);
@@ -160,6 +163,7 @@ private:
   }
 
   const Problem &problem;
+  const TraceHeader &header;
   ActionIds ids;
 };
 
@@ -176,8 +180,8 @@ int64_t SortedTrace::lastStep() const {
 
 std::variant<SortedTrace, std::string> sortTrace(std::string_view text,
                                                  const Problem &problem) {
-  Sorter sorter(problem);
   SortedTrace trace;
+  Sorter sorter(problem, trace.header);
   std::string error = readTrace(
       text, [&](const TraceEvent &event) { sorter.add(event); }, trace.header);
   if (error.empty())

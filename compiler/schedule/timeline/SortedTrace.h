@@ -44,7 +44,8 @@ struct SortedTrace {
   int64_t lastStep() const;
 };
 
-/// Sorts the events of a trace by data-parallel copy, and then by worker.
+/// Sorts the events of a trace by data-parallel copy, and then by worker. If
+/// the trace has several runs, takes the events of the newest one.
 /// Returns an error if the text is not JSON or not a trace, if it has no
 /// actions, or if numbers are missing or out of range. Also returns an error if
 /// the trace names a worker, stage, pipeline, micro-batch or copy that

@@ -159,6 +159,8 @@ private:
       set(kArguments);
     else if (depth == 2 && isInOther && name == "first_step")
       header.firstStep = value;
+    else if (depth == 2 && isInOther && name == "first_process")
+      header.firstProcess = value;
   }
 
   const std::function<void(const TraceEvent &)> &visit;

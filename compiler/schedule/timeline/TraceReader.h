@@ -33,6 +33,9 @@ struct TraceEvent {
 struct TraceHeader {
   /// The number of the trace's first step within the run.
   std::optional<int64_t> firstStep;
+  /// The first process of the newest run, if the trace has several runs. The
+  /// events of earlier runs have lower processes.
+  std::optional<int64_t> firstProcess;
   std::string pipeline; ///< the name of the first pipeline
   /// The number of threads of a rank, and the number of cores that the host had
   /// for each rank.

@@ -70,7 +70,10 @@ using LongWaitHandler = std::function<void(const std::string &what)>;
 
 /// Publishes `own` in the store and returns the entries of all ranks, in rank
 /// order. Rank 0 serves the store until its process ends, unless the launcher
-/// serves it. Throws std::runtime_error if
+/// serves it. The launcher's store outlives the ranks, and the launcher may
+/// start all ranks again after a failure: each start of rank 0 begins a new
+/// attempt, which the other ranks join. `own` must differ from the entries of
+/// other processes. Throws std::runtime_error if
 /// - some ranks do not publish their entries before `timeout` passes (rank 0
 ///   names them),
 /// - a rank has called reportFailureAtStore, or

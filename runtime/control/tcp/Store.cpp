@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 
 using namespace chimera::runtime;
 
@@ -101,6 +102,12 @@ void awaitHost(const StoreAddress &address, bool isServer,
     }
 }
 
+std::string anotherProcess(uint32_t rank, const std::string &where) {
+  return "rank " + std::to_string(rank) + " at " + where +
+         " is another process already: was it started twice, or does another "
+         "run use this address?";
+}
+
 /// The error if another rank has reported its failure at the store.
 class PeerFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -133,6 +140,30 @@ public:
     static c10::intrusive_ptr<c10d::TCPStore> served;
     if (isServer)
       served = store;
+  }
+
+  /// Takes the number of the newest attempt to start this run. Returns whether
+  /// this is another one than before. For a store that rank 0 serves, there is
+  /// only attempt 0.
+  bool takeNewestAttempt() {
+    const int64_t newest = address.isServed ? store->add(attempts(), 0) : 0;
+    return std::exchange(attempt, newest) != newest;
+  }
+  int64_t number() const { return attempt; }
+  /// Begins the next attempt. Only rank 0 calls this.
+  void beginAttempt() {
+    if (address.isServed)
+      attempt = store->add(attempts(), 1);
+  }
+  /// Chooses the attempt in which this rank reports that it cannot start. If
+  /// the newest attempt has an entry of this rank, an earlier process of the
+  /// rank was in it, and rank 0 has not begun the next one yet.
+  void takeAttemptOfFailure(uint32_t rank) {
+    if (rank == 0)
+      return beginAttempt();
+    takeNewestAttempt();
+    if (address.isServed && (attempt == 0 || has({entry(rank)})))
+      ++attempt;
   }
 
   std::string entry(uint32_t rank) const { return key(std::to_string(rank)); }
@@ -185,14 +216,61 @@ public:
   }
 
 private:
+  std::string attempts() const { return address.prefix + "chimera/attempts"; }
   std::string key(const std::string &name) const {
-    return address.prefix + "chimera/" + name;
+    return address.prefix + "chimera/" + std::to_string(attempt) + "/" + name;
   }
 
   const StoreAddress address;
   const bool isServer;
+  int64_t attempt = 0; ///< from 1 if a launcher serves the store
   c10::intrusive_ptr<c10d::TCPStore> store;
 };
+
+/// Publishes the entry of a rank other than 0 in the newest attempt to start
+/// the run, and returns all entries. The store of a launcher may still have the
+/// entries of an earlier attempt, whose processes have ended, and rank 0 may
+/// begin the next attempt later than this rank. So if the newest attempt has
+/// another entry of this rank, or fails, waits for the next one.
+std::vector<std::string> joinNewestAttempt(Store &store, uint32_t rank,
+                                           const std::string &own,
+                                           const std::string &where,
+                                           std::chrono::milliseconds timeout,
+                                           Notice &notice) {
+  constexpr std::chrono::milliseconds kLongestPause(200);
+  constexpr std::chrono::seconds kNextAttempt(5);
+  std::chrono::milliseconds pause(1);
+  Deadline deadline(timeout);
+  std::optional<Deadline> patience; // with an attempt that had failed before
+  bool isOwn = false;
+  for (;;) {
+    if (store.takeNewestAttempt()) {
+      patience.reset();
+      if (store.has({store.declined()}))
+        patience.emplace(kNextAttempt);
+      isOwn = store.setFirst(store.entry(rank), own);
+    }
+    if (isOwn && store.has({store.all()}))
+      return linesOf(store.get(store.all()));
+    if (isOwn && store.has({store.declined()}) &&
+        (!patience || patience->passed())) {
+      std::vector<uint8_t> reason = store.get(store.declined());
+      throw PeerFailed(std::string(reason.begin(), reason.end()));
+    }
+    if (deadline.passed())
+      throw std::runtime_error(
+          isOwn || store.number() == 0
+              ? timeoutMessage(timeout,
+                               "rank 0 at " + where +
+                                   " to send the addresses of all ranks: some "
+                                   "may not have started")
+              : anotherProcess(rank, where));
+    notice.tellIfDue(
+        [&] { return "still waiting at " + where + " for the other ranks"; });
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
 } // namespace
 
 std::vector<std::string>
@@ -203,19 +281,20 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
   const std::string where = nameOf(address);
   Notice notice(onLongWait);
   std::optional<Store> store;
-  bool isFirst = false;
+  const bool joinsAttempts = address.isServed && rank != 0;
+  bool isFirst = true;
   try {
     store.emplace(address, rank, timeout, notice);
-    isFirst = store->setFirst(store->entry(rank), own);
+    if (rank == 0)
+      store->beginAttempt();
+    if (!joinsAttempts)
+      isFirst = store->setFirst(store->entry(rank), own);
   } catch (const std::exception &error) {
     throw std::runtime_error("cannot meet the other ranks at " + where + ": " +
                              firstLine(error.what()));
   }
   if (!isFirst)
-    throw std::runtime_error(
-        "rank " + std::to_string(rank) + " at " + where +
-        " is another process already: was it started twice, or does another "
-        "run use this address?");
+    throw std::runtime_error(anotherProcess(rank, where));
   std::vector<std::string> keys;
   for (uint32_t other = 0; other < ranks; ++other)
     keys.push_back(store->entry(other));
@@ -227,6 +306,8 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     return names;
   };
   try {
+    if (joinsAttempts)
+      return joinNewestAttempt(*store, rank, own, where, timeout, notice);
     if (rank != 0) {
       // This rank cannot name the missing ranks; rank 0 does.
       if (!store->await({store->all()}, timeout, notice, [&] {
@@ -272,6 +353,7 @@ void chimera::runtime::reportFailureAtStore(const StoreAddress &address,
                                             const std::string &reason) {
   constexpr std::chrono::seconds kPatience(5);
   Notice nothing({});
-  Store(address, rank, kPatience, nothing)
-      .reportFailure("rank " + std::to_string(rank) + " failed: " + reason);
+  Store store(address, rank, kPatience, nothing);
+  store.takeAttemptOfFailure(rank);
+  store.reportFailure("rank " + std::to_string(rank) + " failed: " + reason);
 }

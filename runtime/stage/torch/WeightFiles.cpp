@@ -138,9 +138,8 @@ uint64_t weightsFileBytes(const program::ProgramT &program,
   return safetensorsBytes(outputsOf(program, names));
 }
 
-CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
-                                     const std::string &path,
-                                     const WeightNames &names)
+LoadedWeights::LoadedWeights(const program::ProgramT &program,
+                             const std::string &path, const WeightNames &names)
     : path(path), type(program.weight_type), files(path) {
   auto fail = [&](const std::string &reason) {
     throw std::runtime_error("cannot load weights from '" + path +
@@ -249,7 +248,7 @@ CheckpointWeights::CheckpointWeights(const program::ProgramT &program,
                      "leave gaps"));
 }
 
-std::string CheckpointWeights::conversion() const {
+std::string LoadedWeights::conversion() const {
   std::string text;
   for (const auto &[from, count] : converted)
     text += (text.empty() ? "" : ", ") +
@@ -261,7 +260,7 @@ std::string CheckpointWeights::conversion() const {
                    std::string(losslessSources(type).front().name) + " exactly";
 }
 
-uint64_t CheckpointWeights::digest() const {
+uint64_t LoadedWeights::digest() const {
   constexpr uint64_t kBlock = 4096;
   uint64_t state = files.digest();
   std::vector<std::byte> block;
@@ -278,9 +277,9 @@ uint64_t CheckpointWeights::digest() const {
   return state;
 }
 
-void CheckpointWeights::read(const std::string &name, program::DataType wanted,
-                             const std::vector<int64_t> &shape,
-                             Bytes memory) const {
+void LoadedWeights::read(const std::string &name, program::DataType wanted,
+                         const std::vector<int64_t> &shape,
+                         Bytes memory) const {
   // The constructor has compared the file with the program's model. So check
   // only that the caller asks for a parameter of that model.
   const auto found = ranges.find(name);
@@ -305,9 +304,8 @@ void CheckpointWeights::read(const std::string &name, program::DataType wanted,
                              "', got NaN or infinity");
 }
 
-void CheckpointWeights::readElements(const std::string &name,
-                                     const Range &range, uint64_t first,
-                                     Bytes memory) const {
+void LoadedWeights::readElements(const std::string &name, const Range &range,
+                                 uint64_t first, Bytes memory) const {
   const uint64_t bytes = range.type->bytes;
   if (range.type == &losslessSources(type).front())
     return files.read(range.file, range.begin + first * bytes, memory, name);
@@ -323,7 +321,7 @@ void CheckpointWeights::readElements(const std::string &name,
   }
 }
 
-bool CheckpointWeights::areEqual(const Range &one, const Range &other) const {
+bool LoadedWeights::areEqual(const Range &one, const Range &other) const {
   const auto wide = static_cast<uint64_t>(program::bytesOf(type));
   std::vector<std::byte> left, right;
   for (uint64_t at = 0; at < one.elements;) {

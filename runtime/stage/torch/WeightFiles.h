@@ -44,19 +44,19 @@ bool saveWeights(const program::ProgramT &program, ConstBytes weights,
 uint64_t weightsFileBytes(const program::ProgramT &program,
                           const WeightNames &names = {});
 
-/// The initial parameters of a program from a checkpoint (TensorFiles.h). Each
-/// call of `read` reads only the bytes of one parameter.
-class CheckpointWeights : public InitialValues {
+/// The initial parameters of a program from a file or several files
+/// (TensorFiles.h). Each call of `read` reads only the bytes of one parameter.
+class LoadedWeights : public InitialValues {
 public:
   /// Tensors may have the program's weight type, or a narrower type, whose
   /// values are converted exactly (Widen.h). A second copy of a tied model's
   /// matrix, under another name, is allowed if its values are equal. Throws
-  /// std::runtime_error if the checkpoint is invalid, if its tensors overlap or
-  /// leave gaps in its files, or if their names, shapes or types do not match
+  /// std::runtime_error if a file is invalid, if tensors overlap or leave gaps
+  /// in the files, or if their names, shapes or types do not match
   /// the program's model. The message lists every difference; each wrong type
   /// is listed only once.
-  CheckpointWeights(const program::ProgramT &program, const std::string &path,
-                    const WeightNames &names = {});
+  LoadedWeights(const program::ProgramT &program, const std::string &path,
+                const WeightNames &names = {});
 
   void read(const std::string &name, program::DataType type,
             const std::vector<int64_t> &shape, Bytes memory) const override;

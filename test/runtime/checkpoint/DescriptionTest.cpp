@@ -8,6 +8,8 @@
 #include "runtime/checkpoint/Description.h"
 
 #include "test/runtime/checkpoint/TestFolder.h"
+#include "test/runtime/program/SamplePackages.h"
+#include "test/runtime/stage/torch/SmallModel.h"
 
 using namespace chimera::runtime;
 
@@ -23,6 +25,7 @@ CheckpointDescription example() {
           .data = "0123456789abcdef",
           .program = "train (\"chimera\")",
           .model = R"({"width":8,"dropout":0.1})",
+          .graphs = "0123",
           .numbers = R"({"learning_rate":0.001})",
           .checksums = {
               {"model-00001-of-00001.safetensors", {{"a", "00"}, {"b", "01"}}},
@@ -42,6 +45,53 @@ TEST_F(DescriptionTest, hasChecksumsOfXxh3) {
   const std::string zeros = checksumOf(bytes);
   bytes[999] = std::byte(1);
   EXPECT_NE(checksumOf(bytes), zeros);
+}
+
+TEST_F(DescriptionTest, isRefusedIfItWasEdited) {
+  const std::string good = format(example());
+  std::string edited = good;
+  edited.replace(edited.find(": 50"), 4, ": 51");
+  const std::string sumOfGood = good.substr(good.find("sum\": \"") + 7, 16);
+  std::string broken = good;
+  broken.replace(broken.find(sumOfGood), 4, "xxxx");
+  for (const std::string &text :
+       {edited, broken, good + "\n", good.substr(0, good.size() - 1)}) {
+    write("training.json", text);
+    const std::string error = errorOf([&] { readDescription(folder); });
+    EXPECT_NE(
+        error.find("training.json: expected a file with the checksum " +
+                   (text == broken ? "xxxx" + sumOfGood.substr(4) : sumOfGood) +
+                   ", got one with "),
+        std::string::npos)
+        << error;
+    EXPECT_NE(error.find("it is damaged, or was edited"), std::string::npos);
+  }
+}
+
+TEST_F(DescriptionTest, hasADigestOfTheOperators) {
+  chimera::program::ProgramT program = test::smallProgram({});
+  EXPECT_EQ(describeCheckpoint(program, 1, 2, 3).graphs, "");
+  program.model = std::make_unique<chimera::program::ModelT>();
+  program.model->architecture = chimera::program::kExported;
+  program.model->package = chimera::program::samplePackage();
+  auto digest = [&] { return describeCheckpoint(program, 1, 2, 3).graphs; };
+  const std::string before = digest();
+  EXPECT_EQ(before.size(), 16u);
+  auto &calls = program.model->package->kinds[0]->graphs[0]->forward->calls;
+  ASSERT_FALSE(calls.empty());
+  // Sizes depend on the size of a micro-batch. So they do not count.
+  auto &arguments = calls[0]->arguments;
+  arguments.push_back(std::make_unique<chimera::program::ArgumentT>());
+  const std::string more = digest();
+  EXPECT_NE(more, before);
+  arguments.back()->integers.push_back(7);
+  EXPECT_EQ(digest(), more);
+  arguments.back()->numbers.push_back(0.5);
+  EXPECT_NE(digest(), more);
+  arguments.pop_back();
+  EXPECT_EQ(digest(), before);
+  calls[0]->operator_ += "x";
+  EXPECT_NE(digest(), before);
 }
 
 TEST_F(DescriptionTest, saysWhatIsWrong) {
@@ -65,9 +115,11 @@ TEST_F(DescriptionTest, saysWhatIsWrong) {
        "2'"},
       {replaced("\"format\"", "\"other\""),
        "expected \"format\" with the name of the format"},
-      {replaced("50", "-50"), "expected \"step\" with a whole number"},
-      {replaced("50", "\"50\""), "expected \"step\" with a whole number"},
-      {replaced("50", "1.5"), "expected \"step\" with a whole number"},
+      {replaced(": 50", ": -50"), "expected \"step\" with a whole number"},
+      {replaced(": 50", ": \"50\""), "expected \"step\" with a whole number"},
+      {replaced(": 50", ": 1.5"), "expected \"step\" with a whole number"},
+      {replaced("\"checksum\"", "\"sum\""),
+       "expected \"checksum\" with a text"},
       {replaced("\"adamw\"", "1"), "expected \"optimizer\" with a text"},
       {replaced("\"00\"", "0"), wrongChecksums},
       {replaced("\"model\"", "\"models\""),
@@ -107,10 +159,12 @@ TEST_F(DescriptionTest, saysWhatMayNotChange) {
   EXPECT_EQ(noteOfChanges(saved, now), "");
   now.model = R"({"width":8,"dropout":0.2})";
   now.numbers = R"({"learning_rate":0.5})";
+  now.graphs = "0124";
   EXPECT_EQ(reasonNotToResume(saved, now), "");
   EXPECT_EQ(
       noteOfChanges(saved, now),
-      "the dropout is another one, and the optimizer's numbers were "
+      "the dropout is another one, and the layers compute with other "
+      "operators or numbers, and the optimizer's numbers were "
       "{\"learning_rate\":0.001} and are {\"learning_rate\":0.5}: results "
       "will differ from those of a run without interruption");
   now.model = R"({"width":9,"dropout":0.1})";

@@ -83,27 +83,94 @@ TEST(Store, GivesEachRankAllEntries) {
 // port.
 TEST(Store, ARankIsOneProcess) {
   StoreAddress address = anyStore();
-  StoreAddress same = address;
-  same.isServed = true; // by the other rank 0
-  // The store refuses the second rank 0. The first rank 0 waits for rank 1.
-  auto failureOf = [](const StoreAddress &store, const std::string &entry) {
+  // The store refuses the second rank 1. The others wait for rank 2.
+  auto failureOf = [&](uint32_t rank, const std::string &entry) {
     try {
-      exchangeAtStore(store, 0, 2, entry, 4s);
+      exchangeAtStore(address, rank, 3, entry, 4s);
     } catch (const std::runtime_error &error) {
       return std::string(error.what());
     }
     return std::string("met");
   };
   std::string ofFirst;
-  std::thread first([&] { ofFirst = failureOf(address, "first\n"); });
-  std::string ofSecond = failureOf(same, "second\n");
+  std::thread server([&] { failureOf(0, "server\n"); });
+  std::thread first([&] { ofFirst = failureOf(1, "first\n"); });
+  std::string ofSecond = failureOf(1, "second\n");
   first.join();
+  server.join();
   auto isRefused = [](const std::string &failure) {
     return failure.find(" is another process already: was it started twice") !=
            std::string::npos;
   };
   EXPECT_NE(isRefused(ofFirst), isRefused(ofSecond)) << ofFirst << "\n"
                                                      << ofSecond;
+}
+
+/// A store of a launcher: it outlives the ranks, which may start again.
+StoreAddress servedStore() {
+  StoreAddress address = anyStore();
+  exchangeAtStore(address, 0, 1, "server\n", 5s); // keeps the store
+  address.isServed = true;
+  address.prefix = "run/";
+  return address;
+}
+
+/// Starts the ranks of an attempt, `first` half a second before the others.
+/// Each gets all entries.
+void startAll(const StoreAddress &address, const std::string &attempt,
+              uint32_t first) {
+  std::vector<std::string> expected;
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    expected.push_back(attempt + std::to_string(rank) + "\n");
+  std::vector<std::thread> ranks;
+  auto start = [&](uint32_t rank) {
+    ranks.emplace_back([&, rank] {
+      EXPECT_EQ(exchangeAtStore(address, rank, 3, expected[rank], 20s),
+                expected)
+          << "rank " << rank;
+    });
+  };
+  start(first);
+  std::this_thread::sleep_for(500ms);
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    if (rank != first)
+      start(rank);
+  for (std::thread &rank : ranks)
+    rank.join();
+}
+
+TEST(Store, RanksThatALauncherRestartsMeetAgain) {
+  const StoreAddress address = servedStore();
+  startAll(address, "a", 1);
+  startAll(address, "b", 1);
+  startAll(address, "c", 0);
+  // In this attempt, only rank 0 starts.
+  EXPECT_THROW(exchangeAtStore(address, 0, 3, "d0\n", 100ms),
+               std::runtime_error);
+  startAll(address, "e", 1);
+  startAll(address, "f", 2);
+}
+
+TEST(Store, AFailureBelongsToOneAttempt) {
+  const StoreAddress address = servedStore();
+  auto failureOf = [&](uint32_t rank, const std::string &entry) {
+    try {
+      exchangeAtStore(address, rank, 3, entry, 20s);
+    } catch (const std::runtime_error &error) {
+      return std::string(error.what());
+    }
+    return std::string("met");
+  };
+  // Before rank 0 has begun the attempt, and after.
+  reportFailureAtStore(address, 2, "no text");
+  EXPECT_EQ(failureOf(0, "a0\n"), "rank 2 failed: no text");
+  startAll(address, "b", 1);
+  reportFailureAtStore(address, 2, "no file");
+  EXPECT_EQ(failureOf(0, "c0\n"), "rank 2 failed: no file");
+  startAll(address, "d", 2);
+  reportFailureAtStore(address, 0, "no room");
+  EXPECT_EQ(failureOf(1, "e1\n"), "rank 0 failed: no room");
+  startAll(address, "f", 0);
 }
 
 /// A rank with too many open files cannot use the store. For rank 0, this looks

@@ -416,12 +416,9 @@ void use(Opened opened, const Folder &folder, Random &random) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Changes token files and reads what is accepted.");
-  const MutantOptions options(app);
-  CLI11_PARSE(app, argc, argv);
   const Folder folder;
-  return runMutants(
-      options, uint64_t{512} << 20,
+  return mutantsMain(
+      argc, argv, "Changes token files and reads what is accepted.",
       [&](uint64_t, Random &random) { return openMutant(folder, random); },
       [&](Opened opened, Random &random) {
         use(std::move(opened), folder, random);

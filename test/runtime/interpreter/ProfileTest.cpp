@@ -7,6 +7,7 @@
 
 #include "runtime/interpreter/Profile.h"
 
+#include "runtime/interpreter/EarlierRuns.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/ExactStage.h"
 #include "runtime/stage/SyntheticStage.h"
@@ -142,10 +143,13 @@ TEST(Profile, IsUnpackedAsItWasPacked) {
 }
 
 /// The profile of three steps of a program.
-json profileOf(const program::ProgramT &program, const StageFactory &stages) {
+json profileOf(const program::ProgramT &program, const StageFactory &stages,
+               uint64_t first = 0,
+               const std::vector<std::string> &earlier = {}) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = stages, .data = data};
-  run.steps = 3;
+  run.firstStep = first;
+  run.steps = first + 3;
   run.profile = true;
   std::string document;
   run.onResult = [&](const RunResult &result) {
@@ -154,7 +158,8 @@ json profileOf(const program::ProgramT &program, const StageFactory &stages) {
                              {.stages = "synthetic",
                               .device = "host",
                               .threads = 2,
-                              .coresPerRank = 1.5});
+                              .coresPerRank = 1.5},
+                             {first, result.steps}, earlier);
   };
   runInProcess(run);
   return json::parse(document);
@@ -247,5 +252,35 @@ TEST(Profile, CountsPartsAndRanges) {
                 makeExactStage);
   EXPECT_EQ(profile["stages"][0]["forward"]["count"], 4);
   EXPECT_EQ(profile["stages"][0]["backward"]["count"], 8);
+}
+
+TEST(Profile, KeepsTheProfilesOfEarlierRuns) {
+  program::ProgramT two = program::samplePipeline({.workers = 2}),
+                    three = program::samplePipeline({.workers = 3});
+  json first = profileOf(two, makeExactStage);
+  EXPECT_EQ(first["first_step"], 1);
+  EXPECT_EQ(first["last_step"], 3);
+  EXPECT_FALSE(first.contains("earlier_runs"));
+  const std::vector<std::string> earlier =
+      parseEarlierProfiles(first.dump(), 3);
+  ASSERT_EQ(earlier.size(), 1u);
+  json second = profileOf(three, makeExactStage, 3, earlier);
+  EXPECT_EQ(second["first_step"], 4);
+  EXPECT_EQ(second["last_step"], 6);
+  EXPECT_EQ(second["workers"], 3);
+  EXPECT_EQ(second["earlier_runs"], json::array({first}));
+  json third =
+      profileOf(two, makeExactStage, 6, parseEarlierProfiles(second.dump(), 6));
+  json alone = second;
+  alone.erase("earlier_runs");
+  EXPECT_EQ(third["earlier_runs"], json::array({first, alone}));
+  // A checkpoint after step 5 is older than the profile of steps 4 to 6.
+  EXPECT_EQ(parseEarlierProfiles(third.dump(), 5).size(), 1u);
+  EXPECT_TRUE(parseEarlierProfiles(third.dump(), 2).empty());
+  for (const char *wrong :
+       {"", "7", "[]", "{}", R"({"last_step": -1, "stages": []})",
+        R"({"last_step": 1, "stages": [], "earlier_runs": [7]})",
+        R"({"last_step": 1, "stages": [], "earlier_runs": 7})"})
+    EXPECT_THROW(parseEarlierProfiles(wrong, 9), std::runtime_error) << wrong;
 }
 } // namespace

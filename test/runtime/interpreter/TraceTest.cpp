@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -72,12 +73,15 @@ TEST(Trace, IsUnpackedAsItWasPackedAndIsShifted) {
   EXPECT_EQ(other.kept()[1].spans[0].end, 45);
 }
 
-/// Runs a program for three steps. Returns the trace of the last `steps` steps.
-json traceOf(const program::ProgramT &program, uint64_t steps,
-             const StageFactory &stages = makeExactStage) {
+/// Runs a program from step `first` (from 0) for three steps. Returns the trace
+/// of the last `steps` steps.
+std::string documentOf(const program::ProgramT &program, uint64_t steps,
+                       const StageFactory &stages = makeExactStage,
+                       uint64_t first = 0, const EarlierTrace &earlier = {}) {
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = stages, .data = data};
-  run.steps = 3;
+  run.firstStep = first;
+  run.steps = first + 3;
   run.traceSteps = steps;
   std::string document;
   run.onResult = [&](const RunResult &result) {
@@ -88,10 +92,16 @@ json traceOf(const program::ProgramT &program, uint64_t steps,
                            {.stages = "exact",
                             .device = "host",
                             .threads = 2,
-                            .coresPerRank = 1.5});
+                            .coresPerRank = 1.5},
+                           earlier);
   };
   runInProcess(run);
-  return json::parse(document);
+  return document;
+}
+
+json traceOf(const program::ProgramT &program, uint64_t steps,
+             const StageFactory &stages = makeExactStage) {
+  return json::parse(documentOf(program, steps, stages));
 }
 
 /// The events with a duration, by data-parallel copy and worker, in the order
@@ -217,5 +227,114 @@ TEST(Trace, WithoutAFlushHasTheStepInWhichTheLastOneBegan) {
     for (uint32_t m = 0; m < program.micro_batches; ++m)
       EXPECT_EQ((count[{stage, int(program.micro_batches + m)}]), 2)
           << stage << " " << m;
+}
+
+/// The events of one process.
+json eventsOf(const json &trace, int process) {
+  json events = json::array();
+  for (const json &event : trace["traceEvents"])
+    if (event["pid"] == process)
+      events.push_back(event);
+  return events;
+}
+
+TEST(Trace, ContinuesTheTraceOfEarlierRuns) {
+  program::ProgramT program =
+      program::samplePipeline({.workers = 2, .dataParallel = 2});
+  const std::string before = documentOf(program, 1);
+  const json first = json::parse(before);
+  EXPECT_FALSE(first["otherData"].contains("first_process"));
+  const EarlierTrace earlier = parseEarlierTrace(before, 3);
+  ASSERT_EQ(earlier.runs.size(), 1u);
+  EXPECT_EQ(earlier.processes, 2u);
+  EXPECT_GT(earlier.end, 0);
+
+  // Another program continues.
+  const std::string after = documentOf(program::samplePipeline({.workers = 3}),
+                                       2, makeExactStage, 3, earlier);
+  const json both = json::parse(after);
+  const json &other = both["otherData"];
+  EXPECT_EQ(other["first_step"], 5);
+  EXPECT_EQ(other["steps"], 2);
+  EXPECT_EQ(other["first_process"], 2);
+  EXPECT_EQ(other["earlier"],
+            json::parse(R"([{"first_step":3,"steps":1,"first_process":0}])"));
+  for (int process : {0, 1})
+    EXPECT_EQ(eventsOf(both, process), eventsOf(first, process));
+  EXPECT_GT(eventsOf(both, 2).size(), eventsOf(both, 1).size());
+  std::set<int> starts;
+  for (const json &event : both["traceEvents"]) {
+    EXPECT_LE(event["pid"], 2);
+    if (event["ph"] == "s") {
+      EXPECT_TRUE(starts.insert(event["id"]).second) << event;
+    }
+    if (event["pid"] == 2 && event.contains("ts")) {
+      EXPECT_GE(event["ts"].get<double>(), earlier.end);
+    }
+  }
+
+  const EarlierTrace all = parseEarlierTrace(after, 6);
+  EXPECT_EQ(all.runs.size(), 2u);
+  EXPECT_EQ(all.processes, 3u);
+  EXPECT_EQ(all.arrows, starts.size());
+  EXPECT_GT(all.end, earlier.end);
+  // A checkpoint after step 5 is older than the last run's trace.
+  const EarlierTrace cut = parseEarlierTrace(after, 5);
+  EXPECT_EQ(cut.runs.size(), 1u);
+  EXPECT_EQ(cut.events, earlier.events);
+  EXPECT_EQ(cut.processes, 2u);
+  EXPECT_EQ(cut.arrows, earlier.arrows);
+  const EarlierTrace none = parseEarlierTrace(after, 2);
+  EXPECT_TRUE(none.runs.empty());
+  EXPECT_EQ(none.events, "");
+  EXPECT_EQ(none.processes, 0u);
+}
+
+TEST(Trace, OfAResumedRunWithoutAFlushHasItsFirstStep) {
+  program::ProgramT program = program::sampleAsynchronous(
+      {.workers = 3, .microBatches = 4}, program::Updates::EachStep);
+  json trace = json::parse(documentOf(program, 10, makeExactStage, 20));
+  EXPECT_EQ(trace["otherData"]["first_step"], 21);
+  EXPECT_EQ(trace["otherData"]["steps"], 3);
+  std::map<std::pair<int, int>, int> count;
+  for (const json &event : trace["traceEvents"])
+    if (event.value("cat", "") == "forward" ||
+        event.value("cat", "") == "backward")
+      ++count[{event["args"]["stage"],
+               event["args"]["micro_batch"].get<int>()}];
+  for (int stage = 0; stage < int(program.stages.size()); ++stage)
+    for (uint32_t m = 0; m < 3 * program.micro_batches; ++m)
+      EXPECT_EQ((count[{stage, int(m)}]), 2) << stage << " " << m;
+}
+
+TEST(Trace, ContinuesOnlyATraceOfARun) {
+  const std::string good =
+      documentOf(program::samplePipeline({.workers = 2}), 1);
+  const size_t events = good.find("[\n") + 2;
+  auto expectError = [](const std::string &text, const std::string &expected) {
+    try {
+      parseEarlierTrace(text, 3);
+      ADD_FAILURE() << "expected an error for " << text.substr(0, 200);
+    } catch (const std::runtime_error &error) {
+      EXPECT_EQ(error.what(),
+                "expected a trace that chimera-run wrote: " + expected);
+    }
+  };
+  expectError("", "its second line is not otherData");
+  expectError("{}\n\"otherData\":[]", "otherData has no first_step and steps");
+  expectError(
+      "{}\n\"otherData\":{\"first_step\":1,\"steps\":1,\"earlier\":7},\n",
+      "otherData has no first_step and steps");
+  expectError("{}\n\"otherData\":{\"first_step\":1,\"steps\":1,\"earlier\":"
+              "[{\"first_step\":1,\"steps\":1,\"first_process\":3}]},\n",
+              "the runs in its otherData are not in order");
+  expectError("{}\n\"otherData\":{\"first_step\":1,\"steps\":1},\n[",
+              "its third line is not the begin of traceEvents");
+  expectError(good.substr(0, events) + "7,\n" + good.substr(events),
+              "expected one event in each line, got 7");
+  expectError(good.substr(0, good.size() - 2),
+              "expected one event in each line, got ]");
+  for (size_t size : {good.size() - 4, events})
+    expectError(good.substr(0, size), "its end is missing");
 }
 } // namespace

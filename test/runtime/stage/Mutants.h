@@ -168,6 +168,8 @@ public:
     std::filesystem::remove(path / name);
   }
 
+  const std::filesystem::path &where() const { return path; }
+
 private:
   std::filesystem::path path;
 };
@@ -283,6 +285,16 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
               static_cast<unsigned long long>(refused),
               static_cast<unsigned long long>(ran));
   return ran > 0 && refused > 0 && unreadable > 0 ? 0 : 1;
+}
+
+/// The main function of a program without other options: reads its options and
+/// calls runMutants, with half a GiB. `about` says what the program does.
+template <typename Open, typename Use>
+int mutantsMain(int argc, char **argv, const char *about, Open open, Use use) {
+  CLI::App app(about);
+  const MutantOptions options(app);
+  CLI11_PARSE(app, argc, argv);
+  return runMutants(options, uint64_t{512} << 20, open, use);
 }
 
 } // namespace chimera::runtime::test

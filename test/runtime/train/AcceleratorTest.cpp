@@ -168,7 +168,8 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   run.onResult = [&](const RunResult &result) {
     profile = nlohmann::json::parse(
         formatProfile(program, result.profiles, rootOf(program),
-                      {.stages = "synthetic", .device = "cuda", .threads = 2}));
+                      {.stages = "synthetic", .device = "cuda", .threads = 2},
+                      {0, result.steps}));
   };
   runInProcess(run);
   EXPECT_EQ(profile["steps"]["later"]["count"], 2);

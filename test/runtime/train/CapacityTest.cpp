@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/Capacity.h"
+#include "runtime/train/CheckpointedSteps.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -75,6 +76,29 @@ TEST(Capacity, OfTheWholeModelIsChecked) {
   program.stages[0].mutate_boundary_bytes(100 * kGiB);
   EXPECT_EQ(faultOfSequentialCapacity(program, 1, 500 * kGiB), "");
   EXPECT_NE(faultOfSequentialCapacity(program, 2, 500 * kGiB), "");
+}
+
+TEST(Capacity, CountsTheCopiesOfCheckpoints) {
+  const program::ProgramT program =
+      program::samplePipeline({.dataParallel = 2, .ofModel = true});
+  const std::vector<uint32_t> ranks = ranksBelow(program::rankCount(program));
+  uint64_t copies = 0;
+  for (uint32_t rank : ranks)
+    copies += checkpointCopyBytes(program, rank);
+  EXPECT_GT(copies, 0u);
+  // Find the memory that suffices without checkpoints.
+  uint64_t least = 0, most = kGiB;
+  while (least + 1 < most) {
+    const uint64_t middle = (least + most) / 2;
+    (capacityError(program, ranks, middle).empty() ? most : least) = middle;
+  }
+  EXPECT_EQ(capacityError(program, ranks, most + copies, true), "");
+  EXPECT_NE(capacityError(program, ranks, most + copies - 1, true)
+                .find("expected arenas and copies for --checkpoint that fit"),
+            std::string::npos);
+  EXPECT_NE(faultOfSequentialCapacity(program, 1, 0, true)
+                .find("optimizer state and their copy for --checkpoint that"),
+            std::string::npos);
 }
 
 /// A folder that imitates files of the system: control groups, and files of

@@ -1,4 +1,4 @@
-//===- StopTest.cpp - All ranks stop after the same step ------------------===//
+//===- StopTest.cpp - All ranks stop or save after the same step ----------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,12 +9,13 @@
 #include "runtime/stage/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
-#include "runtime/train/StopVote.h"
+#include "runtime/train/StepVote.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/StatusPage.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <random>
@@ -58,7 +59,9 @@ TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
     StatusPage page(4);
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
-        [&](uint32_t, uint64_t step) { return page.mayBeginStep(step); },
+        [&](uint32_t, uint64_t step) {
+          return page.decide(step) == StepDecision::Begin;
+        },
         seed % 4, 20, [&] { page.askToStop(); });
     EXPECT_EQ(steps, std::vector<uint64_t>(4, steps[0])) << "seed " << seed;
     EXPECT_GT(steps[0], 20u) << "the one that asks had begun it";
@@ -69,42 +72,150 @@ TEST(StatusPage, StopsAllRanksAfterAStepThatOneHadBegun) {
 TEST(StatusPage, DoesNotStopWithoutARequest) {
   StatusPage page(2);
   for (uint64_t step : {1, 2, 3})
-    EXPECT_TRUE(page.mayBeginStep(step));
+    EXPECT_EQ(page.decide(step), StepDecision::Begin);
   EXPECT_FALSE(page.askedToStop());
   page.askToStop();
   EXPECT_TRUE(page.askedToStop());
-  EXPECT_TRUE(page.mayBeginStep(3)) << "somebody has begun it";
-  EXPECT_FALSE(page.mayBeginStep(4));
+  EXPECT_EQ(page.decide(3), StepDecision::Begin) << "somebody has begun it";
+  EXPECT_EQ(page.decide(4), StepDecision::Stop);
 }
 
-TEST(StopVote, StopsAllRanksTwoStepsLater) {
+TEST(StatusPage, SavesOnceForSeveralRequests) {
+  StatusPage page(2);
+  EXPECT_EQ(page.decide(1), StepDecision::Begin);
+  page.askToSave();
+  page.askToSave();
+  EXPECT_EQ(page.decide(1), StepDecision::Begin) << "somebody has begun it";
+  EXPECT_EQ(page.decide(2), StepDecision::Save);
+  EXPECT_EQ(page.decide(3), StepDecision::Begin);
+  // The other rank comes later, after another request.
+  page.askToSave();
+  EXPECT_EQ(page.decide(2), StepDecision::Save);
+  EXPECT_EQ(page.decide(3), StepDecision::Begin);
+  EXPECT_EQ(page.decide(4), StepDecision::Save);
+  page.askToSave();
+  page.askToStop();
+  EXPECT_EQ(page.decide(5), StepDecision::Stop) << "that writes one as well";
+  EXPECT_TRUE(page.claimNotice());
+  EXPECT_FALSE(page.claimNotice());
+}
+
+/// Lets `ranks` threads take 200 steps, at most two steps apart, and asks for
+/// checkpoints at random. Returns the steps before which each rank saves.
+std::vector<std::vector<uint64_t>> savesOf(uint32_t ranks, unsigned seed) {
+  StatusPage page(ranks);
+  std::vector<std::atomic<uint64_t>> at(ranks);
+  std::vector<std::vector<uint64_t>> saves(ranks);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      std::mt19937 random(seed * 100 + rank);
+      for (uint64_t step = 1; step < 200; ++step) {
+        while (std::ranges::any_of(
+            at, [&](const auto &other) { return other.load() + 2 < step; }))
+          std::this_thread::yield();
+        if (random() % 8 == 0)
+          page.askToSave();
+        if (page.decide(step) == StepDecision::Save)
+          saves[rank].push_back(step);
+        at[rank].store(step);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return saves;
+}
+
+TEST(StatusPage, SavesBeforeTheSameStepsOnAllRanks) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    const std::vector<std::vector<uint64_t>> saves = savesOf(4, seed);
+    EXPECT_GT(saves[0].size(), 10u);
+    for (const std::vector<uint64_t> &each : saves)
+      EXPECT_EQ(each, saves[0]) << "seed " << seed;
+  }
+}
+
+TEST(StatusPage, LetsARankWithoutInstructionsFollow) {
+  StatusPage page(3);
+  std::vector<StepDecision> heard;
+  std::thread idle([&] {
+    for (uint64_t step = 1; step < 5; ++step)
+      heard.push_back(page.follow(2, step));
+    EXPECT_THROW(page.follow(2, 5), std::runtime_error);
+  });
+  EXPECT_EQ(page.decide(1), StepDecision::Begin);
+  page.askToSave();
+  EXPECT_EQ(page.decide(2), StepDecision::Save);
+  EXPECT_EQ(page.decide(3), StepDecision::Begin);
+  EXPECT_EQ(page.decide(4), StepDecision::Begin);
+  page.of(0).fail("for this test");
+  idle.join();
+  EXPECT_EQ(heard, (std::vector{StepDecision::Begin, StepDecision::Save,
+                                StepDecision::Begin, StepDecision::Begin}));
+  page.askToStop();
+  EXPECT_EQ(page.follow(2, 5), StepDecision::Stop);
+}
+
+TEST(StepVote, StopsAllRanksTwoStepsLater) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     auto controls = makeInProcessControls(4);
     std::atomic<bool> asked = false;
-    std::vector<std::unique_ptr<StopVote>> votes;
+    std::vector<std::unique_ptr<StepVote>> votes;
     for (uint32_t rank = 0; rank < 4; ++rank)
-      votes.push_back(std::make_unique<StopVote>(
+      votes.push_back(std::make_unique<StepVote>(
           *controls[rank],
           // Only rank 2 got the request to stop.
           [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
-        [&](uint32_t rank, uint64_t) { return votes[rank]->mayBeginStep(); }, 2,
-        20, [&] { asked.store(true); });
+        [&](uint32_t rank, uint64_t) {
+          return votes[rank]->decide() == StepDecision::Begin;
+        },
+        2, 20, [&] { asked.store(true); });
     for (auto &vote : votes)
       vote->finish();
     EXPECT_EQ(steps, std::vector<uint64_t>(4, 23)) << "seed " << seed;
   }
 }
 
-TEST(StopVote, EndsTheVoteUnderWay) {
+TEST(StepVote, SavesTwoStepsLaterAndOnceForSeveralRequests) {
+  auto controls = makeInProcessControls(4);
+  std::vector<std::vector<uint64_t>> saves(4);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < 4; ++rank)
+    threads.emplace_back([&, rank] {
+      StepVote vote(
+          *controls[rank], [] { return false; }, 10s);
+      for (uint64_t step = 1; step < 40; ++step) {
+        // Rank 2 is asked before step 10, and rank 1 two steps later. This is
+        // before the checkpoint. Rank 3 is asked after it, and after the
+        // checkpoint before step 30, which nobody has asked for.
+        if ((rank == 2 && step == 10) || (rank == 1 && step == 12) ||
+            (rank == 3 && (step == 20 || step == 29)))
+          vote.askToSave();
+        if (vote.decide() == StepDecision::Save) {
+          vote.finish();
+          saves[rank].push_back(step);
+        }
+        if (step == 30)
+          vote.finish();
+      }
+      vote.finish();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::vector<uint64_t> &each : saves)
+    EXPECT_EQ(each, (std::vector<uint64_t>{12, 22}));
+}
+
+TEST(StepVote, EndsTheVoteUnderWay) {
   auto controls = makeInProcessControls(2);
-  StopVote first(
+  StepVote first(
       *controls[0], [] { return false; }, 100ms);
-  StopVote second(
+  StepVote second(
       *controls[1], [] { return true; }, 100ms);
-  EXPECT_TRUE(first.mayBeginStep());
-  EXPECT_THROW(first.mayBeginStep(), WaitError) << "the other has not voted";
+  EXPECT_EQ(first.decide(), StepDecision::Begin);
+  EXPECT_THROW(first.decide(), WaitError) << "the other has not voted";
 }
 
 /// Waits until `heard` is `expected`, but not for ever. Returns whether it is.
@@ -115,7 +226,7 @@ bool comesTrue(const std::atomic<int> &heard, int expected) {
 }
 
 TEST(Signals, AreStoredForALaterListenerAndPassedToAPresentOne) {
-  Signals::blockUserSignal();
+  Signals::blockUserSignals();
   kill(getpid(), SIGUSR1);
   Signals signals;
   std::atomic<int> heard = 0;
@@ -131,6 +242,22 @@ TEST(Signals, AreStoredForALaterListenerAndPassedToAPresentOne) {
   EXPECT_EQ(heard.load(), SIGTERM);
   SignalListener listening(&signals, [&](int signal) { heard.store(signal); });
   EXPECT_TRUE(comesTrue(heard, SIGUSR1));
+}
+
+TEST(Signals, PassARequestToSave) {
+  Signals::blockUserSignals();
+  kill(getpid(), SIGUSR2);
+  Signals signals(Grace{60s});
+  for (int time = 0; time < 2; ++time) {
+    std::atomic<int> heard = 0;
+    SignalListener listening(&signals,
+                             [&](int signal) { heard.store(signal); });
+    if (time > 0)
+      kill(getpid(), SIGUSR2);
+    EXPECT_TRUE(comesTrue(heard, SIGUSR2)) << "time " << time;
+  }
+  EXPECT_EQ(signals.stopSignal(), 0);
+  EXPECT_EQ(signalName(SIGUSR2), "SIGUSR2");
 }
 
 TEST(Signals, EndTheProcessWhereNobodyListens) {

@@ -77,7 +77,7 @@ protected:
     EXPECT_EQ(fs::file_size(file), weightsFileBytes(program, names));
   }
   std::vector<double> loaded(const WeightNames &names) {
-    const CheckpointWeights saved(program, file, names);
+    const LoadedWeights saved(program, file, names);
     std::vector<double> values;
     const program::ModelT &model = *program.model;
     for (const auto &[layer, number, parameter] :
@@ -198,7 +198,7 @@ TEST_F(WeightNamesTest, writesMatricesTransposed) {
 TEST_F(WeightNamesTest, refusesAFileOfOtherNames) {
   save(WeightNames());
   try {
-    CheckpointWeights(program, file, namesOf(kNames));
+    LoadedWeights(program, file, namesOf(kNames));
     FAIL();
   } catch (const std::runtime_error &error) {
     const std::string reason = error.what();
@@ -213,7 +213,7 @@ TEST_F(WeightNamesTest, refusesAFileOfOtherNames) {
 TEST_F(WeightNamesTest, refusesTheShapeOfAMatrixThatIsNotTransposed) {
   save(namesOf(R"({"layers.1.mlp.weight": "fc"})"));
   try {
-    CheckpointWeights(program, file, namesOf(R"({"layers.1.mlp.weight":
+    LoadedWeights(program, file, namesOf(R"({"layers.1.mlp.weight":
       {"name": "fc", "transposed": true}})"));
     FAIL();
   } catch (const std::runtime_error &error) {
@@ -238,7 +238,7 @@ TEST_F(WeightNamesTest, readsPastIgnoredTensors) {
   auto expectDifference = [&](const char *reason) {
     write(all);
     try {
-      CheckpointWeights(program, file, names);
+      LoadedWeights(program, file, names);
       ADD_FAILURE();
     } catch (const std::runtime_error &error) {
       EXPECT_NE(std::string(error.what()).find(reason), std::string::npos)

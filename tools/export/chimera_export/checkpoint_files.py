@@ -28,16 +28,22 @@ STATES = {  # of each optimizer
     "sgd-momentum": ("momentum_buffer",),
     "adamw": ("exp_avg", "exp_avg_sq"),
 }
+CHECKSUM = re.compile(rb'("checksum": ").{16}', re.DOTALL)  # of training.json itself
 TEXT, NUMBER = "a text", "a whole number"
 FIELDS = {
     "step": NUMBER, "samples_per_step": NUMBER, "seed": NUMBER, "optimizer": TEXT,
-    "weight_type": TEXT, "data": TEXT, "program": TEXT,
+    "weight_type": TEXT, "data": TEXT, "program": TEXT, "checksum": TEXT,
 }  # fmt: skip
 
 
 def checksum_of(tensor):
     """The checksum of a tensor's elements in training.json."""
     return xxhash.xxh3_64_hexdigest(tensor.contiguous().reshape(-1).numpy())
+
+
+def checksum_of_text(text):
+    """The checksum of the bytes of training.json, which is among them."""
+    return xxhash.xxh3_64_hexdigest(CHECKSUM.sub(rb"\g<1>" + b"0" * 16, text, count=1))
 
 
 def step_name(step):
@@ -96,7 +102,8 @@ class Checkpoint:
     def _read_training(self):
         file = self.path / TRAINING
         try:
-            made = json.loads(file.read_text(encoding="utf-8"))
+            text = file.read_bytes()
+            made = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise Refused(f"{file}: expected JSON: {error}") from None
         got = made.get("format") if isinstance(made, dict) else None
@@ -120,6 +127,11 @@ class Checkpoint:
             for name, tensors in sums.items()
         ):
             raise Refused(f"{file}: expected \"checksums\" with the tensors of each file")
+        if (got := checksum_of_text(text)) != made["checksum"]:
+            raise Refused(
+                f"{file}: expected a file with the checksum {made['checksum']}, got one with "
+                f"{got}: it is damaged, or was edited"
+            )
         return made
 
     def _read_headers(self, names):
@@ -221,8 +233,7 @@ def write(folder, like, step, load):
                 "program": "chimera-checkpoint --from-dcp",
                 "checksums": sums,
             }
-            text = json.dumps(training, indent=1, ensure_ascii=False) + "\n"
-            (partial / TRAINING).write_text(text, encoding="utf-8")
+            (partial / TRAINING).write_bytes(_with_checksum(training))
             for path in (*partial.iterdir(), partial):
                 _sync(path)
             partial.rename(target)
@@ -230,6 +241,13 @@ def write(folder, like, step, load):
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     return target
+
+
+def _with_checksum(training):
+    """The text of training.json."""
+    training = training | {"checksum": "0" * 16}
+    text = (json.dumps(training, indent=1, ensure_ascii=False) + "\n").encode()
+    return CHECKSUM.sub(rb"\g<1>" + checksum_of_text(text).encode(), text, count=1)
 
 
 def _write_shard(path, tensors, values):

@@ -14,12 +14,13 @@ def run_with(*modules):
     """Returns if this Python has the modules. Otherwise restarts the command with the
     Python that tools/setup.sh installs. Exits with an error if that Python is running
     already or does not exist."""
-    if all(importlib.util.find_spec(module) for module in modules):
+    missing = [module for module in modules if not importlib.util.find_spec(module)]
+    if not missing:
         return
     python = ROOT / "build/venv/bin/python"
     if python.exists() and pathlib.Path(sys.prefix).resolve() != (ROOT / "build/venv").resolve():
         os.execv(python, [str(python), *sys.argv])
     sys.exit(
         f"{pathlib.Path(sys.argv[0]).name}: expected Python's {', '.join(modules)}, "
-        f"found none: run tools/setup.sh --export"
+        f"missing: {', '.join(missing)}: run tools/setup.sh --export"
     )

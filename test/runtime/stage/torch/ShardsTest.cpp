@@ -68,11 +68,11 @@ TEST_F(ShardsTest, areReadByTheirIndexOrFolder) {
   EXPECT_EQ(load(), "(loaded)");
   path = folder / "model.safetensors.index.json";
   EXPECT_EQ(load(), "(loaded)");
-  const uint64_t digest = CheckpointWeights(program, path).digest();
+  const uint64_t digest = LoadedWeights(program, path).digest();
   weights.back() += 1;
   saveShards();
   path = folder / "model.safetensors.index.json";
-  EXPECT_NE(CheckpointWeights(program, path).digest(), digest);
+  EXPECT_NE(LoadedWeights(program, path).digest(), digest);
 }
 
 TEST_F(ShardsTest, areIgnoredIfThereIsAWholeFile) {

@@ -45,7 +45,7 @@ protected:
   }
   // Reads all tensors of the file, in the model's order.
   template <typename T> std::vector<T> loaded() {
-    const CheckpointWeights saved(program, path);
+    const LoadedWeights saved(program, path);
     std::vector<T> values;
     const program::ModelT &model = *program.model;
     for (const auto &[layer, number, parameter] :

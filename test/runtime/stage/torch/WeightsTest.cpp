@@ -53,7 +53,7 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
 TEST_F(WeightsTest, digestsTellValuesApart) {
   auto digest = [&] {
     EXPECT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
-    return CheckpointWeights(program, path).digest();
+    return LoadedWeights(program, path).digest();
   };
   const uint64_t first = digest();
   EXPECT_EQ(digest(), first);
@@ -270,7 +270,7 @@ TEST_F(WeightsTest, convertsNarrowerTypes) {
         EXPECT_EQ(loaded<float>(),
                   std::vector<float>(expected.begin(), expected.end()));
       }
-      EXPECT_EQ(CheckpointWeights(program, path).conversion(),
+      EXPECT_EQ(LoadedWeights(program, path).conversion(),
                 std::to_string(header.size()) + " tensors of " +
                     (isBFloat16 ? "BF16" : "F16") + ", converted to " +
                     (type == program::DataType::Float64 ? "F64" : "F32") +
@@ -282,7 +282,7 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
   program.weight_type = program.activation_type = program::DataType::Float32;
   std::vector<float> narrow(weights.begin(), weights.end());
   ASSERT_TRUE(saveWeights(program, bytesOf(narrow), path, error)) << error;
-  EXPECT_EQ(CheckpointWeights(program, path).conversion(), "");
+  EXPECT_EQ(LoadedWeights(program, path).conversion(), "");
   program.weight_type = program.activation_type = program::DataType::Float64;
   EXPECT_EQ(load(), "(loaded)");
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;

@@ -153,7 +153,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
 std::vector<uint32_t> read(const Sample &sample, const WeightNames &names,
                            const std::string &path) {
   const program::ModelT &model = *sample.program.model;
-  const CheckpointWeights saved(sample.program, path, names);
+  const LoadedWeights saved(sample.program, path, names);
   saved.digest();
   std::vector<uint32_t> all;
   for (const auto &[layer, number, parameter] :
@@ -187,14 +187,12 @@ void use(const Opened &opened, const Folder &folder) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Changes files of names, and saves and reads weights by those "
-               "that are accepted.");
-  const MutantOptions options(app);
-  CLI11_PARSE(app, argc, argv);
   const Folder folder;
   const std::vector<Sample> all = samples(folder);
-  return runMutants(
-      options, uint64_t{512} << 20,
+  return mutantsMain(
+      argc, argv,
+      "Changes files of names, and saves and reads weights by those that are "
+      "accepted.",
       [&](uint64_t, Random &random) {
         return openMutant(oneOf(all, random), folder, random);
       },

@@ -195,7 +195,7 @@ void changeText(std::string &header, Random &random) {
 
 struct Opened {
   const program::ProgramT *program;
-  std::unique_ptr<CheckpointWeights> weights;
+  std::unique_ptr<LoadedWeights> weights;
   std::string path, file;
   uint64_t size;
   std::vector<std::string> shards = {}; ///< instead of `file`
@@ -264,8 +264,7 @@ Opened openShards(const Sample &sample, const Folder &folder, Random &random) {
                  opened.shards.back().size());
   }
   opened.path = folder.write("weights.index.json", text, text.size());
-  opened.weights =
-      std::make_unique<CheckpointWeights>(sample.program, opened.path);
+  opened.weights = std::make_unique<LoadedWeights>(sample.program, opened.path);
   return opened;
 }
 
@@ -321,7 +320,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
   file.resize(std::min<uint64_t>(size, file.size()));
   const std::string path = folder.write("weights", file, size);
   return {&sample.program,
-          std::make_unique<CheckpointWeights>(sample.program, path), path, file,
+          std::make_unique<LoadedWeights>(sample.program, path), path, file,
           size};
 }
 
@@ -451,13 +450,10 @@ void use(const Opened &opened, const Folder &folder, Random &random) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Changes files of weights and reads what is accepted.");
-  const MutantOptions options(app);
-  CLI11_PARSE(app, argc, argv);
   const Folder folder;
   const std::vector<Sample> all = samples(folder);
-  return runMutants(
-      options, uint64_t{512} << 20,
+  return mutantsMain(
+      argc, argv, "Changes files of weights and reads what is accepted.",
       [&](uint64_t, Random &random) {
         return openMutant(oneOf(all, random), folder, random);
       },

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs examples/torchrun.sh: torchrun must start all ranks again after one was killed,
+and the run must resume and end with the weights of an undisturbed run. Also with two
+torchruns, as on two hosts, whose counts of restarts may differ. slurm.py runs the job
+script for Slurm.
+
+usage: jobs.py --tools BIN --torchrun TORCHRUN
+"""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from job import ENVIRONMENT, PATIENCE, rank_of, stat_of
+from trainings import OPTIONS, RANKS, Trainings, parse
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torchrun.sh"
+STEPS = 1000
+
+
+def ranks_below(pids):
+    """The processes of chimera-run, by rank, whose parents are the torchruns `pids`."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        stat = stat_of(entry) if entry.isdigit() else None
+        if not stat or stat[0] == "Z" or stat[1] not in pids:
+            continue
+        try:
+            with open(f"/proc/{entry}/comm") as name:
+                if name.read() != "chimera-run\n":
+                    continue
+        except OSError:
+            continue
+        rank = rank_of(int(entry), b"RANK")
+        if rank is not None:
+            found[rank] = int(entry)
+    return found
+
+
+class TorchrunJobs:
+    """A run of the script on this host, or on so many hosts that are this one."""
+
+    def __init__(self, program, hosts, kept, *arguments, restarts=3):
+        environment = dict(
+            ENVIRONMENT, CHECKPOINTS=str(kept), CHECKPOINT_EVERY="10",
+            RESTARTS=str(restarts), RANKS=str(RANKS[program.name] // hosts),
+            PATH=f"{OPTIONS.tools}:{pathlib.Path(OPTIONS.torchrun).parent}:"
+                 + os.environ["PATH"])
+        if hosts > 1:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            environment["TORCHRUN_OPTIONS"] = (
+                f"--nnodes {hosts} --rdzv-backend c10d --rdzv-id test "
+                f"--rdzv-endpoint 127.0.0.1:{port}")
+        self.ranks_expected = RANKS[program.name]
+        self.output = tempfile.TemporaryFile("w+")
+        self.torchruns = [
+            subprocess.Popen([str(word) for word in (SCRIPT, program, *arguments)],
+                             env=environment, stdout=self.output,
+                             stderr=subprocess.STDOUT)
+            for _ in range(hosts)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        ranks = self.ranks()
+        for torchrun in self.torchruns:
+            torchrun.kill()
+            torchrun.wait()
+        for pid in ranks.values():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def ranks(self):
+        return ranks_below([torchrun.pid for torchrun in self.torchruns])
+
+    def text(self):
+        self.output.seek(0)
+        return self.output.read()
+
+    def wait_for(self, is_true, what):
+        begin = time.monotonic()
+        while not is_true():
+            if time.monotonic() - begin > PATIENCE:
+                raise AssertionError(f"{what} took more than {PATIENCE} s\n"
+                                     + self.text())
+            time.sleep(0.05)
+
+    def wait_for_ranks(self):
+        self.wait_for(lambda: len(self.ranks()) == self.ranks_expected,
+                      "the start of all ranks")
+        return self.ranks()
+
+    def wait_for_text(self, pattern):
+        self.wait_for(lambda: re.search(pattern, self.text(), re.MULTILINE),
+                      f"'{pattern}'")
+
+    def end(self):
+        """Waits until all torchruns have ended. Returns their statuses."""
+        return [torchrun.wait(timeout=PATIENCE) for torchrun in self.torchruns]
+
+
+class Jobs(Trainings):
+    def job(self, hosts, *arguments, **how):
+        arguments = self.command("chimera", *arguments)[2:]
+        return TorchrunJobs(self.shared / "chimera", hosts, self.kept, *arguments, **how)
+
+    def check_restarts(self, hosts, victims):
+        saved = self.folder / "saved"
+        with self.job(hosts, "--steps", STEPS, "--save", saved) as job:
+            for number, victim in enumerate(victims):
+                # Each attempt writes checkpoints before it is disturbed.
+                job.wait_for(lambda: len(re.findall(r"^checkpoint ", job.text(),
+                                                    re.MULTILINE)) > 2 * number,
+                             "the first checkpoint")
+                os.kill(job.wait_for_ranks()[victim], signal.SIGKILL)
+                job.wait_for(lambda: len(re.findall(r"^resumes from ", job.text(),
+                                                    re.MULTILINE)) > number,
+                             "a resume")
+            statuses = job.end()
+            self.assertEqual(statuses, [0] * hosts, job.text())
+            self.assertIn(f"no checkpoint in {self.kept} yet", job.text())
+        self.assertEqual(saved.read_bytes(),
+                         self.uninterrupted("chimera", steps=STEPS).read_bytes())
+
+    def test_torchrun_starts_killed_ranks_again(self):
+        self.check_restarts(1, [2, 0])
+
+    def test_two_torchruns(self):
+        self.check_restarts(2, [3, 0])
+
+    def test_no_restarts_left(self):
+        with self.job(1, "--steps", 10**8, restarts=0) as job:
+            job.wait_for_text("^checkpoint ")
+            os.kill(job.wait_for_ranks()[1], signal.SIGKILL)
+            self.assertEqual(job.end(), [1], job.text())
+            self.assertRegex(job.text(), r"rank 1 \(worker 1\), process \d+, died")
+
+    def test_the_end_of_torchrun(self):
+        """torchrun passes SIGTERM on. The ranks save, and the script continues."""
+        saved = self.folder / "saved"
+        with self.job(1, "--steps", 10**8) as job:
+            job.wait_for_text("^step ")
+            job.torchruns[0].terminate()
+            job.end()
+            stopped = re.search(r"^stopped by SIGTERM after step (\d+)", job.text(),
+                                re.MULTILINE)
+            self.assertTrue(stopped, job.text())
+        steps = int(stopped[1]) + 5
+        with self.job(1, "--steps", steps, "--save", saved) as job:
+            self.assertEqual(job.end(), [0], job.text())
+            self.assertIn(f"after {stopped[1]} steps", job.text())
+        self.assertEqual(saved.read_bytes(),
+                         self.uninterrupted("chimera", steps=steps).read_bytes())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=parse())
