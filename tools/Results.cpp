@@ -26,12 +26,15 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
+uint64_t samplesPerStep(const program::ProgramT &program) {
+  return uint64_t(program.micro_batches) * program.data_parallel *
+         program.micro_batch_size;
+}
+
 uint64_t tokensPerStep(const program::ProgramT &program) {
-  return program.model ? uint64_t(program.micro_batches) *
-                             program.data_parallel * program.micro_batch_size *
-                             static_cast<uint64_t>(
-                                 program::contextOf(*program.model).value_or(0))
-                       : 0;
+  return samplesPerStep(program) *
+         static_cast<uint64_t>(
+             program::contextOf(*program.model).value_or(0));
 }
 
 /// Whether the costs of stages are times. If they are not, the program has no
@@ -144,7 +147,8 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
                 .quiet = settings.quiet,
                 .logFile = settings.log,
                 .firstStep = load.firstStep,
-                .resumes = !load.resumedFrom.empty()}),
+                .resumes = !load.resumedFrom.empty(),
+                .samplesPerStep = load.dataset ? samplesPerStep(program) : 0}),
       lastCheckpoint(load.resumedFrom) {}
 
 void Results::onStep(const StepEvent &event) {

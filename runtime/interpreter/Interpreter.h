@@ -165,6 +165,12 @@ public:
     return haltedIn;
   }
 
+  /// The share of the last step that was reported, from 0 to 1, in which this
+  /// rank waited for messages and all-reduces of other ranks. None before the
+  /// first step has ended. Also none on an asynchronous device without a
+  /// profile, because nobody measures its waits.
+  std::optional<double> waitingShare() const { return shareOfWaiting; }
+
   uint64_t instructionsRun() const { return executed; }
   /// The number of times that the host blocked inside a step to wait for the
   /// device.
@@ -206,6 +212,9 @@ private:
   void skipToEvaluated();
   bool endPass();
   void reportPass(const QueuedStep &pass);
+  void endWait(int64_t now);
+  void measureStep();
+  void setWaitingShare(int64_t waited, int64_t took);
   bool isTimed() const { return (options.profile || options.trace) && !pass; }
   void executeTimed(const program::Instruction &instruction);
   void addToProfile(const program::Instruction &instruction,
@@ -312,6 +321,11 @@ private:
   // asynchronous device. `timed` has the instructions of this step that the
   // device measures.
   int64_t stepBegin = 0;
+  // On a synchronous device: the time for which the current step has waited for
+  // other ranks, and the begin of the wait that the host is executing, if any.
+  int64_t waitedInStep = 0;
+  std::optional<int64_t> waitBegin;
+  std::optional<double> shareOfWaiting;
   Event stepBeginOnDevice;
   std::vector<Timed> timed;
   // For a trace on an asynchronous device: the measured instructions of each

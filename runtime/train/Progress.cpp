@@ -8,6 +8,7 @@
 #include "runtime/train/Progress.h"
 
 #include "runtime/train/Launch.h"
+#include "runtime/train/StepRecord.h"
 
 #include <cmath>
 #include <cstdio>
@@ -42,8 +43,7 @@ LogFile::Keeps Progress::keptLines() const {
 }
 
 void Progress::step(const StepEvent &event) {
-  double took = event.seconds - lastSeconds;
-  lastSeconds = event.seconds;
+  const double took = event.seconds - std::exchange(lastSeconds, event.seconds);
   bool last = event.step + 1 == options.steps;
   if (event.loss && !event.loss->hasWeight && !options.quiet &&
       !std::exchange(hasToldOfNothing, true)) {
@@ -63,15 +63,22 @@ void Progress::step(const StepEvent &event) {
   }
   if (!log)
     return;
+  auto rateOf = [&](uint64_t count) {
+    return count > 0 && took > 0
+               ? std::optional(static_cast<double>(count) / took)
+               : std::nullopt;
+  };
+  const StepRecord record{.event = event,
+                          .tokensPerSecond = rateOf(options.tokensPerStep),
+                          .samplesPerSecond =
+                              options.tokensPerStep
+                                  ? std::nullopt
+                                  : rateOf(options.samplesPerStep)};
   nlohmann::ordered_json line;
   line["step"] = event.step + 1;
-  line["loss"] = nullptr;
-  if (event.loss)
-    line["loss"] = event.loss->mean;
-  line["learning_rate"] = event.learningRate;
-  line["tokens_per_s"] = nullptr;
-  if (options.tokensPerStep && took > 0)
-    line["tokens_per_s"] = static_cast<double>(options.tokensPerStep) / took;
+  for (const StepField &field : stepFields())
+    if (nlohmann::ordered_json value = field.valueOf(record); !value.is_null())
+      line[field.name] = std::move(value);
   line["seconds"] = event.seconds;
   append(line.dump());
 }

@@ -23,18 +23,19 @@ namespace chimera::runtime {
 ///
 /// The log (a LogFile) has one JSON object per line for each step, each
 /// evaluation and each checkpoint, and at the end one with the key "summary".
-/// Steps count from 1. Logged numbers have enough digits to be read back
-/// exactly.
+/// Steps count from 1. stepFields() are the fields of a step. Logged numbers
+/// have enough digits to be read back exactly.
 class Progress {
 public:
   struct Options {
     uint64_t steps = 0;         ///< of the training
-    uint64_t tokensPerStep = 0; ///< 0 if the program has no model
+    uint64_t tokensPerStep = 0; ///< 0 if samples have no tokens
     bool quiet = false;
     std::string logFile;    ///< empty if there is no log
     uint64_t firstStep = 0; ///< number of steps before this run
     /// Whether an existing log continues: its lines up to step firstStep stay.
     bool resumes = false;
+    uint64_t samplesPerStep = 0; ///< 0 if the program has no model
   };
 
   /// All functions throw std::runtime_error if the log cannot be written. After

@@ -22,6 +22,7 @@
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/StopVote.h"
+#include "runtime/train/UseMeter.h"
 #include "runtime/watch/CallWatch.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
@@ -109,16 +110,24 @@ private:
   Device &device;
 };
 
-/// Runs one rank from start to end. Calls `mayBeginStep` before each step
-/// except the first. Calls `askToStop` if all ranks have to stop. Calls
-/// `afterSteps`, unless it is empty, after the last step. If the run fails and
-/// this thread cannot report the failure, calls `fail` with the reason, from
-/// any thread.
+/// How a rank learns of the other ranks between steps.
+struct BetweenSteps {
+  /// Called before each step except the first.
+  std::function<bool(uint64_t)> mayBeginStep;
+  /// Called if all ranks have to stop.
+  std::function<void()> askToStop;
+  /// Called at the root after each step: StepEvent::use.
+  std::function<StepUse()> useOfRanks;
+  /// Called after the last step, unless it is empty.
+  std::function<void()> afterSteps = {};
+};
+
+/// Runs one rank from start to end. If the run fails and this thread cannot
+/// report the failure, calls `fail` with the reason, from any thread.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
-             Status &status, const std::function<bool(uint64_t)> &mayBeginStep,
-             const std::function<void()> &askToStop,
-             const std::function<void()> &afterSteps, const OnFailure &fail) {
+             Status &status, const BetweenSteps &between,
+             const OnFailure &fail) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
@@ -128,9 +137,9 @@ void runRank(const TrainingRun &run, const Communication &communication,
   options.steps = run.steps;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
-  options.mayBeginStep = mayBeginStep;
+  options.mayBeginStep = between.mayBeginStep;
   options.keepFinite = run.keepFinite;
-  options.onHalt = askToStop;
+  options.onHalt = between.askToStop;
   options.meter = run.meter;
   Profile profile;
   if (run.profile)
@@ -186,24 +195,27 @@ void runRank(const TrainingRun &run, const Communication &communication,
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
   double ofSteps = 0;
+  UseMeter useMeter(&device);
   std::optional<Divergence> badLoss;
   runSegments(
       run, control, interpreter, writer.get(),
       [&](uint64_t step, std::optional<Loss> loss) {
         ofSteps = seconds();
+        status.setUse(useMeter.measure(interpreter.waitingShare()));
         if (isRoot && run.onStep)
           run.onStep({step, loss, ofSteps,
-                      learningRateAt(*run.program.optimizer, run.steps, step)});
+                      learningRateAt(*run.program.optimizer, run.steps, step),
+                      between.useOfRanks()});
         if (isRoot && mustStopForLoss(run, step, loss, badLoss))
-          askToStop();
+          between.askToStop();
         if (writer)
           reportCheckpoint(run, writer->poll());
       },
-      mayBeginStep, afterSteps,
+      between.mayBeginStep, between.afterSteps,
       [&] { return badLoss || !interpreter.halted().empty() ? kHalted : ""; });
   status.enter(Status::Finishing);
-  if (afterSteps)
-    afterSteps();
+  if (between.afterSteps)
+    between.afterSteps();
   const bool goesOn = gatherAndSaveResult(
       run, control, interpreter, badLoss, ofSteps,
       device.allocatedBytes().value_or(0), profile, trace, status, fail);
@@ -258,11 +270,13 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   runOnThreads(run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
     auto runOn = [&](Device &device, Channels &channels) {
       try {
-        runRank(
-            run, communication, *controls[rank], device, channels,
-            page.of(rank),
-            [&](uint64_t step) { return page.mayBeginStep(step); },
-            [&] { page.askToStop(); }, {}, fail);
+        runRank(run, communication, *controls[rank], device, channels,
+                page.of(rank),
+                {.mayBeginStep =
+                     [&](uint64_t step) { return page.mayBeginStep(step); },
+                 .askToStop = [&] { page.askToStop(); },
+                 .useOfRanks = [&] { return page.use(); }},
+                fail);
       } catch (const std::exception &error) {
         // Report the failure before the device frees memory, because freeing
         // may wait for operations of other ranks.
@@ -297,7 +311,12 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   auto fail = [&](const std::string &reason) { watcher.fail(reason); };
   CallWatch calls([&] { return channels.callsInFlight(); }, run.timeout, fail);
   StopVote vote(
-      control, [&] { return page.askedToStop(); }, run.timeout);
+      control,
+      [&] {
+        return StopVote::Vote{page.askedToStop(),
+                              page.of(control.rank()).use()};
+      },
+      run.timeout);
   const Communication communication = communicationOf(run.program);
   bool oneHost = watched.size() == control.ranks();
   try {
@@ -305,13 +324,20 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
     checkData(run, control, hostRanks);
     runRank(
         run, communication, control, device, channels, page.of(control.rank()),
-        [&](uint64_t step) {
-          return oneHost ? page.mayBeginStep(step) : vote.mayBeginStep();
-        },
-        [&] { page.askToStop(); },
-        // After the last step, receive the votes that are left before any other
-        // message.
-        [&] { vote.finish(); }, fail);
+        {.mayBeginStep =
+             [&](uint64_t step) {
+               return oneHost ? page.mayBeginStep(step) : vote.mayBeginStep();
+             },
+         .askToStop = [&] { page.askToStop(); },
+         .useOfRanks =
+             [&] {
+               return oneHost || vote.use().residentBytes == 0 ? page.use()
+                                                               : vote.use();
+             },
+         // After the last step, receive the votes that are left before any
+         // other message.
+         .afterSteps = [&] { vote.finish(); }},
+        fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)
       watcher.endAfterAbort(error.what());

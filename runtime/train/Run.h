@@ -28,6 +28,10 @@ struct StepEvent {
   std::optional<Loss> loss;
   double seconds; ///< since the first step began
   double learningRate = 0;
+  /// What the ranks used, each in the last step that it has ended. If ranks are
+  /// on several hosts: three steps before, and in the first three steps the
+  /// ranks of one host only.
+  StepUse use = {};
 };
 
 /// The resources that one rank used.

@@ -10,6 +10,7 @@
 #include "runtime/stage/LearningRate.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
+#include "runtime/train/UseMeter.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
@@ -37,12 +38,14 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
   };
   uint32_t root = rootOf(run.program);
   double ofSteps = 0;
+  UseMeter useMeter;
   ranks.run(run.steps - run.firstStep, [&](uint32_t rank, uint64_t step,
                                            std::optional<Loss> loss) {
     ofSteps = seconds();
     if (rank == root && run.onStep)
       run.onStep({step, loss, ofSteps,
-                  learningRateAt(*run.program.optimizer, run.steps, step)});
+                  learningRateAt(*run.program.optimizer, run.steps, step),
+                  useMeter.measure()});
     if (rank == root && mustStopForLoss(run, step, loss, badLoss))
       page.askToStop();
   });

@@ -13,9 +13,9 @@
 
 using namespace chimera::runtime;
 
-StopVote::StopVote(Control &control, std::function<bool()> wants,
+StopVote::StopVote(Control &control, std::function<Vote()> vote,
                    std::chrono::milliseconds timeout)
-    : control(control), wants(std::move(wants)), timeout(timeout) {}
+    : control(control), vote(std::move(vote)), timeout(timeout) {}
 
 bool StopVote::mayBeginStep() {
   if (std::exchange(isDecided, false) && receiveDecision())
@@ -25,11 +25,17 @@ bool StopVote::mayBeginStep() {
     isDecided = true;
   }
   if (control.rank() == 0)
-    isWanted |= wants();
+    add(vote());
   else
-    sendValue(control, 0, uint8_t(wants()), timeout);
+    sendValue(control, 0, vote(), timeout);
   hasVoted = true;
   return true;
+}
+
+/// Adds the vote of a rank, at rank 0.
+void StopVote::add(const Vote &other) {
+  wanted.stops |= other.stops;
+  wanted.use.add(other.use);
 }
 
 /// At rank 0, receives the votes of the previous step and sends the decision to
@@ -38,19 +44,21 @@ void StopVote::decide() {
   if (control.rank() != 0)
     return;
   receiveVotes();
-  decision = isWanted;
+  decision = wanted;
+  wanted.use = {};
   for (uint32_t rank = 1; rank < control.ranks(); ++rank)
-    sendValue(control, rank, uint8_t(decision), timeout);
+    sendValue(control, rank, decision, timeout);
 }
 
 void StopVote::receiveVotes() {
   for (uint32_t rank = 1; rank < control.ranks(); ++rank)
-    isWanted |= receiveValue<uint8_t>(control, rank, timeout) != 0;
+    add(receiveValue<Vote>(control, rank, timeout));
 }
 
 bool StopVote::receiveDecision() {
-  return control.rank() == 0 ? decision
-                             : receiveValue<uint8_t>(control, 0, timeout) != 0;
+  obeyed =
+      control.rank() == 0 ? decision : receiveValue<Vote>(control, 0, timeout);
+  return obeyed.stops != 0;
 }
 
 void StopVote::finish() {

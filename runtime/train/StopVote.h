@@ -12,12 +12,16 @@
 // obey it. So each message has a whole step to arrive, and usually no rank
 // waits for it.
 //
+// The messages also have what each rank used in its last step, and what all
+// ranks used together.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_TRAIN_STOPVOTE_H
 #define CHIMERA_RUNTIME_TRAIN_STOPVOTE_H
 
 #include "runtime/control/Control.h"
+#include "runtime/interpreter/StepUse.h"
 
 #include <functional>
 
@@ -25,32 +29,44 @@ namespace chimera::runtime {
 
 class StopVote {
 public:
-  /// `wants` returns whether this rank was asked to stop. `control`, and
-  /// everything that `wants` uses, must outlive this object.
-  StopVote(Control &control, std::function<bool()> wants,
+  /// A rank's vote, or the decision.
+  struct Vote {
+    uint64_t stops = 0; ///< 1 if the rank was asked to stop, else 0
+    StepUse use = {};   ///< in the rank's last step
+  };
+
+  /// `vote` returns the vote of this rank. `control`, and everything that
+  /// `vote` uses, must outlive this object.
+  StopVote(Control &control, std::function<Vote()> vote,
            std::chrono::milliseconds timeout);
 
   /// Whether the next step may begin. Every rank calls this before each step
   /// and gets the same answers. Throws the exceptions of waits for other ranks.
   bool mayBeginStep();
 
+  /// What all ranks used three steps before the last step of this rank. Empty
+  /// in the first three steps.
+  const StepUse &use() const { return obeyed.use; }
+
   /// Receives all messages of this vote that have not been received yet. Every
   /// rank must call this once, after the last step.
   void finish();
 
 private:
+  void add(const Vote &other);
   void decide();
   void receiveVotes();
   bool receiveDecision();
 
   Control &control;
-  const std::function<bool()> wants;
+  const std::function<Vote()> vote;
   const std::chrono::milliseconds timeout;
   bool hasVoted = false;  ///< rank 0 has not received the last votes
   bool isDecided = false; ///< the last decision has not been received
-  // At rank 0: whether any rank has voted to stop, and the last decision that
-  // was sent to the others.
-  bool isWanted = false, decision = false;
+  Vote obeyed;            ///< the last decision that has been received
+  // At rank 0: the votes for the next decision together, and the last decision
+  // that was sent to the others.
+  Vote wanted, decision;
 };
 
 } // namespace chimera::runtime

@@ -99,6 +99,13 @@ Status *StatusPage::entries() const {
   return reinterpret_cast<Status *>(static_cast<char *>(memory) + sizeof(Head));
 }
 
+StepUse StatusPage::use() const {
+  StepUse all;
+  for (uint32_t rank : sharers)
+    all.add(of(rank).use());
+  return all;
+}
+
 bool StatusPage::mayBeginStep(uint64_t step) {
   uint64_t seen = head().begun.load();
   while ((seen & ~kStop) < step) {

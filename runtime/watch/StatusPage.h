@@ -54,6 +54,9 @@ public:
     return const_cast<StatusPage *>(this)->entries()[rank];
   }
 
+  /// What the ranks that share this page used in their last steps.
+  StepUse use() const;
+
   /// Whether `step` may begin. Every rank calls this before each step except
   /// the first, in order. After askToStop, a rank may begin a step only if
   /// another rank has already begun this step. So all ranks stop after the same

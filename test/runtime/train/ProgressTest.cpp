@@ -24,7 +24,14 @@ TEST(Progress, LogsLossesToTheLastBit) {
   double loss = 0.1 + 0.2;
   {
     Progress progress({2, 100, true, file});
-    progress.step({0, Loss{0, loss}, 0.5, 0.1 * 3});
+    progress.step({0,
+                   Loss{0, loss},
+                   0.5,
+                   0.1 * 3,
+                   {.residentBytes = 1234567890123,
+                    .deviceBytes = 55,
+                    .waiting = 0.25,
+                    .measured = 2}});
     progress.step({1, std::nullopt, 0.75});
     EXPECT_FALSE(std::filesystem::exists(file)) << "before it is complete";
     progress.finish({{"instructions", 7}});
@@ -38,12 +45,39 @@ TEST(Progress, LogsLossesToTheLastBit) {
   EXPECT_EQ(first["learning_rate"].get<double>(), 0.1 * 3);
   EXPECT_EQ(first["tokens_per_s"], 200.0);
   EXPECT_EQ(first["seconds"], 0.5);
+  EXPECT_EQ(first["resident_bytes"].get<uint64_t>(), 1234567890123u);
+  EXPECT_EQ(first["device_bytes"], 55);
+  EXPECT_EQ(first["waiting"], 0.25);
+  EXPECT_FALSE(first.contains("samples_per_s"));
   std::getline(stream, line);
-  EXPECT_TRUE(nlohmann::json::parse(line)["loss"].is_null());
+  // What a step does not have is left out.
+  EXPECT_EQ(nlohmann::ordered_json::parse(line).dump(),
+            R"({"step":2,"learning_rate":0.0,"tokens_per_s":400.0,)"
+            R"("seconds":0.75})");
   std::getline(stream, line);
   EXPECT_EQ(nlohmann::json::parse(line)["summary"]["instructions"], 7);
   EXPECT_FALSE(std::getline(stream, line));
   EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+  std::filesystem::remove(file);
+}
+
+TEST(Progress, LogsSamplesIfTheyHaveNoTokens) {
+  const std::string file = temporaryFile("samples.jsonl");
+  {
+    Progress progress(
+        {.steps = 2, .quiet = true, .logFile = file, .samplesPerStep = 8});
+    progress.step({0, Loss{0, 1}, 0.25});
+    progress.step({1, Loss{0, 1}, 0.25}); // took no time that can be measured
+    progress.finish({});
+  }
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  auto step = nlohmann::json::parse(line);
+  EXPECT_EQ(step["samples_per_s"], 32);
+  EXPECT_FALSE(step.contains("tokens_per_s"));
+  std::getline(stream, line);
+  EXPECT_FALSE(nlohmann::json::parse(line).contains("samples_per_s"));
   std::filesystem::remove(file);
 }
 

@@ -86,7 +86,8 @@ TEST(StopVote, StopsAllRanksTwoStepsLater) {
       votes.push_back(std::make_unique<StopVote>(
           *controls[rank],
           // Only rank 2 got the request to stop.
-          [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
+          [&asked, rank] { return StopVote::Vote{rank == 2 && asked.load()}; },
+          10s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
         [&](uint32_t rank, uint64_t) { return votes[rank]->mayBeginStep(); }, 2,
@@ -100,11 +101,42 @@ TEST(StopVote, StopsAllRanksTwoStepsLater) {
 TEST(StopVote, EndsTheVoteUnderWay) {
   auto controls = makeInProcessControls(2);
   StopVote first(
-      *controls[0], [] { return false; }, 100ms);
+      *controls[0], [] { return StopVote::Vote{0}; }, 100ms);
   StopVote second(
-      *controls[1], [] { return true; }, 100ms);
+      *controls[1], [] { return StopVote::Vote{1}; }, 100ms);
   EXPECT_TRUE(first.mayBeginStep());
   EXPECT_THROW(first.mayBeginStep(), WaitError) << "the other has not voted";
+}
+
+TEST(StopVote, TellsAllRanksWhatTheyUsedThreeStepsBefore) {
+  auto controls = makeInProcessControls(3);
+  uint64_t step = 0;
+  std::vector<std::unique_ptr<StopVote>> votes;
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    votes.push_back(std::make_unique<StopVote>(
+        *controls[rank],
+        [&step, rank] {
+          return StopVote::Vote{0,
+                                {.residentBytes = 100 * step + rank,
+                                 .deviceBytes = rank == 1 ? step : 0,
+                                 .waiting = 0.25 * rank,
+                                 .measured = 1}};
+        },
+        10s));
+  for (step = 1; step <= 5; ++step) {
+    // Rank 0 last, since it waits for the votes of the others.
+    for (uint32_t rank : {1, 2, 0})
+      EXPECT_TRUE(votes[rank]->mayBeginStep());
+    // The next step is step + 1.
+    for (const auto &vote : votes) {
+      EXPECT_EQ(vote->use().residentBytes, step < 3 ? 0 : 100 * (step - 2) + 2);
+      EXPECT_EQ(vote->use().deviceBytes, step < 3 ? 0 : step - 2);
+      EXPECT_EQ(vote->use().measured, step < 3 ? 0u : 3u);
+      EXPECT_EQ(vote->use().waiting, step < 3 ? 0 : 0.25);
+    }
+  }
+  for (uint32_t rank : {1, 2, 0})
+    votes[rank]->finish();
 }
 
 /// Waits until `heard` is `expected`, but not for ever. Returns whether it is.

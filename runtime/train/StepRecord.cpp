@@ -1,0 +1,47 @@
+//===- StepRecord.cpp - The numbers of a step in the log ------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/StepRecord.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace chimera::runtime;
+using Json = nlohmann::ordered_json;
+
+namespace {
+/// `value`, or null if it is zero.
+Json unlessZero(uint64_t value) { return value ? Json(value) : Json(); }
+
+Json orNull(const std::optional<double> &value) {
+  return value ? Json(*value) : Json();
+}
+
+constexpr StepField kFields[] = {
+    {"loss",
+     [](const StepRecord &of) {
+       return of.event.loss ? Json(of.event.loss->mean) : Json();
+     }},
+    {"learning_rate",
+     [](const StepRecord &of) { return Json(of.event.learningRate); }},
+    {"tokens_per_s",
+     [](const StepRecord &of) { return orNull(of.tokensPerSecond); }},
+    {"samples_per_s",
+     [](const StepRecord &of) { return orNull(of.samplesPerSecond); }},
+    {"resident_bytes",
+     [](const StepRecord &of) {
+       return unlessZero(of.event.use.residentBytes);
+     }},
+    {"device_bytes",
+     [](const StepRecord &of) { return unlessZero(of.event.use.deviceBytes); }},
+    {"waiting",
+     [](const StepRecord &of) {
+       return of.event.use.measured ? Json(of.event.use.waiting) : Json();
+     }},
+};
+} // namespace
+
+std::span<const StepField> chimera::runtime::stepFields() { return kFields; }
