@@ -112,6 +112,18 @@ void Progress::append(const std::string &line) try {
   throw;
 }
 
+/// "3:07" or "2:03:07": minutes and seconds, after hours if there are any.
+static std::string durationText(long long seconds) {
+  char text[64];
+  if (seconds >= 3600)
+    std::snprintf(text, sizeof(text), "%lld:%02lld:%02lld", seconds / 3600,
+                  seconds / 60 % 60, seconds % 60);
+  else
+    std::snprintf(text, sizeof(text), "%lld:%02lld", seconds / 60,
+                  seconds % 60);
+  return text;
+}
+
 void Progress::show(const StepEvent &event, double perSecond) {
   // Write only if the pipe has room, because writing to a full pipe would block
   // the rank.
@@ -120,28 +132,27 @@ void Progress::show(const StepEvent &event, double perSecond) {
     return;
   std::string line = "step " + std::to_string(event.step + 1) + "/" +
                      std::to_string(options.steps);
+  const auto [unit, each] =
+      options.tokensPerStep    ? std::pair("tokens", options.tokensPerStep)
+      : options.samplesPerStep ? std::pair("samples", options.samplesPerStep)
+                               : std::pair("steps", uint64_t{1});
   char text[64];
-  // If tokensPerStep is 0, the stages have no model. Their loss is a hash, so
-  // it is not shown.
-  if (event.loss && options.tokensPerStep) {
+  // Stages without a model have no samples. Their loss is a hash, so it is not
+  // shown.
+  if (event.loss && (options.tokensPerStep || options.samplesPerStep)) {
     std::snprintf(text, sizeof(text), "  loss %.4f  lr %.2e", event.loss->mean,
                   event.learningRate);
     line += text;
   }
-  double rate =
-      perSecond *
-      (options.tokensPerStep ? static_cast<double>(options.tokensPerStep) : 1);
+  const double rate = perSecond * static_cast<double>(each);
   std::snprintf(text, sizeof(text), "  %.*f %s/s", rate < 10 ? 2 : 0, rate,
-                options.tokensPerStep ? "tokens" : "steps");
+                unit);
   line += text;
-  double left =
+  const double left =
       perSecond > 0
           ? static_cast<double>(options.steps - event.step - 1) / perSecond
           : 0;
-  auto seconds = static_cast<long>(std::lround(left));
-  std::snprintf(text, sizeof(text), "  ETA %ld:%02ld", seconds / 60,
-                seconds % 60);
-  line += text;
+  line += "  ETA " + durationText(std::llround(left));
   if (terminal)
     std::printf("\r%s\033[K", line.c_str());
   else

@@ -31,8 +31,8 @@ public:
     uint64_t steps = 0;         ///< of the training
     uint64_t tokensPerStep = 0; ///< 0 if samples have no tokens
     bool quiet = false;
-    std::string logFile;    ///< empty if there is no log
-    uint64_t firstStep = 0; ///< number of steps before this run
+    std::string logFile = {}; ///< empty if there is no log
+    uint64_t firstStep = 0;   ///< number of steps before this run
     /// Whether an existing log continues: its lines up to step firstStep stay.
     bool resumes = false;
     uint64_t samplesPerStep = 0; ///< 0 if the program has no model

@@ -7,6 +7,7 @@
 
 #include "runtime/train/Progress.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -117,5 +118,31 @@ TEST(Progress, ShowsStepLossSpeedAndRemainingTime) {
   progress.step({0, Loss{0, 2.5}, 10, 3e-4});
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
             "step 1/4  loss 2.5000  lr 3.00e-04  100 tokens/s  ETA 0:30\n");
+}
+
+TEST(Progress, ShowsSamplesOrStepsIfThereAreNoTokens) {
+  const auto shown = [](const Progress::Options &options) {
+    testing::internal::CaptureStdout();
+    Progress progress(options);
+    progress.step({0, Loss{0, 2.5}, 4, 3e-4});
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(shown({.steps = 1 + 2 * 3600 / 4, .samplesPerStep = 6}),
+            "step 1/1801  loss 2.5000  lr 3.00e-04  1.50 samples/s  "
+            "ETA 2:00:00\n");
+  // The loss of stages without a model is a hash.
+  EXPECT_EQ(shown({.steps = 1 + 3596 / 4}),
+            "step 1/900  0.25 steps/s  ETA 59:56\n");
+}
+
+TEST(Progress, WritesALineEveryFiveSecondsAndAtTheEnd) {
+  testing::internal::CaptureStdout();
+  Progress progress({.steps = 100, .tokensPerStep = 10});
+  for (uint64_t step = 0; step < 100; ++step)
+    progress.step({step, Loss{0, 1}, 0.1 * static_cast<double>(step + 1)});
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(std::ranges::count(shown, '\n'), 3) << shown;
+  EXPECT_EQ(shown.find("step 1/100 "), 0u) << shown;
+  EXPECT_NE(shown.find("\nstep 100/100 "), std::string::npos) << shown;
 }
 } // namespace
