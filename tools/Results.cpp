@@ -33,8 +33,7 @@ uint64_t samplesPerStep(const program::ProgramT &program) {
 
 uint64_t tokensPerStep(const program::ProgramT &program) {
   return samplesPerStep(program) *
-         static_cast<uint64_t>(
-             program::contextOf(*program.model).value_or(0));
+         static_cast<uint64_t>(program::contextOf(*program.model).value_or(0));
 }
 
 /// Whether the costs of stages are times. If they are not, the program has no
@@ -148,7 +147,8 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
                 .logFile = settings.log,
                 .firstStep = load.firstStep,
                 .resumes = !load.resumedFrom.empty(),
-                .samplesPerStep = load.dataset ? samplesPerStep(program) : 0}),
+                .samplesPerStep = load.dataset ? samplesPerStep(program) : 0,
+                .eventFolder = settings.tensorboard}),
       lastCheckpoint(load.resumedFrom) {}
 
 void Results::onStep(const StepEvent &event) {

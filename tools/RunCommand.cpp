@@ -82,6 +82,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--save", digest(settings.save)},
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},
+      {"--tensorboard", digest(settings.tensorboard)},
       {"--profile", digest(settings.profile)},
       {"--trace", digest(settings.trace)},
       {"--evaluate-batches", settings.evaluateBatches}};

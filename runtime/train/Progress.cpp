@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <stdexcept>
 #include <unistd.h>
 #include <utility>
 
@@ -26,6 +27,8 @@ Progress::Progress(const Options &options)
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (!options.logFile.empty())
     log.emplace(options.logFile, keptLines());
+  if (!options.eventFolder.empty())
+    events.emplace(options.eventFolder, options.firstStep + 1);
 }
 
 /// The lines of an existing log that stay, if the run continues it: those
@@ -61,7 +64,7 @@ void Progress::step(const StepEvent &event) {
                           event.seconds
                     : 0);
   }
-  if (!log)
+  if (!log && !events)
     return;
   auto rateOf = [&](uint64_t count) {
     return count > 0 && took > 0
@@ -75,12 +78,17 @@ void Progress::step(const StepEvent &event) {
                                   ? std::nullopt
                                   : rateOf(options.samplesPerStep)};
   nlohmann::ordered_json line;
+  std::vector<Scalar> scalars;
   line["step"] = event.step + 1;
-  for (const StepField &field : stepFields())
-    if (nlohmann::ordered_json value = field.valueOf(record); !value.is_null())
-      line[field.name] = std::move(value);
+  for (const StepField &field : stepFields()) {
+    nlohmann::ordered_json value = field.valueOf(record);
+    if (value.is_null())
+      continue;
+    scalars.push_back({field.tag, value.get<double>()});
+    line[field.name] = std::move(value);
+  }
   line["seconds"] = event.seconds;
-  append(line.dump());
+  write(line.dump(), event.step + 1, scalars);
 }
 
 void Progress::evaluation(uint64_t steps, double loss) {
@@ -90,26 +98,50 @@ void Progress::evaluation(uint64_t steps, double loss) {
                 static_cast<unsigned long long>(steps));
     std::fflush(stdout);
   }
-  if (log)
-    append(nlohmann::ordered_json{{"step", steps}, {"held_out_loss", loss}}
-               .dump());
+  const Scalar scalars[] = {{"validation/loss", loss}};
+  write(nlohmann::ordered_json{{"step", steps}, {"held_out_loss", loss}}.dump(),
+        steps, scalars);
 }
 
 void Progress::checkpoint(const CheckpointOutcome &outcome) {
-  if (log)
-    append(nlohmann::ordered_json{{"step", outcome.step},
-                                  {"checkpoint", outcome.path},
-                                  {"bytes", outcome.bytes},
-                                  {"seconds", outcome.seconds},
-                                  {"waited_seconds", outcome.waited}}
-               .dump());
+  write(nlohmann::ordered_json{{"step", outcome.step},
+                               {"checkpoint", outcome.path},
+                               {"bytes", outcome.bytes},
+                               {"seconds", outcome.seconds},
+                               {"waited_seconds", outcome.waited}}
+            .dump());
 }
 
-void Progress::append(const std::string &line) try {
-  log->append(line + "\n");
-} catch (...) {
-  log.reset();
-  throw;
+/// If `file` is open, calls `action` with it. If that throws, closes the file
+/// and adds the error to `failures`.
+template <typename File, typename Action>
+static void attempt(std::optional<File> &file, std::string &failures,
+                    Action action) {
+  if (!file)
+    return;
+  try {
+    action(*file);
+  } catch (const std::exception &error) {
+    file.reset();
+    failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+  }
+}
+
+static void throwIfAny(const std::string &failures) {
+  if (!failures.empty())
+    throw std::runtime_error(failures);
+}
+
+/// Writes a line of the log and, if there are any, points for TensorBoard. A
+/// file that cannot be written does not keep the other from being written.
+void Progress::write(const std::string &line, uint64_t step,
+                     std::span<const Scalar> scalars) {
+  std::string failures;
+  attempt(log, failures, [&](LogFile &file) { file.append(line + "\n"); });
+  if (!scalars.empty())
+    attempt(events, failures,
+            [&](EventFile &file) { file.append(step, scalars); });
+  throwIfAny(failures);
 }
 
 /// "3:07" or "2:03:07": minutes and seconds, after hours if there are any.
@@ -170,8 +202,11 @@ void Progress::endLine() {
 }
 
 void Progress::finish(const nlohmann::json &summary) {
-  if (!log)
-    return;
-  append(nlohmann::json{{"summary", summary}}.dump());
-  log->complete();
+  std::string failures;
+  attempt(log, failures, [&](LogFile &file) {
+    file.append(nlohmann::json{{"summary", summary}}.dump() + "\n");
+    file.complete();
+  });
+  attempt(events, failures, [](EventFile &file) { file.complete(); });
+  throwIfAny(failures);
 }

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_PROGRESS_H
 #define CHIMERA_RUNTIME_TRAIN_PROGRESS_H
 
+#include "runtime/train/EventFile.h"
 #include "runtime/train/LogFile.h"
 #include "runtime/train/Run.h"
 
@@ -25,6 +26,9 @@ namespace chimera::runtime {
 /// evaluation and each checkpoint, and at the end one with the key "summary".
 /// Steps count from 1. stepFields() are the fields of a step. Logged numbers
 /// have enough digits to be read back exactly.
+///
+/// The same numbers of steps and evaluations are written to a file for
+/// TensorBoard (EventFile).
 class Progress {
 public:
   struct Options {
@@ -36,11 +40,13 @@ public:
     /// Whether an existing log continues: its lines up to step firstStep stay.
     bool resumes = false;
     uint64_t samplesPerStep = 0; ///< 0 if the program has no model
+    /// Of the files for TensorBoard; empty if there are none.
+    std::string eventFolder = {};
   };
 
-  /// All functions throw std::runtime_error if the log cannot be written. After
-  /// such an error, nothing more is logged: the incomplete file keeps its
-  /// temporary name, and later calls do not throw.
+  /// All functions throw std::runtime_error if a file cannot be written. After
+  /// such an error, nothing more is written to this file, and later calls do
+  /// not throw. An incomplete log keeps its temporary name.
   explicit Progress(const Options &options);
   /// Shows the step, then logs it.
   void step(const StepEvent &event);
@@ -57,7 +63,8 @@ public:
 
 private:
   LogFile::Keeps keptLines() const;
-  void append(const std::string &line);
+  void write(const std::string &line, uint64_t step = 0,
+             std::span<const Scalar> scalars = {});
   void show(const StepEvent &event, double perSecond);
 
   Options options;
@@ -65,6 +72,7 @@ private:
   bool isLineOpen = false;
   bool hasToldOfNothing = false; ///< reported a step without labels
   std::optional<LogFile> log;
+  std::optional<EventFile> events;
   double lastSeconds = 0;
   double lastShown = -1e9;
 };

@@ -1,4 +1,4 @@
-//===- StepRecord.cpp - The numbers of a step in the log ------------------===//
+//===- StepRecord.cpp - The recorded numbers of a step --------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,23 +21,23 @@ Json orNull(const std::optional<double> &value) {
 }
 
 constexpr StepField kFields[] = {
-    {"loss",
+    {"loss", "train/loss",
      [](const StepRecord &of) {
        return of.event.loss ? Json(of.event.loss->mean) : Json();
      }},
-    {"learning_rate",
+    {"learning_rate", "train/lr",
      [](const StepRecord &of) { return Json(of.event.learningRate); }},
-    {"tokens_per_s",
+    {"tokens_per_s", "train/tokens_per_second",
      [](const StepRecord &of) { return orNull(of.tokensPerSecond); }},
-    {"samples_per_s",
+    {"samples_per_s", "train/samples_per_second",
      [](const StepRecord &of) { return orNull(of.samplesPerSecond); }},
-    {"resident_bytes",
+    {"resident_bytes", "train/memory",
      [](const StepRecord &of) {
        return unlessZero(of.event.use.residentBytes);
      }},
-    {"device_bytes",
+    {"device_bytes", "train/device_memory",
      [](const StepRecord &of) { return unlessZero(of.event.use.deviceBytes); }},
-    {"waiting",
+    {"waiting", "train/waiting",
      [](const StepRecord &of) {
        return of.event.use.measured ? Json(of.event.use.waiting) : Json();
      }},

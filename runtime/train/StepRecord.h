@@ -1,4 +1,4 @@
-//===- StepRecord.h - The numbers of a step in the log ----------*- C++ -*-===//
+//===- StepRecord.h - The recorded numbers of a step ------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,6 +28,7 @@ struct StepRecord {
 /// StepEvent and add a row to the table in StepRecord.cpp.
 struct StepField {
   const char *name; ///< in the log
+  const char *tag;  ///< in TensorBoard
   /// The number. Null if the step has none: the field is then left out.
   nlohmann::ordered_json (*valueOf)(const StepRecord &);
 };

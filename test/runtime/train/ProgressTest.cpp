@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 using namespace chimera::runtime;
@@ -96,6 +97,31 @@ TEST(Progress, ContinuesWithoutALogThatFails) {
   std::string shown = testing::internal::GetCapturedStdout();
   EXPECT_NE(shown.find("step 1/2 "), std::string::npos) << shown;
   EXPECT_NE(shown.find("step 2/2 "), std::string::npos) << shown;
+}
+
+TEST(Progress, WritesOneFileIfTheOtherFails) {
+  const std::string folder = temporaryFile("events");
+  {
+    Progress progress({.steps = 2,
+                       .quiet = true,
+                       .logFile = "/dev/full",
+                       .eventFolder = folder});
+    EXPECT_THROW(progress.step({0, Loss{0, 2.5}, 1}), std::runtime_error);
+    EXPECT_NO_THROW(progress.step({1, Loss{0, 3.5}, 7}));
+    EXPECT_NO_THROW(progress.evaluation(2, 4.5));
+    EXPECT_NO_THROW(progress.finish({}));
+  }
+  const std::filesystem::path file =
+      std::filesystem::directory_iterator(folder)->path();
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  for (float value : {2.5f, 3.5f, 4.5f})
+    EXPECT_NE(bytes.find(std::string("\x15") +
+                         std::string(reinterpret_cast<char *>(&value), 4)),
+              bytes.npos)
+        << value;
+  EXPECT_NE(bytes.find("validation/loss"), bytes.npos);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Progress, WarnsOnceIfNoLabelCounts) {
