@@ -363,7 +363,8 @@ void Interpreter::advance() {
   if (isTimed())
     executeTimed(instruction);
   else
-    executeOne(instruction, index, pass.value_or(step));
+    executeOne(instruction, index,
+               pass ? *pass % options.evaluation.passes : step);
   if (index + 1 == groupEnd) {
     channels.endGroup();
     groupEnd = 0;

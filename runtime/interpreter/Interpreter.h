@@ -25,6 +25,7 @@
 
 #include "runtime/channel/Channels.h"
 #include "runtime/device/Device.h"
+#include "runtime/interpreter/Evaluation.h"
 #include "runtime/interpreter/LastUses.h"
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/interpreter/Profile.h"
@@ -41,21 +42,6 @@
 #include <optional>
 
 namespace chimera::runtime {
-
-/// The evaluation of a model: its loss on held-out data. It consists of
-/// `passes` passes. A pass covers as many micro-batches as a step. The pass
-/// number is given to `data` as the step number. In a pass, all ranks run only
-/// the forwards of a step and the instructions that the forwards need, in the
-/// order of the step. So the proof that the program has no deadlock and no race
-/// is also valid for a pass.
-struct Evaluation {
-  DataSource *data = nullptr; ///< null: no evaluation
-  uint64_t passes = 0;
-  uint64_t every = 0; ///< steps between evaluations; 0: only by `evaluate`
-  /// Called on ranks that have the loss. The arguments are the number of steps
-  /// before the evaluation, and the mean loss.
-  std::function<void(uint64_t, double)> onLoss = {};
-};
 
 /// The bytes of the weights or gradients of each replica, by (pipeline, stage).
 using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
@@ -338,7 +324,7 @@ private:
   std::map<Key, Bytes> evaluatedWeights;
   std::vector<uint32_t> memoryBeforePass;
   std::vector<bool> evaluated; // by instruction: whether a pass runs it
-  double sumOfPasses = 0;
+  double lossOfPasses = 0, rightOfPasses = 0;
 
   std::map<Key, uint64_t> haltedIn; // the step in which a replica halted
 

@@ -91,16 +91,33 @@ void Progress::step(const StepEvent &event) {
   write(line.dump(), event.step + 1, scalars);
 }
 
-void Progress::evaluation(uint64_t steps, double loss) {
+std::string chimera::runtime::summaryOf(const EvaluationResult &result) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "held-out loss %.4f", result.loss);
+  std::string all = text;
+  if (result.accuracy) {
+    std::snprintf(text, sizeof(text), ", accuracy %.1f %%",
+                  100 * *result.accuracy);
+    all += text;
+  }
+  return all;
+}
+
+void Progress::evaluation(uint64_t steps, const EvaluationResult &result) {
   if (!options.quiet && steps < options.steps) {
     endLine();
-    std::printf("held-out loss %.4f after %llu steps\n", loss,
+    std::printf("%s after %llu steps\n", summaryOf(result).c_str(),
                 static_cast<unsigned long long>(steps));
     std::fflush(stdout);
   }
-  const Scalar scalars[] = {{"validation/loss", loss}};
-  write(nlohmann::ordered_json{{"step", steps}, {"held_out_loss", loss}}.dump(),
-        steps, scalars);
+  nlohmann::ordered_json line = {{"step", steps},
+                                 {"held_out_loss", result.loss}};
+  std::vector<Scalar> scalars = {{"validation/loss", result.loss}};
+  if (result.accuracy) {
+    line["held_out_accuracy"] = *result.accuracy;
+    scalars.push_back({"validation/accuracy", *result.accuracy});
+  }
+  write(line.dump(), steps, scalars);
 }
 
 void Progress::checkpoint(const CheckpointOutcome &outcome) {

@@ -16,6 +16,9 @@
 
 namespace chimera::runtime {
 
+/// "held-out loss 1.2345, accuracy 67.8 %".
+std::string summaryOf(const EvaluationResult &result);
+
 /// The progress of a run, on standard output and in a log. On a terminal, one
 /// progress line is rewritten in place. If standard output is no terminal, a
 /// line is written every few seconds, but none while a pipe is full. If a step
@@ -50,9 +53,9 @@ public:
   explicit Progress(const Options &options);
   /// Shows the step, then logs it.
   void step(const StepEvent &event);
-  /// Logs the loss on held-out data after this number of steps. Also shows the
-  /// loss, except at the end of the run.
-  void evaluation(uint64_t steps, double loss);
+  /// Logs the result on held-out data after this number of steps. Also shows
+  /// it, except at the end of the run.
+  void evaluation(uint64_t steps, const EvaluationResult &result);
   /// Logs a checkpoint.
   void checkpoint(const CheckpointOutcome &outcome);
   /// Ends the progress line on a terminal, if there is one. Call it before

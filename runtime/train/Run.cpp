@@ -45,8 +45,8 @@ uint32_t chimera::runtime::rootOf(const program::ProgramT &program) {
 
 Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
   Evaluation evaluation = run.evaluation;
-  if (!isRoot || !evaluation.onLoss)
-    evaluation.onLoss = [](uint64_t, double) {};
+  if (!isRoot || !evaluation.onResult)
+    evaluation.onResult = [](uint64_t, const EvaluationResult &) {};
   return evaluation;
 }
 

@@ -81,10 +81,11 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     options.interpreter.keepFinite = run.keepFinite;
     options.interpreter.onHalt = [&] { page.askToStop(); };
     options.interpreter.evaluation = run.evaluation;
-    options.onEvaluation = [&, root = rootOf(run.program)](
-                               uint32_t rank, uint64_t step, double loss) {
-      evaluationOf(run, rank == root).onLoss(step, loss);
-    };
+    options.onEvaluation =
+        [&, root = rootOf(run.program)](uint32_t rank, uint64_t step,
+                                        const EvaluationResult &result) {
+          evaluationOf(run, rank == root).onResult(step, result);
+        };
     options.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); };
     SimulatedRanks ranks(run.program, run.stages, run.data, options);
     std::optional<Divergence> badLoss;

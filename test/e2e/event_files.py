@@ -31,6 +31,7 @@ TAGS = {
     "resident_bytes": "train/memory",
     "waiting": "train/waiting",
     "held_out_loss": "validation/loss",
+    "held_out_accuracy": "validation/accuracy",
 }
 BY_ALL = {"loss", "learning_rate", "tokens_per_s", "resident_bytes"}
 

@@ -108,19 +108,20 @@ TEST(Progress, WritesOneFileIfTheOtherFails) {
                        .eventFolder = folder});
     EXPECT_THROW(progress.step({0, Loss{0, 2.5}, 1}), std::runtime_error);
     EXPECT_NO_THROW(progress.step({1, Loss{0, 3.5}, 7}));
-    EXPECT_NO_THROW(progress.evaluation(2, 4.5));
+    EXPECT_NO_THROW(progress.evaluation(2, {4.5, 5.5}));
     EXPECT_NO_THROW(progress.finish({}));
   }
   const std::filesystem::path file =
       std::filesystem::directory_iterator(folder)->path();
   std::ifstream stream(file, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(stream), {});
-  for (float value : {2.5f, 3.5f, 4.5f})
+  for (float value : {2.5f, 3.5f, 4.5f, 5.5f})
     EXPECT_NE(bytes.find(std::string("\x15") +
                          std::string(reinterpret_cast<char *>(&value), 4)),
               bytes.npos)
         << value;
   EXPECT_NE(bytes.find("validation/loss"), bytes.npos);
+  EXPECT_NE(bytes.find("validation/accuracy"), bytes.npos);
   std::filesystem::remove_all(folder);
 }
 
