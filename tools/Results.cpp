@@ -32,12 +32,14 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
+uint64_t samplesPerStep(const program::ProgramT &program) {
+  return uint64_t(program.micro_batches) * program.data_parallel *
+         program.micro_batch_size;
+}
+
 uint64_t tokensPerStep(const program::ProgramT &program) {
-  return program.model ? uint64_t(program.micro_batches) *
-                             program.data_parallel * program.micro_batch_size *
-                             static_cast<uint64_t>(
-                                 program::contextOf(*program.model).value_or(0))
-                       : 0;
+  return samplesPerStep(program) *
+         static_cast<uint64_t>(program::contextOf(*program.model).value_or(0));
 }
 
 /// Whether the costs of stages are times. If they are not, the program has no
@@ -180,7 +182,9 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
                 .quiet = settings.quiet,
                 .logFile = settings.log,
                 .firstStep = load.firstStep,
-                .resumes = !load.resumedFrom.empty()}),
+                .resumes = !load.resumedFrom.empty(),
+                .samplesPerStep = load.dataset ? samplesPerStep(program) : 0,
+                .eventFolder = settings.tensorboard}),
       lastCheckpoint(load.resumedFrom) {
   if (load.resumedFrom.empty())
     return;
@@ -227,9 +231,9 @@ void Results::onCheckpoint(const CheckpointOutcome &outcome) {
                   : outcome.error);
 }
 
-void Results::onEvaluation(uint64_t step, double value) {
-  heldOut = value;
-  attempt([&] { progress.evaluation(step, value); });
+void Results::onEvaluation(uint64_t step, const EvaluationResult &result) {
+  heldOut = result;
+  attempt([&] { progress.evaluation(step, result); });
 }
 
 void Results::finish(const RunResult &result, nlohmann::json given) {
@@ -302,7 +306,7 @@ void Results::saveTrace(const RunResult &result) {
 }
 
 void Results::completeLog() {
-  attempt([&] { printHeldOutLoss(); });
+  attempt([&] { printHeldOut(); });
   std::fflush(stdout);
   attempt([&] { progress.finish(summary); });
 }
@@ -393,22 +397,25 @@ void Results::saveDocument(const std::string &file,
     std::printf("saved %s\n", file.c_str());
 }
 
-/// Prints the loss on held-out text. If predicting tokens is the model's only
-/// task, also prints the loss of a unigram model.
-void Results::printHeldOutLoss() {
+/// Prints the loss and the accuracy on held-out data. If predicting tokens is
+/// the model's only task, also prints the loss of a unigram model.
+void Results::printHeldOut() {
   if (!heldOut)
     return;
-  summary["held_out_loss"] = *heldOut;
+  summary["held_out_loss"] = heldOut->loss;
+  if (heldOut->accuracy)
+    summary["held_out_accuracy"] = *heldOut->accuracy;
+  std::printf("%s", summaryOf(*heldOut).c_str());
   if (!load.heldOutText || !load.heldOutText->predictsTokensAlone()) {
-    std::printf("held-out loss %.4f\n", *heldOut);
+    std::printf("\n");
     return;
   }
   const double unigram =
       load.text->unigramLoss(*load.heldOutText, load.heldOutSamples);
   summary["unigram_loss"] = unigram;
-  std::printf("held-out loss %.4f, %sunigram model %.4f (ratio %.3f)\n",
-              *heldOut, load.text->isOfBytes() ? "byte-" : "", unigram,
-              *heldOut / unigram);
+  std::printf(", %sunigram model %.4f (ratio %.3f)\n",
+              load.text->isOfBytes() ? "byte-" : "", unigram,
+              heldOut->loss / unigram);
 }
 
 nlohmann::json chimera::summarize(const program::ProgramT &program,

@@ -51,8 +51,8 @@ public:
   /// and fails at its end.
   void onCheckpoint(const runtime::CheckpointOutcome &outcome);
 
-  /// Logs the mean loss on held-out text after `step` steps.
-  void onEvaluation(uint64_t step, double loss);
+  /// Logs the result on held-out data after `step` steps.
+  void onEvaluation(uint64_t step, const runtime::EvaluationResult &result);
 
   /// Prints the results and saves the files. Saves the weights first, because
   /// they took longest to compute. If their file cannot be written, saves them
@@ -78,7 +78,7 @@ private:
                    const std::vector<std::byte> &bytes);
   void saveLastFinite(const runtime::RunResult &result);
   void saveDocument(const std::string &file, const std::string &document);
-  void printHeldOutLoss();
+  void printHeldOut();
   void saveProfile(const runtime::RunResult &result);
   void saveTrace(const runtime::RunResult &result);
 
@@ -91,7 +91,7 @@ private:
   std::string lastCheckpoint; ///< its folder; empty if there is none
   runtime::EarlierTrace earlierTrace;
   std::vector<std::string> earlierProfiles;
-  std::optional<double> heldOut; ///< the last loss on held-out text
+  std::optional<runtime::EvaluationResult> heldOut; ///< the last one
   nlohmann::json summary;
   bool hasFailed = false;
 };

@@ -14,6 +14,7 @@
 
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/program/Layers.h"
+#include "runtime/program/Predictions.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/random/Mix.h"
 #include "runtime/stage/LearningRate.h"
@@ -82,6 +83,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--save", digest(settings.save)},
       {"--save-gradients", digest(settings.saveGradients)},
       {"--log", digest(settings.log)},
+      {"--tensorboard", digest(settings.tensorboard)},
       {"--profile", digest(settings.profile)},
       {"--trace", digest(settings.trace)},
       {"--evaluate-batches", settings.evaluateBatches}};
@@ -114,7 +116,9 @@ TrainingRun makeRun(const RunSettings &settings,
   run.digestWeights = load.kind != kSynthetic;
   run.evaluation = {.data = load.heldOut.get(),
                     .passes = load.evaluationPasses,
-                    .every = settings.evaluateEvery};
+                    .every = settings.evaluateEvery,
+                    .hasAccuracy = load.heldOut &&
+                                   program::predictedField(*program.model)};
   run.gatherGradients = !settings.saveGradients.empty();
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
@@ -346,8 +350,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   run.onCheckpoint = [&](const CheckpointOutcome &outcome) {
     results->onCheckpoint(outcome);
   };
-  run.evaluation.onLoss = [&](uint64_t step, double loss) {
-    results->onEvaluation(step, loss);
+  run.evaluation.onResult = [&](uint64_t step, const EvaluationResult &result) {
+    results->onEvaluation(step, result);
   };
   run.onResult = [&](const RunResult &result) {
     if (settings.checkReplicas && !settings.quiet && !result.divergence)

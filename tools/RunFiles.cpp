@@ -114,16 +114,28 @@ void chimera::checkFiles(const RunSettings &settings) {
       throw std::runtime_error(problem);
     add(use, path);
   }
-  if (!settings.checkpoint.empty()) {
-    add("--checkpoint", settings.checkpoint);
+  for (const auto &[option, folder] :
+       {File{"--checkpoint", settings.checkpoint},
+        {"--tensorboard", settings.tensorboard}}) {
+    if (folder.empty())
+      continue;
+    add(option, folder);
     std::error_code error;
-    const auto status = std::filesystem::status(settings.checkpoint, error);
+    const auto status = std::filesystem::status(folder, error);
     if (std::filesystem::exists(status) &&
         !std::filesystem::is_directory(status))
-      throw std::invalid_argument("--checkpoint: expected a folder, got the "
-                                  "file '" +
-                                  settings.checkpoint + "'");
+      throw std::invalid_argument(std::string(option) +
+                                  ": expected a folder, got the file '" +
+                                  folder + "'");
   }
+  std::error_code differs;
+  if (!settings.checkpoint.empty() && !settings.tensorboard.empty() &&
+      std::filesystem::equivalent(settings.checkpoint, settings.tensorboard,
+                                  differs))
+    throw std::invalid_argument("expected different folders, got '" +
+                                settings.checkpoint +
+                                "' for --checkpoint and '" +
+                                settings.tensorboard + "' for --tensorboard");
   if (!settings.log.empty() && program::isRegularOrNew(settings.log))
     add("the growing --log", runtime::temporaryName(settings.log));
 }

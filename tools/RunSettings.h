@@ -83,6 +83,7 @@ struct RunSettings {
   uint64_t keep = 2;            ///< number of checkpoints; 0: all
   std::string resume;           ///< folder of checkpoints, or a checkpoint
   std::string log;
+  std::string tensorboard; ///< folder of event files
   std::string profile;
   std::string trace;
   std::string calibrate; ///< a file; if given, calibrates and does not train

@@ -213,6 +213,12 @@ static int run(int argc, char **argv) {
           "The file is FILE.part until the run ends. A run that resumes "
           "continues an existing log. Otherwise an existing log of either "
           "name is renamed to FILE.1, FILE.2, …");
+  app.add_option(
+         "--tensorboard", settings.tensorboard,
+         "Write the numbers of --log to this folder, for TensorBoard. A "
+         "run that resumes continues the curves")
+      ->type_name("FOLDER")
+      ->check(fileName());
   addFile("--profile", settings.profile,
           "Write a profile as JSON: for each stage the times of its actions, "
           "for each rank its waits, in ns. A run that resumes keeps those of "

@@ -9,7 +9,8 @@
 #                                 safetensors, xxhash
 #   tools/setup.sh --full         --export, plus the dependencies of tests: clang
 #                                 (fuzzing), Slurm (jobs on several hosts), xDSL (reads
-#                                 chimera's IR) and rsvg-convert (chimera-show --pdf)
+#                                 chimera's IR), TensorBoard (reads chimera-run
+#                                 --tensorboard) and rsvg-convert (chimera-show --pdf)
 #   tools/setup.sh --cuda         light, plus the libraries of CUDA and NCCL that
 #                                 training on GPUs needs
 #   tools/setup.sh --compiler     only the dependencies of the compiler (no LibTorch)
@@ -28,6 +29,7 @@ cd "$(dirname "$0")/.."
 torch_version=2.11.0
 transformers_version=5.24.0
 xdsl_version=0.74.0
+tensorboard_version=2.21.0
 xxhash_version=4.1.0
 pip_version=25.3
 venv=build/venv
@@ -182,8 +184,8 @@ pip_install() { # ARGUMENTS of pip install
     "${install[@]}" --progress-bar raw "$@" | show_pip
   fi
 }
-# What older environments may lack: xxhash, for chimera-checkpoint, and xDSL, another reader
-# of MLIR, which a test needs.
+# What older environments may lack: xxhash, for chimera-checkpoint, and what tests need:
+# xDSL, another reader of MLIR, and TensorBoard.
 install_others() {
   if [ $export = yes ] && ! "$venv/bin/python" -c 'import xxhash' 2>/dev/null; then
     echo "setup: installing xxhash $xxhash_version in $venv"
@@ -192,6 +194,10 @@ install_others() {
   if [ $full = yes ] && [ ! -x "$venv/bin/xdsl-opt" ]; then
     echo "setup: installing xDSL $xdsl_version in $venv"
     pip_install "xdsl==$xdsl_version"
+  fi
+  if [ $full = yes ] && [ ! -x "$venv/bin/tensorboard" ]; then
+    echo "setup: installing TensorBoard $tensorboard_version in $venv"
+    pip_install "tensorboard==$tensorboard_version"
   fi
 }
 # The stamp file is written last, so an interrupted installation is repeated.

@@ -17,7 +17,12 @@
 
 #include "runtime/interpreter/Interpreter.h"
 
+#include "runtime/program/Layers.h"
+#include "runtime/program/Predictions.h"
+
+#include <cmath>
 #include <utility>
+#include <vector>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -108,7 +113,7 @@ bool Interpreter::endPass() {
   }
   endStep();
   memoryOf = memoryBeforePass;
-  if (++*pass < options.evaluation.passes) {
+  if (++*pass < options.evaluation.allPasses()) {
     enterPass();
     return false;
   }
@@ -122,13 +127,46 @@ void Interpreter::reportPass(const QueuedStep &ofPass) {
     return;
   const ConstBytes sum{losses[ofPass.losses % losses.size()].get(), kLossBytes};
   const Evaluation &evaluation = options.evaluation;
-  sumOfPasses += readLoss(sum, *ofPass.lossType, /*weight=*/1).mean;
-  if (*ofPass.pass + 1 < evaluation.passes)
-    return;
+  (evaluation.modeOf(*ofPass.pass) == ForwardMode::Accuracy ? rightOfPasses
+                                                            : lossOfPasses) +=
+      readLoss(sum, *ofPass.lossType, /*weight=*/1).mean;
+  if (*ofPass.pass + 1 == evaluation.allPasses())
+    evaluation.onResult(ofPass.step, resultOf(program, evaluation,
+                                              std::exchange(lossOfPasses, 0),
+                                              std::exchange(rightOfPasses, 0)));
+}
+
+/// The number of labels that count in all passes.
+static uint64_t countLabels(const program::ProgramT &program,
+                            const Evaluation &evaluation) {
+  const uint64_t microBatches =
+      uint64_t{program.micro_batches} * program.data_parallel;
+  std::vector<std::byte> labels(static_cast<size_t>(
+      program::labelBytes(*program.model, program.micro_batch_size)));
+  uint64_t count = 0;
+  for (uint64_t pass = 0; pass < evaluation.passes; ++pass)
+    for (uint64_t index = 0; index < microBatches; ++index) {
+      evaluation.data->load(ValueKind::Labels, {.step = pass, .index = index},
+                            labels);
+      count += program::countLabels(*program.model, program.micro_batch_size,
+                                    labels);
+    }
+  return count;
+}
+
+EvaluationResult chimera::runtime::resultOf(const program::ProgramT &program,
+                                            const Evaluation &evaluation,
+                                            double losses, double right) {
   double weight = 0;
-  for (uint64_t each = 0; each < evaluation.passes; ++each)
-    weight += totalWeight(program, *evaluation.data, each, /*first=*/0,
+  for (uint64_t pass = 0; pass < evaluation.passes; ++pass)
+    weight += totalWeight(program, *evaluation.data, pass, /*first=*/0,
                           program.micro_batches);
-  evaluation.onLoss(ofPass.step,
-                    evaluationLoss(std::exchange(sumOfPasses, 0), weight));
+  EvaluationResult result{.loss = evaluationLoss(losses, weight)};
+  // The logits of a model may have another shape than its labels. Then the
+  // number of right predictions is not a number.
+  if (!evaluation.hasAccuracy || std::isnan(right))
+    return result;
+  if (const uint64_t count = countLabels(program, evaluation))
+    result.accuracy = right / static_cast<double>(count);
+  return result;
 }

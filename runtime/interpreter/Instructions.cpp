@@ -179,7 +179,7 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
       bool again = recomputed[instruction.stage() * pieces.pieceCount() +
                               pieces.pieceNumberOf(m, part)];
       auto *stash = again || pass ? nullptr : &stashOf(out[nextStash++]);
-      const ForwardMode mode = pass    ? ForwardMode::Evaluation
+      const ForwardMode mode = pass    ? options.evaluation.modeOf(*pass)
                                : stash ? ForwardMode::Both
                                        : ForwardMode::Output;
       compute->launch(

@@ -246,14 +246,13 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   steps = step + count;
   if (stepsOfTraining == 0)
     stepsOfTraining = options.steps > 0 ? options.steps : steps;
-  status.setPosition(step, 0);
+  stepBegin = status.setPosition(step, 0);
+  waitedInStep = 0;
   status.enter(Status::Running);
   if (count == 0)
     return;
   inPrologue = true;
-  if (options.profile && device.isSynchronous())
-    stepBegin = steadyNanoseconds();
-  else if (options.profile)
+  if (options.profile && !device.isSynchronous())
     stepBeginOnDevice = compute->recordTime();
   enterSection(0, worker.body_begin);
   leaveFinishedSections();
@@ -281,10 +280,8 @@ void Interpreter::leaveFinishedSections() {
         return;
       status.enter(Status::Running);
     } else if (!inPrologue) {
-      if (options.profile && device.isSynchronous()) {
-        int64_t stepEnd = steadyNanoseconds();
-        options.profile->addStep(stepEnd - std::exchange(stepBegin, stepEnd));
-      }
+      if (device.isSynchronous())
+        measureStep();
       endStep();
       ++step;
       if (step < steps && options.mayBeginStep && !options.mayBeginStep(step))
@@ -372,7 +369,10 @@ void Interpreter::finish() {
 void Interpreter::advance() {
   reportSteps(kMaxStepsAhead);
   const Instruction &instruction = worker.instructions[index];
-  status.setPosition(step, index);
+  const int64_t now = status.setPosition(step, index);
+  endWait(now);
+  if (instruction.opcode() == Opcode::Wait && device.isSynchronous() && !pass)
+    waitBegin = now;
   device.setInstruction(step, index);
   uint64_t blocksBefore = device.blockingWaitCount();
   if (computes(instruction.opcode()))
@@ -380,7 +380,8 @@ void Interpreter::advance() {
   if (isTimed())
     executeTimed(instruction);
   else
-    executeOne(instruction, index, pass.value_or(step));
+    executeOne(instruction, index,
+               pass ? *pass % options.evaluation.passes : step);
   if (index + 1 == groupEnd) {
     channels.endGroup();
     groupEnd = 0;

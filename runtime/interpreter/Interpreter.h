@@ -25,6 +25,7 @@
 
 #include "runtime/channel/Channels.h"
 #include "runtime/device/Device.h"
+#include "runtime/interpreter/Evaluation.h"
 #include "runtime/interpreter/LastUses.h"
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/interpreter/Profile.h"
@@ -41,21 +42,6 @@
 #include <optional>
 
 namespace chimera::runtime {
-
-/// The evaluation of a model: its loss on held-out data. It consists of
-/// `passes` passes. A pass covers as many micro-batches as a step. The pass
-/// number is given to `data` as the step number. In a pass, all ranks run only
-/// the forwards of a step and the instructions that the forwards need, in the
-/// order of the step. So the proof that the program has no deadlock and no race
-/// is also valid for a pass.
-struct Evaluation {
-  DataSource *data = nullptr; ///< null: no evaluation
-  uint64_t passes = 0;
-  uint64_t every = 0; ///< steps between evaluations; 0: only by `evaluate`
-  /// Called on ranks that have the loss. The arguments are the number of steps
-  /// before the evaluation, and the mean loss.
-  std::function<void(uint64_t, double)> onLoss = {};
-};
 
 /// The bytes of the weights or gradients of each replica, by (pipeline, stage).
 using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
@@ -168,6 +154,12 @@ public:
     return haltedIn;
   }
 
+  /// The share of the last step that was reported, from 0 to 1, in which this
+  /// rank waited for messages and all-reduces of other ranks. None before the
+  /// first step has ended. Also none on an asynchronous device without a
+  /// profile, because nobody measures its waits.
+  std::optional<double> waitingShare() const { return shareOfWaiting; }
+
   uint64_t instructionsRun() const { return executed; }
   /// The number of times that the host blocked inside a step to wait for the
   /// device.
@@ -209,6 +201,9 @@ private:
   void skipToEvaluated();
   bool endPass();
   void reportPass(const QueuedStep &pass);
+  void endWait(int64_t now);
+  void measureStep();
+  void setWaitingShare(int64_t waited, int64_t took);
   bool isTimed() const { return (options.profile || options.trace) && !pass; }
   void executeTimed(const program::Instruction &instruction);
   void addToProfile(const program::Instruction &instruction,
@@ -320,6 +315,11 @@ private:
   // asynchronous device. `timed` has the instructions of this step that the
   // device measures.
   int64_t stepBegin = 0;
+  // On a synchronous device: the time for which the current step has waited for
+  // other ranks, and the begin of the wait that the host is executing, if any.
+  int64_t waitedInStep = 0;
+  std::optional<int64_t> waitBegin;
+  std::optional<double> shareOfWaiting;
   Event stepBeginOnDevice;
   std::vector<Timed> timed;
   // For a trace on an asynchronous device: the measured instructions of each
@@ -332,7 +332,7 @@ private:
   std::map<Key, Bytes> evaluatedWeights;
   std::vector<uint32_t> memoryBeforePass;
   std::vector<bool> evaluated; // by instruction: whether a pass runs it
-  double sumOfPasses = 0;
+  double lossOfPasses = 0, rightOfPasses = 0;
 
   std::map<Key, uint64_t> haltedIn; // the step in which a replica halted
 

@@ -27,10 +27,11 @@ SimulatedRanks::SimulatedRanks(const program::ProgramT &program,
     channels[running]->prepare(communication);
     Interpreter::Options own = options.interpreter;
     if (options.onEvaluation)
-      own.evaluation.onLoss = [hear = options.onEvaluation,
-                               rank = running](uint64_t step, double loss) {
-        hear(rank, step, loss);
-      };
+      own.evaluation.onResult =
+          [hear = options.onEvaluation,
+           rank = running](uint64_t step, const EvaluationResult &result) {
+            hear(rank, step, result);
+          };
     ranks.push_back(std::make_unique<Interpreter>(
         program, communication.groups, factory, data,
         simulation.device(running), *channels[running],

@@ -31,9 +31,10 @@ public:
     /// device are empty, as if every operation of the device were synchronous.
     bool synchronousHosts = false;
     Interpreter::Options interpreter = {};
-    /// Called instead of interpreter.evaluation.onLoss if set, with the rank,
-    /// the number of steps before the evaluation, and the mean loss.
-    std::function<void(uint32_t, uint64_t, double)> onEvaluation = {};
+    /// Called instead of interpreter.evaluation.onResult if set, with the rank,
+    /// the number of steps before the evaluation, and the result.
+    std::function<void(uint32_t, uint64_t, const EvaluationResult &)>
+        onEvaluation = {};
     /// Returns the status entry of a rank. Required.
     std::function<Status &(uint32_t)> statusOf;
     /// For tests: if it returns true, the simulation ignores this ordering

@@ -16,13 +16,30 @@
 using namespace chimera::runtime;
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free &&
-                  std::atomic<int32_t>::is_always_lock_free,
+                  std::atomic<int32_t>::is_always_lock_free &&
+                  std::atomic<double>::is_always_lock_free,
               "processes share these");
 
 int64_t chimera::runtime::steadyNanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+void Status::setUse(const StepUse &use) {
+  residentBytes.store(use.residentBytes, std::memory_order_relaxed);
+  deviceBytes.store(use.deviceBytes, std::memory_order_relaxed);
+  waiting.store(use.waiting, std::memory_order_relaxed);
+  measured.store(use.measured, std::memory_order_release);
+}
+
+StepUse Status::use() const {
+  StepUse use;
+  use.measured = measured.load(std::memory_order_acquire);
+  use.residentBytes = residentBytes.load(std::memory_order_relaxed);
+  use.deviceBytes = deviceBytes.load(std::memory_order_relaxed);
+  use.waiting = waiting.load(std::memory_order_relaxed);
+  return use;
 }
 
 void Status::fail(const std::string &text) {

@@ -8,6 +8,8 @@
 #ifndef CHIMERA_RUNTIME_INTERPRETER_STATUS_H
 #define CHIMERA_RUNTIME_INTERPRETER_STATUS_H
 
+#include "runtime/interpreter/StepUse.h"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -47,6 +49,9 @@ struct alignas(64) Status {
   std::atomic<uint32_t> deviceInstruction;
   std::atomic<uint64_t> deviceStep;
   std::atomic<int64_t> deviceSince;
+  /// The fields of the rank's StepUse.
+  std::atomic<uint64_t> residentBytes, deviceBytes, measured;
+  std::atomic<double> waiting;
   /// Whether a thread has begun to write the reason of a failure.
   std::atomic<uint32_t> isFailing;
   /// The state of the rank before the failure.
@@ -58,10 +63,13 @@ struct alignas(64) Status {
     since.store(steadyNanoseconds(), std::memory_order_relaxed);
     state.store(next, std::memory_order_release);
   }
-  void setPosition(uint64_t newStep, uint32_t newInstruction) {
+  /// Returns the time, by steadyNanoseconds.
+  int64_t setPosition(uint64_t newStep, uint32_t newInstruction) {
+    const int64_t now = steadyNanoseconds();
     step.store(newStep, std::memory_order_relaxed);
     instruction.store(newInstruction, std::memory_order_relaxed);
-    since.store(steadyNanoseconds(), std::memory_order_relaxed);
+    since.store(now, std::memory_order_relaxed);
+    return now;
   }
   void setDevicePosition(uint64_t itsStep, uint32_t itsInstruction) {
     deviceStep.store(itsStep, std::memory_order_relaxed);
@@ -70,6 +78,10 @@ struct alignas(64) Status {
     isBehind.store(1, std::memory_order_release);
   }
   void deviceIsIdle() { isBehind.store(0, std::memory_order_release); }
+  /// Sets the rank's use in its last step. Other ranks may read it meanwhile:
+  /// they then see some fields of the step before.
+  void setUse(const StepUse &use);
+  StepUse use() const;
   /// Records a failure of the rank. Later failures are ignored. Several threads
   /// of the process may call it at the same time.
   void fail(const std::string &text);

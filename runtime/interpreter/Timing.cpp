@@ -11,9 +11,15 @@
 // before and one event after the operations of an instruction. When the device
 // has passed the two events, the time between them is known.
 //
+// The share of a step in which the rank waited needs no clock of its own: the
+// status page has the time at which each instruction began, so a wait ends when
+// the next instruction or the next step begins.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/interpreter/Interpreter.h"
+
+#include <utility>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -45,13 +51,40 @@ void Interpreter::addToProfile(const Instruction &instruction,
   options.profile->add(instruction, posted, nanoseconds);
 }
 
+/// If the previous instruction was a wait, it ended `now`.
+void Interpreter::endWait(int64_t now) {
+  if (waitBegin)
+    waitedInStep += now - *std::exchange(waitBegin, std::nullopt);
+}
+
+/// Measures the step that ends now on a synchronous device.
+void Interpreter::measureStep() {
+  const int64_t now = steadyNanoseconds();
+  const int64_t took = now - std::exchange(stepBegin, now);
+  endWait(now);
+  setWaitingShare(std::exchange(waitedInStep, 0), took);
+  if (options.profile)
+    options.profile->addStep(took);
+}
+
+void Interpreter::setWaitingShare(int64_t waited, int64_t took) {
+  shareOfWaiting =
+      took > 0 ? static_cast<double>(waited) / static_cast<double>(took) : 0;
+}
+
 /// Adds the device's times for a step that has ended.
 void Interpreter::profileStep(const QueuedStep &step) {
-  for (const Timed &each : step.timed)
-    addToProfile(worker.instructions[each.instruction],
-                 device.nanosecondsBetween(each.begin, each.end));
-  options.profile->addStep(
-      device.nanosecondsBetween(stepBeginOnDevice, step.end));
+  int64_t waited = 0;
+  for (const Timed &each : step.timed) {
+    const Instruction &instruction = worker.instructions[each.instruction];
+    const int64_t took = device.nanosecondsBetween(each.begin, each.end);
+    addToProfile(instruction, took);
+    if (instruction.opcode() == Opcode::Wait)
+      waited += took;
+  }
+  const int64_t took = device.nanosecondsBetween(stepBeginOnDevice, step.end);
+  options.profile->addStep(took);
+  setWaitingShare(waited, took);
   stepBeginOnDevice = step.end;
 }
 

@@ -76,7 +76,7 @@ public:
   std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
                                  ConstBytes labels, ConstBytes weights,
                                  Bytes output, ForwardMode mode) override {
-    if (mode == ForwardMode::Evaluation) // rare
+    if (!trains(mode)) // rare
       return stage->forward(microBatch, input, labels, weights, output, mode);
     Shape &shape = shapes[microBatch.parts];
     // A forward without a stash frees its slot when it returns. So one slot is

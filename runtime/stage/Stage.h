@@ -39,11 +39,19 @@ public:
 /// The results of a forward. `Both`: output and stash. If the stash is
 /// recomputed, the first forward makes only the `Output`, and the recompute
 /// makes only the `Stash`. `Evaluation`: only the output, without dropout.
-enum class ForwardMode { Both, Output, Stash, Evaluation };
+/// `Accuracy`: like `Evaluation`, but the output of the last stage is the
+/// number of labels that the model predicts right (Predictions.h), in place of
+/// a loss.
+enum class ForwardMode { Both, Output, Stash, Evaluation, Accuracy };
 
 /// Whether a forward makes a stash.
 inline bool makesStash(ForwardMode mode) {
   return mode == ForwardMode::Both || mode == ForwardMode::Stash;
+}
+
+/// Whether a forward is part of training, and so has dropout.
+inline bool trains(ForwardMode mode) {
+  return mode != ForwardMode::Evaluation && mode != ForwardMode::Accuracy;
 }
 
 /// How a backward writes its weight gradient to the buffer. `Add`: adds the
@@ -86,7 +94,8 @@ public:
   /// activation or, on the last stage, the loss of the micro-batch. For a part
   /// of a micro-batch, `output` receives the part's share of that loss: the
   /// shares of all parts add up to the loss. If `mode` is `Stash`, `output` is
-  /// empty. If `mode` is `Output` or `Evaluation`, returns null.
+  /// empty. If `mode` makes no stash, returns null. `Accuracy` requires that
+  /// the model has a predicted field.
   virtual std::unique_ptr<Stash>
   forward(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
           ConstBytes weights, Bytes output,

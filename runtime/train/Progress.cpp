@@ -8,11 +8,13 @@
 #include "runtime/train/Progress.h"
 
 #include "runtime/train/Launch.h"
+#include "runtime/train/StepRecord.h"
 
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <stdexcept>
 #include <unistd.h>
 #include <utility>
 
@@ -25,6 +27,8 @@ Progress::Progress(const Options &options)
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (!options.logFile.empty())
     log.emplace(options.logFile, keptLines());
+  if (!options.eventFolder.empty())
+    events.emplace(options.eventFolder, options.firstStep + 1);
 }
 
 /// The lines of an existing log that stay, if the run continues it: those
@@ -42,8 +46,7 @@ LogFile::Keeps Progress::keptLines() const {
 }
 
 void Progress::step(const StepEvent &event) {
-  double took = event.seconds - lastSeconds;
-  lastSeconds = event.seconds;
+  const double took = event.seconds - std::exchange(lastSeconds, event.seconds);
   bool last = event.step + 1 == options.steps;
   if (event.loss && !event.loss->hasWeight && !options.quiet &&
       !std::exchange(hasToldOfNothing, true)) {
@@ -61,50 +64,113 @@ void Progress::step(const StepEvent &event) {
                           event.seconds
                     : 0);
   }
-  if (!log)
+  if (!log && !events)
     return;
+  auto rateOf = [&](uint64_t count) {
+    return count > 0 && took > 0
+               ? std::optional(static_cast<double>(count) / took)
+               : std::nullopt;
+  };
+  const StepRecord record{.event = event,
+                          .tokensPerSecond = rateOf(options.tokensPerStep),
+                          .samplesPerSecond =
+                              options.tokensPerStep
+                                  ? std::nullopt
+                                  : rateOf(options.samplesPerStep)};
   nlohmann::ordered_json line;
+  std::vector<Scalar> scalars;
   line["step"] = event.step + 1;
-  line["loss"] = nullptr;
-  if (event.loss)
-    line["loss"] = event.loss->mean;
-  line["learning_rate"] = event.learningRate;
-  if (event.loss && event.loss->gradientNorm)
-    line["grad_norm"] = *event.loss->gradientNorm;
-  line["tokens_per_s"] = nullptr;
-  if (options.tokensPerStep && took > 0)
-    line["tokens_per_s"] = static_cast<double>(options.tokensPerStep) / took;
+  for (const StepField &field : stepFields()) {
+    nlohmann::ordered_json value = field.valueOf(record);
+    if (value.is_null())
+      continue;
+    scalars.push_back({field.tag, value.get<double>()});
+    line[field.name] = std::move(value);
+  }
   line["seconds"] = event.seconds;
-  append(line.dump());
+  write(line.dump(), event.step + 1, scalars);
 }
 
-void Progress::evaluation(uint64_t steps, double loss) {
+std::string chimera::runtime::summaryOf(const EvaluationResult &result) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "held-out loss %.4f", result.loss);
+  std::string all = text;
+  if (result.accuracy) {
+    std::snprintf(text, sizeof(text), ", accuracy %.1f %%",
+                  100 * *result.accuracy);
+    all += text;
+  }
+  return all;
+}
+
+void Progress::evaluation(uint64_t steps, const EvaluationResult &result) {
   if (!options.quiet && steps < options.steps) {
     endLine();
-    std::printf("held-out loss %.4f after %llu steps\n", loss,
+    std::printf("%s after %llu steps\n", summaryOf(result).c_str(),
                 static_cast<unsigned long long>(steps));
     std::fflush(stdout);
   }
-  if (log)
-    append(nlohmann::ordered_json{{"step", steps}, {"held_out_loss", loss}}
-               .dump());
+  nlohmann::ordered_json line = {{"step", steps},
+                                 {"held_out_loss", result.loss}};
+  std::vector<Scalar> scalars = {{"validation/loss", result.loss}};
+  if (result.accuracy) {
+    line["held_out_accuracy"] = *result.accuracy;
+    scalars.push_back({"validation/accuracy", *result.accuracy});
+  }
+  write(line.dump(), steps, scalars);
 }
 
 void Progress::checkpoint(const CheckpointOutcome &outcome) {
-  if (log)
-    append(nlohmann::ordered_json{{"step", outcome.step},
-                                  {"checkpoint", outcome.path},
-                                  {"bytes", outcome.bytes},
-                                  {"seconds", outcome.seconds},
-                                  {"waited_seconds", outcome.waited}}
-               .dump());
+  write(nlohmann::ordered_json{{"step", outcome.step},
+                               {"checkpoint", outcome.path},
+                               {"bytes", outcome.bytes},
+                               {"seconds", outcome.seconds},
+                               {"waited_seconds", outcome.waited}}
+            .dump());
 }
 
-void Progress::append(const std::string &line) try {
-  log->append(line + "\n");
-} catch (...) {
-  log.reset();
-  throw;
+/// If `file` is open, calls `action` with it. If that throws, closes the file
+/// and adds the error to `failures`.
+template <typename File, typename Action>
+static void attempt(std::optional<File> &file, std::string &failures,
+                    Action action) {
+  if (!file)
+    return;
+  try {
+    action(*file);
+  } catch (const std::exception &error) {
+    file.reset();
+    failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+  }
+}
+
+static void throwIfAny(const std::string &failures) {
+  if (!failures.empty())
+    throw std::runtime_error(failures);
+}
+
+/// Writes a line of the log and, if there are any, points for TensorBoard. A
+/// file that cannot be written does not keep the other from being written.
+void Progress::write(const std::string &line, uint64_t step,
+                     std::span<const Scalar> scalars) {
+  std::string failures;
+  attempt(log, failures, [&](LogFile &file) { file.append(line + "\n"); });
+  if (!scalars.empty())
+    attempt(events, failures,
+            [&](EventFile &file) { file.append(step, scalars); });
+  throwIfAny(failures);
+}
+
+/// "3:07" or "2:03:07": minutes and seconds, after hours if there are any.
+static std::string durationText(long long seconds) {
+  char text[64];
+  if (seconds >= 3600)
+    std::snprintf(text, sizeof(text), "%lld:%02lld:%02lld", seconds / 3600,
+                  seconds / 60 % 60, seconds % 60);
+  else
+    std::snprintf(text, sizeof(text), "%lld:%02lld", seconds / 60,
+                  seconds % 60);
+  return text;
 }
 
 void Progress::show(const StepEvent &event, double perSecond) {
@@ -115,28 +181,27 @@ void Progress::show(const StepEvent &event, double perSecond) {
     return;
   std::string line = "step " + std::to_string(event.step + 1) + "/" +
                      std::to_string(options.steps);
+  const auto [unit, each] =
+      options.tokensPerStep    ? std::pair("tokens", options.tokensPerStep)
+      : options.samplesPerStep ? std::pair("samples", options.samplesPerStep)
+                               : std::pair("steps", uint64_t{1});
   char text[64];
-  // If tokensPerStep is 0, the stages have no model. Their loss is a hash, so
-  // it is not shown.
-  if (event.loss && options.tokensPerStep) {
+  // Stages without a model have no samples. Their loss is a hash, so it is not
+  // shown.
+  if (event.loss && (options.tokensPerStep || options.samplesPerStep)) {
     std::snprintf(text, sizeof(text), "  loss %.4f  lr %.2e", event.loss->mean,
                   event.learningRate);
     line += text;
   }
-  double rate =
-      perSecond *
-      (options.tokensPerStep ? static_cast<double>(options.tokensPerStep) : 1);
+  const double rate = perSecond * static_cast<double>(each);
   std::snprintf(text, sizeof(text), "  %.*f %s/s", rate < 10 ? 2 : 0, rate,
-                options.tokensPerStep ? "tokens" : "steps");
+                unit);
   line += text;
-  double left =
+  const double left =
       perSecond > 0
           ? static_cast<double>(options.steps - event.step - 1) / perSecond
           : 0;
-  auto seconds = static_cast<long>(std::lround(left));
-  std::snprintf(text, sizeof(text), "  ETA %ld:%02ld", seconds / 60,
-                seconds % 60);
-  line += text;
+  line += "  ETA " + durationText(std::llround(left));
   if (terminal)
     std::printf("\r%s\033[K", line.c_str());
   else
@@ -154,8 +219,11 @@ void Progress::endLine() {
 }
 
 void Progress::finish(const nlohmann::json &summary) {
-  if (!log)
-    return;
-  append(nlohmann::json{{"summary", summary}}.dump());
-  log->complete();
+  std::string failures;
+  attempt(log, failures, [&](LogFile &file) {
+    file.append(nlohmann::json{{"summary", summary}}.dump() + "\n");
+    file.complete();
+  });
+  attempt(events, failures, [](EventFile &file) { file.complete(); });
+  throwIfAny(failures);
 }

@@ -8,12 +8,16 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_PROGRESS_H
 #define CHIMERA_RUNTIME_TRAIN_PROGRESS_H
 
+#include "runtime/train/EventFile.h"
 #include "runtime/train/LogFile.h"
 #include "runtime/train/Run.h"
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace chimera::runtime {
+
+/// "held-out loss 1.2345, accuracy 67.8 %".
+std::string summaryOf(const EvaluationResult &result);
 
 /// The progress of a run, on standard output and in a log. On a terminal, one
 /// progress line is rewritten in place. If standard output is no terminal, a
@@ -23,29 +27,35 @@ namespace chimera::runtime {
 ///
 /// The log (a LogFile) has one JSON object per line for each step, each
 /// evaluation and each checkpoint, and at the end one with the key "summary".
-/// Steps count from 1. Logged numbers have enough digits to be read back
-/// exactly.
+/// Steps count from 1. stepFields() are the fields of a step. Logged numbers
+/// have enough digits to be read back exactly.
+///
+/// The same numbers of steps and evaluations are written to a file for
+/// TensorBoard (EventFile).
 class Progress {
 public:
   struct Options {
     uint64_t steps = 0;         ///< of the training
-    uint64_t tokensPerStep = 0; ///< 0 if the program has no model
+    uint64_t tokensPerStep = 0; ///< 0 if samples have no tokens
     bool quiet = false;
-    std::string logFile;    ///< empty if there is no log
-    uint64_t firstStep = 0; ///< number of steps before this run
+    std::string logFile = {}; ///< empty if there is no log
+    uint64_t firstStep = 0;   ///< number of steps before this run
     /// Whether an existing log continues: its lines up to step firstStep stay.
     bool resumes = false;
+    uint64_t samplesPerStep = 0; ///< 0 if the program has no model
+    /// Of the files for TensorBoard; empty if there are none.
+    std::string eventFolder = {};
   };
 
-  /// All functions throw std::runtime_error if the log cannot be written. After
-  /// such an error, nothing more is logged: the incomplete file keeps its
-  /// temporary name, and later calls do not throw.
+  /// All functions throw std::runtime_error if a file cannot be written. After
+  /// such an error, nothing more is written to this file, and later calls do
+  /// not throw. An incomplete log keeps its temporary name.
   explicit Progress(const Options &options);
   /// Shows the step, then logs it.
   void step(const StepEvent &event);
-  /// Logs the loss on held-out data after this number of steps. Also shows the
-  /// loss, except at the end of the run.
-  void evaluation(uint64_t steps, double loss);
+  /// Logs the result on held-out data after this number of steps. Also shows
+  /// it, except at the end of the run.
+  void evaluation(uint64_t steps, const EvaluationResult &result);
   /// Logs a checkpoint.
   void checkpoint(const CheckpointOutcome &outcome);
   /// Ends the progress line on a terminal, if there is one. Call it before
@@ -56,7 +66,8 @@ public:
 
 private:
   LogFile::Keeps keptLines() const;
-  void append(const std::string &line);
+  void write(const std::string &line, uint64_t step = 0,
+             std::span<const Scalar> scalars = {});
   void show(const StepEvent &event, double perSecond);
 
   Options options;
@@ -64,6 +75,7 @@ private:
   bool isLineOpen = false;
   bool hasToldOfNothing = false; ///< reported a step without labels
   std::optional<LogFile> log;
+  std::optional<EventFile> events;
   double lastSeconds = 0;
   double lastShown = -1e9;
 };

@@ -22,6 +22,7 @@
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/StepVote.h"
+#include "runtime/train/UseMeter.h"
 #include "runtime/watch/CallWatch.h"
 #include "runtime/watch/Report.h"
 #include "runtime/watch/Watchdog.h"
@@ -44,8 +45,8 @@ uint32_t chimera::runtime::rootOf(const program::ProgramT &program) {
 
 Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
   Evaluation evaluation = run.evaluation;
-  if (!isRoot || !evaluation.onLoss)
-    evaluation.onLoss = [](uint64_t, double) {};
+  if (!isRoot || !evaluation.onResult)
+    evaluation.onResult = [](uint64_t, const EvaluationResult &) {};
   return evaluation;
 }
 
@@ -118,16 +119,24 @@ StepDecision decideOnPage(const program::ProgramT &program, uint32_t rank,
                                      : page.decide(step);
 }
 
-/// Runs one rank from start to end. Asks `decide` before each step except the
-/// first. Calls `askToStop` if all ranks have to stop. Calls
-/// `afterSteps`, unless it is empty, after the last step. If the run fails and
-/// this thread cannot report the failure, calls `fail` with the reason, from
-/// any thread.
+/// How a rank learns of the other ranks between steps.
+struct BetweenSteps {
+  /// Called before each step except the first.
+  StepGate::Decide decide;
+  /// Called if all ranks have to stop.
+  std::function<void()> askToStop;
+  /// Called at the root after each step: StepEvent::use.
+  std::function<StepUse()> useOfRanks;
+  /// Called before each checkpoint and after the last step, unless it is empty.
+  std::function<void()> afterSteps = {};
+};
+
+/// Runs one rank from start to end. If the run fails and this thread cannot
+/// report the failure, calls `fail` with the reason, from any thread.
 void runRank(const TrainingRun &run, const Communication &communication,
              Control &control, Device &device, Channels &channels,
-             Status &status, const StepGate::Decide &decide,
-             const std::function<void()> &askToStop,
-             const std::function<void()> &afterSteps, const OnFailure &fail) {
+             Status &status, const BetweenSteps &between,
+             const OnFailure &fail) {
   if (run.onThread)
     run.onThread();
   uint32_t root = rootOf(run.program);
@@ -137,11 +146,11 @@ void runRank(const TrainingRun &run, const Communication &communication,
   options.steps = run.steps;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
-  StepGate gate(decide);
+  StepGate gate(between.decide);
   options.mayBeginStep = [&](uint64_t step) { return gate.mayBegin(step); };
   options.keepFinite = run.keepFinite;
   options.skipNonFinite = run.skipNonFinite > 0;
-  options.onHalt = askToStop;
+  options.onHalt = between.askToStop;
   options.meter = run.meter;
   Profile profile;
   if (run.profile)
@@ -197,27 +206,30 @@ void runRank(const TrainingRun &run, const Communication &communication,
     return static_cast<double>(steadyNanoseconds() - begin) * 1e-9;
   };
   double ofSteps = 0;
+  UseMeter useMeter(&device);
   LossWatch watch(run);
   runSegments(
       run, control, interpreter, writer.get(),
       [&](uint64_t step, std::optional<Loss> loss) {
         ofSteps = seconds();
+        status.setUse(useMeter.measure(interpreter.waitingShare()));
         if (isRoot && run.onStep)
           run.onStep({step, loss, ofSteps,
-                      learningRateAt(*run.program.optimizer, run.steps, step)});
+                      learningRateAt(*run.program.optimizer, run.steps, step),
+                      between.useOfRanks()});
         if (isRoot && watch.mustStop(step, loss))
-          askToStop();
+          between.askToStop();
         if (writer)
           reportCheckpoint(run, writer->poll());
       },
-      gate, afterSteps,
+      gate, between.afterSteps,
       [&] {
         return watch.divergence() || !interpreter.halted().empty() ? kHalted
                                                                    : "";
       });
   status.enter(Status::Finishing);
-  if (afterSteps)
-    afterSteps();
+  if (between.afterSteps)
+    between.afterSteps();
   const bool goesOn = gatherAndSaveResult(
       run, control, interpreter, watch.divergence(), ofSteps,
       device.allocatedBytes().value_or(0), profile, trace, status, fail);
@@ -272,13 +284,15 @@ void chimera::runtime::runInProcess(const TrainingRun &run) {
   runOnThreads(run, page, controls, [&](uint32_t rank, const OnFailure &fail) {
     auto runOn = [&](Device &device, Channels &channels) {
       try {
-        runRank(
-            run, communication, *controls[rank], device, channels,
-            page.of(rank),
-            [&](uint64_t step) {
-              return decideOnPage(run.program, rank, page, step);
-            },
-            [&] { page.askToStop(); }, {}, fail);
+        runRank(run, communication, *controls[rank], device, channels,
+                page.of(rank),
+                {.decide =
+                     [&](uint64_t step) {
+                       return decideOnPage(run.program, rank, page, step);
+                     },
+                 .askToStop = [&] { page.askToStop(); },
+                 .useOfRanks = [&] { return page.use(); }},
+                fail);
       } catch (const std::exception &error) {
         // Report the failure before the device frees memory, because freeing
         // may wait for operations of other ranks.
@@ -309,7 +323,8 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
                   [&](const std::string &reason) { channels.abort(reason); });
   const bool oneHost = watched.size() == control.ranks();
   StepVote vote(
-      control, [&] { return page.askedToStop(); }, run.timeout);
+      control, [&] { return page.askedToStop(); },
+      [&] { return page.of(control.rank()).use(); }, run.timeout);
   SignalListener listening(run.signals, [&](int signal) {
     if (signal == SIGUSR1)
       page.askToStop();
@@ -325,16 +340,24 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
   try {
     checkAgreement(control, agreedValuesOf(run), run.timeout);
     checkData(run, control, hostRanks);
-    runRank(
-        run, communication, control, device, channels, page.of(control.rank()),
-        [&](uint64_t step) {
-          return oneHost ? decideOnPage(run.program, control.rank(), page, step)
-                         : vote.decide();
-        },
-        [&] { page.askToStop(); },
-        // Before a checkpoint and after the last step, receive the votes that
-        // are left before any other message.
-        [&] { vote.finish(); }, fail);
+    runRank(run, communication, control, device, channels,
+            page.of(control.rank()),
+            {.decide =
+                 [&](uint64_t step) {
+                   return oneHost ? decideOnPage(run.program, control.rank(),
+                                                 page, step)
+                                  : vote.decide();
+                 },
+             .askToStop = [&] { page.askToStop(); },
+             .useOfRanks =
+                 [&] {
+                   return oneHost || vote.use().residentBytes == 0 ? page.use()
+                                                                   : vote.use();
+                 },
+             // Before a checkpoint and after the last step, receive the votes
+             // that are left before any other message.
+             .afterSteps = [&] { vote.finish(); }},
+            fail);
   } catch (const WaitError &error) {
     if (error.reason == WaitError::Reason::Aborted)
       watcher.endAfterAbort(error.what());

@@ -28,6 +28,10 @@ struct StepEvent {
   std::optional<Loss> loss;
   double seconds; ///< since the first step began
   double learningRate = 0;
+  /// What the ranks used, each in the last step that it has ended. If ranks are
+  /// on several hosts: three steps before, and in the first three steps the
+  /// ranks of one host only.
+  StepUse use = {};
 };
 
 /// The resources that one rank used.
@@ -139,7 +143,7 @@ struct TrainingRun {
   bool profile = false;
   /// The number of last steps that are traced on each rank; 0 for none.
   uint64_t traceSteps = 0;
-  /// The evaluation of the model, if any. Its onLoss is called on the same
+  /// The evaluation of the model, if any. Its onResult is called on the same
   /// thread as onStep.
   Evaluation evaluation = {};
   const MemoryMeter *meter = nullptr;
@@ -186,7 +190,7 @@ class RunFailure : public std::runtime_error {
 /// The lowest rank that has the loss, or 0 if no rank has it.
 uint32_t rootOf(const program::ProgramT &program);
 
-/// run.evaluation, with an onLoss that may be called at every rank. At ranks
+/// run.evaluation, with an onResult that may be called at every rank. At ranks
 /// other than the root, it does nothing.
 Evaluation evaluationOf(const TrainingRun &run, bool isRoot);
 

@@ -15,6 +15,7 @@
 #include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/Sequential.h"
+#include "runtime/train/UseMeter.h"
 #include "runtime/train/WeightsDigest.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
@@ -93,6 +94,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                                  /*isRoot=*/true));
   }
   double ofSteps = 0;
+  UseMeter useMeter;
   LossWatch watch(run);
   SequentialOptions options{
       .firstStep = run.firstStep,
@@ -102,7 +104,8 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
             if (run.onStep)
               run.onStep(
                   {step, loss, ofSteps,
-                   learningRateAt(*run.program.optimizer, run.steps, step)});
+                   learningRateAt(*run.program.optimizer, run.steps, step),
+                   useMeter.measure()});
             if (writer)
               reportCheckpoint(run, writer->poll());
             stepsDone.store(step + 1);

@@ -11,6 +11,7 @@
 #include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"
+#include "runtime/train/UseMeter.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Report.h"
 
@@ -40,12 +41,14 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
   };
   uint32_t root = rootOf(run.program);
   double ofSteps = 0;
+  UseMeter useMeter;
   ranks.run(run.steps - run.firstStep, [&](uint32_t rank, uint64_t step,
                                            std::optional<Loss> loss) {
     ofSteps = seconds();
     if (rank == root && run.onStep)
       run.onStep({step, loss, ofSteps,
-                  learningRateAt(*run.program.optimizer, run.steps, step)});
+                  learningRateAt(*run.program.optimizer, run.steps, step),
+                  useMeter.measure()});
     if (rank == root && watch.mustStop(step, loss))
       page.askToStop();
   });
@@ -82,10 +85,11 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     options.interpreter.skipNonFinite = run.skipNonFinite > 0;
     options.interpreter.onHalt = [&] { page.askToStop(); };
     options.interpreter.evaluation = run.evaluation;
-    options.onEvaluation = [&, root = rootOf(run.program)](
-                               uint32_t rank, uint64_t step, double loss) {
-      evaluationOf(run, rank == root).onLoss(step, loss);
-    };
+    options.onEvaluation =
+        [&, root = rootOf(run.program)](uint32_t rank, uint64_t step,
+                                        const EvaluationResult &result) {
+          evaluationOf(run, rank == root).onResult(step, result);
+        };
     options.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); };
     SimulatedRanks ranks(run.program, run.stages, run.data, options);
     LossWatch watch(run);

@@ -287,10 +287,11 @@ SequentialResult chimera::runtime::trainSequentially(
     return sum;
   };
   auto evaluate = [&](uint64_t step) {
-    double sum = 0, weight = 0;
-    for (uint64_t pass = 0; pass < evaluation.passes; ++pass) {
+    double sum = 0, right = 0;
+    for (uint64_t pass = 0; pass < evaluation.allPasses(); ++pass) {
+      const ForwardMode mode = evaluation.modeOf(pass);
       for (uint64_t index = 0; index < microBatches; ++index) {
-        const MicroBatch all{pass, index};
+        const MicroBatch all{pass % evaluation.passes, index};
         evaluation.data->load(ValueKind::Tokens, all, tokens);
         evaluation.data->load(ValueKind::Labels, all, labels);
         for (size_t s = 0; s < count; ++s) {
@@ -300,14 +301,13 @@ SequentialResult chimera::runtime::trainSequentially(
               last ? Bytes(labels) : Bytes(), memory[s].weights,
               last ? Bytes(losses).subspan(index * loss.size(), loss.size())
                    : Bytes(memory[s].output),
-              ForwardMode::Evaluation);
+              mode);
         }
       }
-      sum += readLoss(sumOf(), stages.back()->lossType(), /*weight=*/1).mean;
-      weight += totalWeight(program, *evaluation.data, pass, 0,
-                            program.micro_batches);
+      (mode == ForwardMode::Accuracy ? right : sum) +=
+          readLoss(sumOf(), stages.back()->lossType(), /*weight=*/1).mean;
     }
-    evaluation.onLoss(step, evaluationLoss(sum, weight));
+    evaluation.onResult(step, resultOf(program, evaluation, sum, right));
   };
 
   SequentialResult result;

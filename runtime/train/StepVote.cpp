@@ -14,30 +14,40 @@
 using namespace chimera::runtime;
 
 /// The bits of a vote and of a decision.
-static constexpr uint8_t kStop = 1, kSave = 2;
+static constexpr uint64_t kStop = 1, kSave = 2;
 
 StepVote::StepVote(Control &control, std::function<bool()> wantsToStop,
+                   std::function<StepUse()> ownUse,
                    std::chrono::milliseconds timeout)
-    : control(control), wantsToStop(std::move(wantsToStop)), timeout(timeout) {}
+    : control(control), wantsToStop(std::move(wantsToStop)),
+      ownUse(std::move(ownUse)), timeout(timeout) {}
 
 StepDecision StepVote::decide() {
   if (std::exchange(isDecided, false)) {
-    const uint8_t now = receiveDecision();
-    if (now != 0)
-      return (now & kStop) != 0 ? StepDecision::Stop : StepDecision::Save;
+    receiveDecision();
+    if (obeyed.wanted != 0)
+      return (obeyed.wanted & kStop) != 0 ? StepDecision::Stop
+                                          : StepDecision::Save;
   }
   if (hasVoted) {
     sendDecision();
     isDecided = true;
   }
-  const auto own = static_cast<uint8_t>((wantsToStop() ? kStop : 0) |
-                                        (isAskedToSave.load() ? kSave : 0));
+  const Vote own = {(wantsToStop() ? kStop : 0) |
+                        (isAskedToSave.load() ? kSave : 0),
+                    ownUse()};
   if (control.rank() == 0)
-    wanted |= own;
+    add(own);
   else
     sendValue(control, 0, own, timeout);
   hasVoted = true;
   return StepDecision::Begin;
+}
+
+/// Adds the vote of a rank, at rank 0.
+void StepVote::add(const Vote &other) {
+  votes.wanted |= other.wanted;
+  votes.use.add(other.use);
 }
 
 /// At rank 0, receives the votes of the previous step and sends the decision to
@@ -46,19 +56,20 @@ void StepVote::sendDecision() {
   if (control.rank() != 0)
     return;
   receiveVotes();
-  decision = wanted;
+  decision = votes;
+  votes.use = {};
   for (uint32_t rank = 1; rank < control.ranks(); ++rank)
     sendValue(control, rank, decision, timeout);
 }
 
 void StepVote::receiveVotes() {
   for (uint32_t rank = 1; rank < control.ranks(); ++rank)
-    wanted |= receiveValue<uint8_t>(control, rank, timeout);
+    add(receiveValue<Vote>(control, rank, timeout));
 }
 
-uint8_t StepVote::receiveDecision() {
-  return control.rank() == 0 ? decision
-                             : receiveValue<uint8_t>(control, 0, timeout);
+void StepVote::receiveDecision() {
+  obeyed =
+      control.rank() == 0 ? decision : receiveValue<Vote>(control, 0, timeout);
 }
 
 void StepVote::finish() {
@@ -69,5 +80,5 @@ void StepVote::finish() {
   if (std::exchange(hasVoted, false) && control.rank() == 0)
     receiveVotes();
   // A request to stop stays until it is obeyed.
-  wanted &= kStop;
+  votes = {votes.wanted & kStop, {}};
 }

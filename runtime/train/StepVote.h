@@ -10,7 +10,8 @@
 // rank 0 whether it was asked for one of the two. One step later, rank 0 tells
 // the other ranks its decision: yes if any rank was asked. Another step later,
 // they receive the decision and obey it. So each message has a whole step to
-// arrive, and usually no rank waits for it.
+// arrive, and usually no rank waits for it. The messages also have what each
+// rank used in its last step, and what all ranks used together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,7 @@
 #define CHIMERA_RUNTIME_TRAIN_STEPVOTE_H
 
 #include "runtime/control/Control.h"
+#include "runtime/interpreter/StepUse.h"
 #include "runtime/watch/StatusPage.h"
 
 #include <atomic>
@@ -27,10 +29,11 @@ namespace chimera::runtime {
 
 class StepVote {
 public:
-  /// `wantsToStop` returns whether this rank was asked to stop. `control`, and
-  /// everything that `wantsToStop` uses, must outlive this object.
+  /// `wantsToStop` returns whether this rank was asked to stop. `ownUse`
+  /// returns what this rank used in its last step. `control`, and everything
+  /// that the functions use, must outlive this object.
   StepVote(Control &control, std::function<bool()> wantsToStop,
-           std::chrono::milliseconds timeout);
+           std::function<StepUse()> ownUse, std::chrono::milliseconds timeout);
 
   /// Asks for a checkpoint. Any thread may call this, any number of times. All
   /// requests before the next checkpoint lead to one checkpoint.
@@ -41,25 +44,38 @@ public:
   /// checkpoint. Throws the exceptions of waits for other ranks.
   StepDecision decide();
 
+  /// What all ranks used three steps before the last step of this rank. Empty
+  /// in the first three steps, and after a checkpoint.
+  const StepUse &use() const { return obeyed.use; }
+
   /// Receives all messages of this vote that have not been received yet. Every
   /// rank must call this before each checkpoint and after the last step.
   /// Requests for a checkpoint then count as fulfilled.
   void finish();
 
 private:
+  /// The message of a rank, or the decision.
+  struct Vote {
+    uint64_t wanted = 0; ///< bits: to stop, to save
+    StepUse use = {};
+  };
+
+  void add(const Vote &other);
   void sendDecision();
   void receiveVotes();
-  uint8_t receiveDecision();
+  void receiveDecision();
 
   Control &control;
   const std::function<bool()> wantsToStop;
+  const std::function<StepUse()> ownUse;
   const std::chrono::milliseconds timeout;
   std::atomic<bool> isAskedToSave = false;
   bool hasVoted = false;  ///< rank 0 has not received the last votes
   bool isDecided = false; ///< the last decision has not been received
+  Vote obeyed;            ///< the last decision that has been received
   // At rank 0: all votes that have not been obeyed, and the last decision that
   // was sent to the others.
-  uint8_t wanted = 0, decision = 0;
+  Vote votes, decision;
 };
 
 } // namespace chimera::runtime

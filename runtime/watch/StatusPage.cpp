@@ -109,6 +109,13 @@ Status *StatusPage::entries() const {
   return reinterpret_cast<Status *>(static_cast<char *>(memory) + sizeof(Head));
 }
 
+StepUse StatusPage::use() const {
+  StepUse all;
+  for (uint32_t rank : sharers)
+    all.add(of(rank).use());
+  return all;
+}
+
 StepDecision StatusPage::decide(uint64_t step) {
   std::atomic<uint64_t> &save =
       head().saveBefore[step % head().saveBefore.size()];

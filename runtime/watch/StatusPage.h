@@ -58,6 +58,9 @@ public:
     return const_cast<StatusPage *>(this)->entries()[rank];
   }
 
+  /// What the ranks that share this page used in their last steps.
+  StepUse use() const;
+
   /// Decides what happens before `step`. Every rank calls this before each step
   /// except the first, in order, and all ranks get the same answers. After
   /// askToStop or askToSave, the answer is Stop or Save for the first step that

@@ -174,6 +174,41 @@ class Test(Runs):
         self.assertGreater(summary["seconds"], 0.048)
         self.assertGreater(summary["instructions"], 0)
 
+    def test_log_of_memory_and_waiting(self):
+        """Workers that sleep as long as a schedule says wait for the rest of the step:
+        3/11 of it for 4 workers and 8 micro-batches, if messages took no time."""
+        program, log = self.sample(), self.path("log.jsonl")
+        for ranks in (0, 4) if MPIRUN else (0,):
+            self.log_of(program, "--stages", "synthetic", "--unit-ns", "1e6",
+                        "--steps", "6", ranks=ranks)
+            with open(log) as lines:
+                steps = [json.loads(line) for line in lines][:-1]
+            for step in steps[1:]:
+                self.assertGreater(step["waiting"], 0.2)
+                self.assertLess(step["waiting"], 0.6)
+            for step in steps:
+                self.assertGreater(step["resident_bytes"], 10**6)
+                # It is the memory of a process, not of the machine.
+                self.assertLess(step["resident_bytes"], 2 * 10**9)
+                for name in ("device_bytes", "tokens_per_s", "samples_per_s"):
+                    self.assertNotIn(name, step)
+            os.remove(log)
+
+    def test_log_of_a_training(self):
+        log = self.path("log.jsonl")
+        for more in ([], ["--sequential"]):
+            self.log_of(*self.training(*more))
+            with open(log) as lines:
+                steps = [json.loads(line) for line in lines if '"loss"' in line][:2]
+            for step in steps:
+                names = ["step", "loss", "learning_rate", "tokens_per_s",
+                         "resident_bytes", "waiting", "seconds"]
+                if more:  # One rank waits for nobody.
+                    names.remove("waiting")
+                self.assertEqual(list(step), names)
+                self.assertGreater(step["tokens_per_s"], 0)
+            os.remove(log)
+
     def test_prints_progress_and_result(self):
         ranks = os.cpu_count() + 1
         program = self.sample("--workers", str(ranks), "--time-unit", "us")

@@ -40,7 +40,7 @@ def make():
     made.logits = lambda output: output.mean(1)
     return made
 """,
-        "expected logits of [samples, context, vocabulary], got",
+        "expected logits of [samples, context, vocabulary], or of the shape of the only",
     ),
     (
         "a loss that is a dictionary",

@@ -75,7 +75,7 @@ def check(options, folder, kind, dropout, more):
         "own": f"gpt2 {clauses} vocabulary(256) dropout({dropout})",
         "exported": 'exported("package")',
     }
-    common = ("--data", ROOT / "LICENSE", "--quiet", "--evaluate-batches", 0)
+    common = ("--data", ROOT / "LICENSE", "--quiet", "--evaluate-batches", 8)
     plans, outcome = {}, {}
     for name, model in models.items():
         source, program = folder / f"{name}.mlir", folder / f"{name}.chimera"
@@ -117,6 +117,9 @@ def check(options, folder, kind, dropout, more):
     if not (kind == "f64" and dropout):
         same = losses(outcome["own"][2]) == losses(outcome["exported"][2])
         say(same, "losses, to the last bit")
+    accuracies = [losses(files[2], "held_out_accuracy") for files in outcome.values()]
+    say(len(accuracies[0]) == 1 and accuracies[0] == accuracies[1],
+        f"accuracy {accuracies[0]}")
     for what, own, theirs in zip(
         ("weights", "gradients"), outcome["own"], outcome["exported"]
     ):

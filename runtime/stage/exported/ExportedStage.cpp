@@ -9,8 +9,10 @@
 
 #include "runtime/program/Fields.h"
 #include "runtime/program/Layers.h"
+#include "runtime/program/Predictions.h"
 #include "runtime/stage/exported/Layer.h"
 #include "runtime/stage/exported/Packing.h"
+#include "runtime/stage/torch/RightPredictions.h"
 #include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/TensorOver.h"
 #include "runtime/stage/torch/Tensors.h"
@@ -50,9 +52,10 @@ public:
                 const DevicePlacement &placement,
                 std::shared_ptr<const NativeCode> native)
       : placement(placement), package(*program.model->package),
-        seed(program.seed), samples(program.micro_batch_size), first(first),
-        count(count), parameters(program, first, count, placement),
-        values(std::move(values)), native(std::move(native)) {
+        predicted(program::predictedField(*program.model)), seed(program.seed),
+        samples(program.micro_batch_size), first(first), count(count),
+        parameters(program, first, count, placement), values(std::move(values)),
+        native(std::move(native)) {
     // The index within the stage's parameters, by layer and parameter number.
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> slots;
     for (uint32_t i = 0; i < parameters.slots().size(); ++i)
@@ -114,15 +117,23 @@ public:
     const std::vector<Tensor> targets =
         isLast() ? unpack(labels, end.labels, placement)
                  : std::vector<Tensor>();
+    const std::optional<MicroBatch> dropped =
+        trains(mode) ? std::optional(microBatch) : std::nullopt;
+    const bool counts = isLast() && mode == ForwardMode::Accuracy;
     for (uint32_t k = 0; k < count; ++k) {
       const bool ends = k + 1 == count;
+      if (ends && counts) {
+        values = {inLayer(k, [&] {
+          return countRight(layers[k]->logits(contextOf(k, dropped),
+                                              parametersOf(k, tensors), values),
+                            targets.at(predicted.value()));
+        })};
+        break;
+      }
       Layer::ForBackward stashed;
       values = inLayer(k, [&] {
         return layers[k]->forward(
-            contextOf(k, mode == ForwardMode::Evaluation
-                             ? std::nullopt
-                             : std::optional(microBatch)),
-            parametersOf(k, tensors), std::move(values),
+            contextOf(k, dropped), parametersOf(k, tensors), std::move(values),
             ends ? targets : std::vector<Tensor>(),
             /*wantsOutputs=*/!(ends && mode == ForwardMode::Stash),
             stash ? &stashed : nullptr);
@@ -132,7 +143,7 @@ public:
     }
     if (mode != ForwardMode::Stash) {
       if (isLast())
-        writeLoss(values[0], microBatch, output);
+        writeNumber(values[0], counts ? 1 : shareOf(microBatch), output);
       else
         pack(values, end.outputs, output, placement);
     }
@@ -337,10 +348,9 @@ private:
         sum.gradient.zero_();
   }
 
-  void writeLoss(const Tensor &loss, MicroBatch microBatch,
-                 Bytes output) const {
+  void writeNumber(const Tensor &number, double factor, Bytes output) const {
     tensorOver(output.data(), {}, at::kDouble, placement)
-        .copy_(loss.to(at::kDouble).mul_(shareOf(microBatch)));
+        .copy_(number.to(at::kDouble).mul(factor));
   }
 
   /// The factor of a part's loss in the micro-batch's loss: 1 if losses are
@@ -389,6 +399,7 @@ private:
 
   DevicePlacement placement;
   const program::PackageT &package; ///< of the program
+  std::optional<size_t> predicted;  ///< index of the predicted label
   uint64_t seed;
   uint32_t samples; ///< in a whole micro-batch
   uint32_t first, count;

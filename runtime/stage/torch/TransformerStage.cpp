@@ -8,6 +8,7 @@
 #include "runtime/stage/torch/TransformerStage.h"
 
 #include "runtime/stage/torch/Gpt2.h"
+#include "runtime/stage/torch/RightPredictions.h"
 #include "runtime/stage/torch/TensorOver.h"
 
 #include <ATen/ATen.h>
@@ -86,8 +87,7 @@ public:
     expectBytes("output", output.size(),
                 mode == ForwardMode::Stash ? 0 : outputBytes);
     if (!makesStash(mode)) {
-      forwardOnly(microBatch, input, labels, weights, output,
-                  /*drops=*/mode == ForwardMode::Output);
+      forwardOnly(microBatch, input, labels, weights, output, mode);
       return nullptr;
     }
 
@@ -216,7 +216,7 @@ private:
   // stash, on memory of the same alignment. So it gives the same bits. The
   // operands are cloned for the alignment.
   void forwardOnly(MicroBatch microBatch, ConstBytes input, ConstBytes labels,
-                   ConstBytes weights, Bytes output, bool drops) const {
+                   ConstBytes weights, Bytes output, ForwardMode mode) const {
     at::NoGradGuard noGraph;
     Tensor x = layers.hasEmbedding() ? tokens(input, microBatch)
                                      : activation(input, microBatch);
@@ -224,23 +224,35 @@ private:
         layers.hasHead() ? tokens(labels, microBatch).clone() : Tensor();
     Parameters parameters{
         .all = layers.weights().computedTensorsOver(weights.data())};
-    write(layers.run(x.clone(), targets, parameters,
-                     drops ? std::optional(microBatch) : std::nullopt),
-          microBatch, output);
+    const bool counts = layers.hasHead() && mode == ForwardMode::Accuracy;
+    // Without labels, the head makes logits.
+    const Tensor result =
+        layers.run(x.clone(), counts ? Tensor() : targets, parameters,
+                   trains(mode) ? std::optional(microBatch) : std::nullopt);
+    if (counts)
+      writeNumber(countRight(result, targets), 1, output);
+    else
+      write(result, microBatch, output);
   }
 
   // The mean loss of a part, divided by the number of parts, is the part's
   // share of the micro-batch's mean loss.
   void write(const Tensor &result, MicroBatch microBatch, Bytes output) const {
-    if (!layers.hasHead()) {
+    if (layers.hasHead())
+      writeNumber(result, microBatch.parts, output);
+    else
       activation(output, microBatch).copy_(result);
-    } else if (placement.isCuda) {
-      // Copy on the device, because result.item() would wait for the GPU.
+  }
+
+  // Writes one number, divided by `divisor`.
+  void writeNumber(const Tensor &number, uint32_t divisor, Bytes output) const {
+    if (placement.isCuda) {
+      // Copy on the device, because number.item() would wait for the GPU.
       view(output, {}, at::kDouble)
-          .copy_(result.to(at::kDouble).div_(int64_t{microBatch.parts}));
+          .copy_(number.to(at::kDouble).div(int64_t{divisor}));
     } else {
-      const double loss = result.item<double>() / microBatch.parts;
-      std::memcpy(output.data(), &loss, sizeof loss);
+      const double quotient = number.item<double>() / divisor;
+      std::memcpy(output.data(), &quotient, sizeof quotient);
     }
   }
 

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <thread>
 #include <utility>
 
 using namespace chimera;
@@ -43,6 +44,7 @@ public:
   void wait(Queue &, std::unique_ptr<Request>,
             std::chrono::milliseconds) override {
     computes = false;
+    std::this_thread::sleep_for(pause);
   }
   void abort(const std::string &) override {}
   void beginComputing() override { computes = true; }
@@ -50,6 +52,7 @@ public:
   /// Whether the interpreter has called beginComputing after its last post or
   /// wait.
   bool computes = false;
+  std::chrono::milliseconds pause{0}; ///< the duration of each wait
 
 private:
   std::unique_ptr<Request> call() {
@@ -150,6 +153,40 @@ TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
       // update.
       EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
     }
+  }
+}
+
+// The first step waits and does not compute. The second one computes and does
+// not wait.
+TEST(Interpreter, MeasuresTheShareOfAStepInWhichItWaited) {
+  const program::ProgramT program = program::samplePipeline({.workers = 2});
+  const std::vector<ReduceGroup> groups = communicationOf(program).groups;
+  const std::unique_ptr<Device> device = makeHostDevice();
+  for (uint32_t rank : {0, 1}) {
+    Alone channels(rank, 2);
+    channels.pause = std::chrono::milliseconds(3);
+    std::chrono::milliseconds computing{0};
+    SyntheticData data(program.seed);
+    Status status{};
+    Interpreter interpreter(
+        program, groups,
+        [&](const program::ProgramT &program, uint32_t stage) {
+          return std::make_unique<Watched>(makeExactStage(program, stage), [&] {
+            std::this_thread::sleep_for(computing);
+          });
+        },
+        data, *device, channels, status, {});
+    EXPECT_FALSE(interpreter.waitingShare());
+    std::vector<double> shares;
+    interpreter.run(2, [&](uint64_t, std::optional<Loss>) {
+      shares.push_back(interpreter.waitingShare().value());
+      std::swap(channels.pause, computing);
+    });
+    ASSERT_EQ(shares.size(), 2u);
+    EXPECT_GT(shares[0], 0.7);
+    EXPECT_LE(shares[0], 1);
+    EXPECT_LT(shares[1], 0.3);
+    EXPECT_GT(shares[1], 0);
   }
 }
 

@@ -164,6 +164,8 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   run.timeout = 30s;
   run.profile = true;
   run.accelerator = gpus.get();
+  std::vector<StepUse> uses;
+  run.onStep = [&](const StepEvent &event) { uses.push_back(event.use); };
   nlohmann::json profile;
   run.onResult = [&](const RunResult &result) {
     profile = nlohmann::json::parse(
@@ -191,6 +193,33 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   EXPECT_GE(profile["steps"]["later"]["min"], actions / 2 * kUnit);
   EXPECT_GE(profile["ranks"][1]["waits"]["receive_activation"]["max"],
             program.stages[0].forward() * kUnit / 2);
+  ASSERT_EQ(uses.size(), 3u);
+  EXPECT_EQ(uses[2].measured, 2u);
+  EXPECT_GT(uses[2].waiting, 0);
+  EXPECT_LT(uses[2].waiting, 1);
+}
+
+// Without a profile, nobody measures the waits of a GPU. The memory is known.
+TEST_F(OnGpus, StepsTellTheMemoryOfTheGpu) {
+  const program::ProgramT program = sample({.workers = 2});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 2;
+  run.timeout = 30s;
+  run.accelerator = gpus.get();
+  StepUse last;
+  run.onStep = [&](const StepEvent &event) { last = event.use; };
+  uint64_t deviceBytes = 0;
+  run.onResult = [&](const RunResult &result) {
+    for (const RankUse &rank : result.ranks)
+      deviceBytes = std::max(deviceBytes, rank.deviceBytes);
+  };
+  runInProcess(run);
+  EXPECT_EQ(last.measured, 0u);
+  EXPECT_GT(last.residentBytes, 1u << 20);
+  EXPECT_GT(deviceBytes, 0u);
+  EXPECT_EQ(last.deviceBytes, deviceBytes);
 }
 
 TEST_F(OnGpus, StepsTakeNoMemory) {

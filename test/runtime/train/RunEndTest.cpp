@@ -125,7 +125,9 @@ RunResult resultWithFault(const program::ProgramT &program, const Fault &fault,
   run.onResult = [&](const RunResult &result) { found = result; };
   bool isEvaluated = false;
   run.evaluation = {.data = &data, .passes = 1};
-  run.evaluation.onLoss = [&](uint64_t, double) { isEvaluated = true; };
+  run.evaluation.onResult = [&](uint64_t, const EvaluationResult &) {
+    isEvaluated = true;
+  };
   if (how == How::Sequential)
     runSequential(run, {}, static_cast<uint32_t>(program.stages.size()));
   else if (how == How::Simulated)

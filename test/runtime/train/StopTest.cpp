@@ -165,7 +165,8 @@ TEST(StepVote, StopsAllRanksTwoStepsLater) {
       votes.push_back(std::make_unique<StepVote>(
           *controls[rank],
           // Only rank 2 got the request to stop.
-          [&asked, rank] { return rank == 2 && asked.load(); }, 10s));
+          [&asked, rank] { return rank == 2 && asked.load(); },
+          [] { return StepUse(); }, 10s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
         [&](uint32_t rank, uint64_t) {
@@ -185,7 +186,7 @@ TEST(StepVote, SavesTwoStepsLaterAndOnceForSeveralRequests) {
   for (uint32_t rank = 0; rank < 4; ++rank)
     threads.emplace_back([&, rank] {
       StepVote vote(
-          *controls[rank], [] { return false; }, 10s);
+          *controls[rank], [] { return false; }, [] { return StepUse(); }, 10s);
       for (uint64_t step = 1; step < 40; ++step) {
         // Rank 2 is asked before step 10, and rank 1 two steps later. This is
         // before the checkpoint. Rank 3 is asked after it, and after the
@@ -211,11 +212,41 @@ TEST(StepVote, SavesTwoStepsLaterAndOnceForSeveralRequests) {
 TEST(StepVote, EndsTheVoteUnderWay) {
   auto controls = makeInProcessControls(2);
   StepVote first(
-      *controls[0], [] { return false; }, 100ms);
+      *controls[0], [] { return false; }, [] { return StepUse(); }, 100ms);
   StepVote second(
-      *controls[1], [] { return true; }, 100ms);
+      *controls[1], [] { return true; }, [] { return StepUse(); }, 100ms);
   EXPECT_EQ(first.decide(), StepDecision::Begin);
   EXPECT_THROW(first.decide(), WaitError) << "the other has not voted";
+}
+
+TEST(StepVote, TellsAllRanksWhatTheyUsedThreeStepsBefore) {
+  auto controls = makeInProcessControls(3);
+  uint64_t step = 0;
+  std::vector<std::unique_ptr<StepVote>> votes;
+  for (uint32_t rank = 0; rank < 3; ++rank)
+    votes.push_back(std::make_unique<StepVote>(
+        *controls[rank], [] { return false; },
+        [&step, rank] {
+          return StepUse{.residentBytes = 100 * step + rank,
+                         .deviceBytes = rank == 1 ? step : 0,
+                         .waiting = 0.25 * rank,
+                         .measured = 1};
+        },
+        10s));
+  for (step = 1; step <= 5; ++step) {
+    // Rank 0 last, since it waits for the votes of the others.
+    for (uint32_t rank : {1, 2, 0})
+      EXPECT_EQ(votes[rank]->decide(), StepDecision::Begin);
+    // The next step is step + 1.
+    for (const auto &vote : votes) {
+      EXPECT_EQ(vote->use().residentBytes, step < 3 ? 0 : 100 * (step - 2) + 2);
+      EXPECT_EQ(vote->use().deviceBytes, step < 3 ? 0 : step - 2);
+      EXPECT_EQ(vote->use().measured, step < 3 ? 0u : 3u);
+      EXPECT_EQ(vote->use().waiting, step < 3 ? 0 : 0.25);
+    }
+  }
+  for (uint32_t rank : {1, 2, 0})
+    votes[rank]->finish();
 }
 
 /// Waits until `heard` is `expected`, but not for ever. Returns whether it is.

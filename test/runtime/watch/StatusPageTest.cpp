@@ -58,6 +58,21 @@ TEST(StatusPage, IsSharedByTheRanksOfAHost) {
   EXPECT_EQ(pages[0]->of(3).pid.load(), 0) << "it is on another host";
 }
 
+TEST(StatusPage, KnowsWhatTheRanksOfAHostUse) {
+  auto pages = makePages(UINT32_MAX);
+  EXPECT_EQ(pages[0]->use().measured, 0u);
+  pages[0]->of(0).setUse({.residentBytes = 70, .deviceBytes = 5});
+  pages[1]->of(1).setUse({.residentBytes = 90, .waiting = 0.25, .measured = 1});
+  pages[2]->of(2).setUse({.residentBytes = 80, .waiting = 0.75, .measured = 1});
+  for (const auto &page : pages) {
+    const StepUse use = page->use();
+    EXPECT_EQ(use.residentBytes, 90u);
+    EXPECT_EQ(use.deviceBytes, 5u);
+    EXPECT_EQ(use.waiting, 0.5);
+    EXPECT_EQ(use.measured, 2u);
+  }
+}
+
 TEST(StatusPage, IsSharedByThoseThatCanOpenIt) {
   auto pages = makePages(1);
   EXPECT_EQ(pages[0]->sharingRanks(), (Ranks{0, 2}));

@@ -45,9 +45,11 @@ class Model:
     the sum of their means.
 
     `logits` is a function that takes the module's result and returns the logits of the
-    next token, of shape [samples, context, vocabulary], so that a run can generate text
-    (--generate). By default, if the loss has no parameters, the logits are the module's
-    result or its attribute `logits`, if that tensor has this shape.
+    next token, of shape [samples, context, vocabulary], or the logits of the only int64
+    label, of that label's shape and then [classes]. With the former a run can generate
+    text (--generate). With both it reports the accuracy on held-out samples, if there is
+    only one int64 label. By default, if the loss has no parameters, the logits are the
+    module's result or its attribute `logits`, if that tensor has one of these shapes.
 
     `split_at` names the module whose children become layers, and "" is the whole
     module. By default, of the ModuleLists and Sequentials with at least half as many
@@ -217,16 +219,16 @@ class WithLossAndLogits(WithLoss):
                     f"expected a loss of one number, got one of the shape "
                     f"{list(each.shape)}: give the mean, or a sum and its weight"
                 )
-        logits = self._logits(made, arguments[0])
+        logits = self._logits(made, arguments[0], arguments[self.count :])
         return results if logits is None else (*results, logits)
 
-    def _logits(self, made, tokens):
+    def _logits(self, made, tokens, labels):
         if self.logits is not None:
             given = self.logits(made)
-            if not _are_of(given, tokens):
+            if not _are_of(given, tokens) and not _are_classes(given, labels):
                 raise Refused(
-                    "expected logits of [samples, context, vocabulary], got "
-                    f"{given!r:.200}"
+                    "expected logits of [samples, context, vocabulary], or of the shape of "
+                    f"the only int64 label and then [classes], got {given!r:.200}"
                 )
             return given
         # If the loss has parameters, we assume that it has the head, and so takes
@@ -234,7 +236,7 @@ class WithLossAndLogits(WithLoss):
         if isinstance(self.loss, torch.nn.Module) and list(self.loss.parameters()):
             return None
         found = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
-        return found if _are_of(found, tokens) else None
+        return found if _are_of(found, tokens) or _are_classes(found, labels) else None
 
 
 def _are_of(logits, tokens):
@@ -245,6 +247,20 @@ def _are_of(logits, tokens):
         and logits.dim() == 3
         and logits.shape[:2] == tokens.shape
         and not tokens.is_floating_point()
+    )
+
+
+def _are_classes(logits, labels):
+    """Whether `logits` may have a number for each class of each element of the only int64
+    label."""
+    whole = [label for label in labels if label.dtype == torch.int64]
+    return (
+        isinstance(logits, torch.Tensor)
+        and logits.is_floating_point()
+        and len(whole) == 1
+        and logits.dim() == whole[0].dim() + 1
+        and logits.shape[:-1] == whole[0].shape
+        and logits.shape[-1] > 1
     )
 
 

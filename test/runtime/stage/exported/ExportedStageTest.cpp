@@ -447,6 +447,37 @@ TEST_F(ExportedStageTest, predictsTheNextToken) {
   EXPECT_THROW(makeExportedPredictor(program, nullptr), std::invalid_argument);
 }
 
+TEST_F(ExportedStageTest, countsRightPredictions) {
+  program::ProgramT program = sampleProgram({3});
+  for (auto &graphs : program.model->package->kinds[2]->graphs) {
+    graphs->logits = std::make_unique<program::GraphT>(*graphs->forward);
+    graphs->logits->calls.pop_back();
+    graphs->logits->outputs[0].mutate_value(2);
+    graphs->vocabulary = 3;
+  }
+  // All numbers of the embedding are positive. So class 2, with the largest
+  // product of scale and factor, has the largest logit of each token.
+  labels = {2, 2, 0, 2, -100, 1, 2, 2};
+  std::vector<double> weight = weights();
+  for (uint32_t parts : {1u, 2u}) {
+    const std::unique_ptr<Stage> stage = makeExportedStage(program, 0, nullptr);
+    double right = 0;
+    for (uint32_t part = 0; part < parts; ++part) {
+      double share = 0;
+      const size_t bytes = 64 / parts;
+      EXPECT_EQ(stage->forward({0, 0, part, parts},
+                               bytesOf(tokens).subspan(part * bytes, bytes),
+                               bytesOf(labels).subspan(part * bytes, bytes),
+                               bytesOf(weight),
+                               std::as_writable_bytes(std::span(&share, 1)),
+                               ForwardMode::Accuracy),
+                nullptr);
+      right += share;
+    }
+    EXPECT_EQ(right, 5);
+  }
+}
+
 TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
   auto refusal = [](const std::function<void(program::ProgramT &)> &change,
                     uint32_t stage = 0) -> std::string {

@@ -1,0 +1,53 @@
+//===- Predictions.cpp - The labels that a model predicts -----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Predictions.h"
+
+#include "runtime/program/Fields.h"
+#include "runtime/program/Layers.h"
+#include "runtime/program/Package.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace chimera;
+
+std::optional<size_t> program::predictedField(const ModelT &model) {
+  if (!model.package)
+    return 0;
+  if (!kindOf(*model.package, layerCount(model) - 1).graphs[0]->logits)
+    return std::nullopt;
+  const std::vector<Field> fields = labelFields(model);
+  const auto isWhole = [](const Field &field) {
+    return field.type == TensorType::Int64;
+  };
+  if (std::ranges::count_if(fields, isWhole) != 1)
+    return std::nullopt;
+  return static_cast<size_t>(std::ranges::find_if(fields, isWhole) -
+                             fields.begin());
+}
+
+uint64_t program::countLabels(const ModelT &model, uint32_t samples,
+                              std::span<const std::byte> labels) {
+  const std::vector<Field> fields = labelFields(model);
+  const size_t predicted = predictedField(model).value();
+  int64_t before = 0; // bytes of one sample
+  for (size_t i = 0; i < predicted; ++i)
+    before += fields[i].bytes();
+  // The labels have all samples of the first field, then all of the second one.
+  const std::byte *next =
+      labels.subspan(static_cast<size_t>(before) * samples).data();
+  uint64_t count = 0;
+  for (uint64_t i = 0;
+       i < static_cast<uint64_t>(fields[predicted].elements()) * samples; ++i) {
+    int64_t label = 0;
+    std::memcpy(&label, next, sizeof label);
+    next += sizeof label;
+    count += label >= 0;
+  }
+  return count;
+}

@@ -1,0 +1,66 @@
+//===- PredictionsTest.cpp - The labels that a model predicts -------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/program/Predictions.h"
+
+#include "test/runtime/program/SamplePackages.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace chimera::program {
+namespace {
+
+TEST(Predictions, OfTheBuiltInModelAreItsTokens) {
+  ModelT model;
+  model.architecture = "gpt2";
+  model.context = 3;
+  EXPECT_EQ(predictedField(model), 0u);
+  const std::vector<int64_t> labels = {0, -100, 7, -1, 1, 2};
+  EXPECT_EQ(countLabels(model, 2, std::as_bytes(std::span(labels))), 4u);
+}
+
+/// Gives the sample package logits, and labels of these types.
+ModelT modelWith(const std::vector<TensorType> &labels) {
+  ModelT model = exportedModel();
+  model.package->labels.clear();
+  for (size_t i = 0; i < labels.size(); ++i)
+    model.package->labels.push_back("label" + std::to_string(i));
+  for (auto &graphs : model.package->kinds[2]->graphs) {
+    graphs->logits = std::make_unique<GraphT>(*graphs->forward);
+    graphs->labels.clear();
+    for (TensorType type : labels) {
+      auto label = std::make_unique<TensorShapeT>();
+      label->type = type;
+      label->shape = {graphs->samples, 2};
+      graphs->labels.push_back(std::move(label));
+    }
+  }
+  return model;
+}
+
+TEST(Predictions, NeedLogitsAndOneLabelOfWholeNumbers) {
+  EXPECT_EQ(predictedField(exportedModel()), std::nullopt);
+  EXPECT_EQ(predictedField(modelWith({TensorType::Int64})), 0u);
+  EXPECT_EQ(predictedField(modelWith({TensorType::Float32, TensorType::Int64})),
+            1u);
+  EXPECT_EQ(predictedField(modelWith({TensorType::Float32})), std::nullopt);
+  EXPECT_EQ(predictedField(modelWith({})), std::nullopt);
+  EXPECT_EQ(predictedField(modelWith({TensorType::Int64, TensorType::Int64})),
+            std::nullopt);
+}
+
+TEST(Predictions, AreCountedAfterOtherLabels) {
+  // Two samples: first two float64 numbers of each, then two int64 numbers.
+  const std::vector<int64_t> labels = {-1, -1, -1, -1, 0, -100, 3, 4};
+  EXPECT_EQ(countLabels(modelWith({TensorType::Float64, TensorType::Int64}), 2,
+                        std::as_bytes(std::span(labels))),
+            3u);
+}
+
+} // namespace
+} // namespace chimera::program
