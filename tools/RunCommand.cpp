@@ -74,6 +74,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
        settings.pairs.empty()
            ? 0
            : mix({1, settings.pairs[0], settings.pairs[1], settings.pairs[2]})},
+      {"--within-documents", settings.withinDocuments},
       {"--document-end", settings.givenOptions.contains("--document-end")
                              ? mix({1, settings.documentEnd})
                              : 0},

@@ -123,9 +123,14 @@ static int run(int argc, char **argv) {
       ->delimiter(',')
       ->expected(3)
       ->transform(wholeWithin(0, uint64_t(1) << 32));
+  app.add_flag("--within-documents", settings.withinDocuments,
+               "Each sample is a window of one document, and no window "
+               "crosses the end of a document (see --document-end). Documents "
+               "shorter than a window are left out");
   app.add_option("--document-end", settings.documentEnd,
-                 "With --pairs: the token that ends a document. No sentence "
-                 "crosses it")
+                 "The token that ends a document, beside the ends in "
+                 "Megatron's .idx file: for --within-documents, --pairs, and "
+                 "models with position_ids, which keep documents apart")
       ->transform(wholeWithin(0, uint64_t(1) << 32));
   addFile("--load", settings.load,
           "Start from the weights in this safetensors file, index of several "

@@ -136,6 +136,15 @@ void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
   if (opened.hasGaps())
     opened.file().fail(
         "it is no safetensors file: its tensors overlap or leave gaps");
+  const std::string needed = opened.metadata(kNeededField);
+  if (!needed.empty() &&
+      std::ranges::find(fields, needed, &Field::name) == fields.end())
+    opened.file().fail(
+        "its samples are only for models with the field " + inQuotes(needed) +
+        ", which keeps the documents in a sample apart, got a model with " +
+        namesOf(fields) +
+        ": export it with that input, or write samples of "
+        "one document each");
   std::optional<std::pair<std::string, uint64_t>> first;
   std::vector<std::pair<size_t, std::pair<uint64_t, uint64_t>>> found;
   for (size_t i = 0; i < fields.size(); ++i) {
