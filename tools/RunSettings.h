@@ -73,6 +73,7 @@ struct RunSettings {
   double maskRate = 0.15;
   std::vector<uint64_t> pairs; ///< the tokens [CLS], [SEP] and [PAD]
   bool withinDocuments = false;
+  uint32_t readAhead = 2; ///< steps
   uint64_t documentEnd = 0;
   std::string load;
   std::string names;           ///< file with the names of saved tensors

@@ -117,17 +117,15 @@ static void refuseWithoutEffect(const RunSettings &settings,
              : ""));
   };
   if (!usesTensors(kind)) {
-    for (const char *option : {"--data",           "--tokens",
-                               "--trust-data",     "--mask",
-                               "--mask-rate",      "--pairs",
-                               "--document-end",   "--load",
-                               "--names",          "--within-documents",
-                               "--save",           "--checkpoint",
-                               "--resume",         "--save-gradients",
-                               "--hold-out",       "--evaluate-batches",
-                               "--evaluate-every", "--cuda-graphs",
-                               "--epochs",         "--last-batch",
-                               "--validation"})
+    for (const char *option :
+         {"--data",        "--tokens",           "--trust-data",
+          "--mask",        "--read-ahead",       "--mask-rate",
+          "--pairs",       "--document-end",     "--load",
+          "--names",       "--within-documents", "--save",
+          "--checkpoint",  "--resume",           "--save-gradients",
+          "--hold-out",    "--evaluate-batches", "--evaluate-every",
+          "--cuda-graphs", "--epochs",           "--last-batch",
+          "--validation"})
       refuse(option, "transformer and exported");
     for (const std::string &option : optimizerOptions())
       refuse(option.c_str(), "transformer and exported");
@@ -305,14 +303,15 @@ arrayFilesOf(const std::vector<std::string> &files, const RunSettings &settings,
     return arrays;
   if (kind != kExported)
     throw std::invalid_argument(
-        "arrays (.npy, .safetensors) are for exported models: the built-in "
+        "arrays (.npy, .npz, .safetensors) are for exported models: the "
+        "built-in "
         "GPT-2 takes tokens; for a .npy file of tokens, write its numbers "
         "alone (in Python array.astype('uint16').tofile('tokens.bin')) and "
         "give that with --tokens uint16");
   if (arrays.size() < files.size())
-    throw std::invalid_argument(
-        "expected either arrays (.npy, .safetensors) or files of tokens as "
-        "--data and --validation, got both");
+    throw std::invalid_argument("expected either arrays (.npy, .npz, "
+                                ".safetensors) or files of tokens as "
+                                "--data and --validation, got both");
   for (const char *option :
        {"--tokens", "--trust-data", "--mask", "--mask-rate", "--pairs",
         "--within-documents", "--document-end"})

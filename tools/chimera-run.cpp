@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/interpreter/PlannedLoads.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
@@ -88,7 +89,10 @@ static int run(int argc, char **argv) {
   app.add_option("--data", settings.data,
                  "A file of tokens to train on. If the model has 256 tokens, "
                  "also a text, whose bytes are the tokens: a file, or a pipe "
-                 "of at most 4 GiB. Repeat --data for more files of tokens")
+                 "of at most 4 GiB. For an exported model, also arrays: "
+                 "FIELD=FILE.npy, FILE.npz or FILE.safetensors. A folder "
+                 "stands for its files (FIELD=FOLDER for .npy). Repeat --data "
+                 "for more files")
       ->type_name("FILE")
       ->check(fileName())
       ->allow_extra_args(false);
@@ -101,6 +105,12 @@ static int run(int argc, char **argv) {
                                    {"uint8", kBytes},
                                    {"int16", kUInt16},
                                    {"int32", kUInt32}}))
+      ->capture_default_str();
+  app.add_option("--read-ahead", settings.readAhead,
+                 "The number of steps whose samples a thread of each rank "
+                 "reads ahead of the training; 0: ranks read samples when they "
+                 "need them")
+      ->transform(wholeWithin(0, runtime::kMaxReadAhead))
       ->capture_default_str();
   app.add_flag("--trust-data", settings.trustData,
                "Do not check all tokens before the first step. A token "

@@ -10,6 +10,7 @@
 // which are in the order in which they are given:
 // - a safetensors file has a tensor for each field, named like the field; its
 //   metadata may say which field a model must have (kNeededField),
+// - a .npz file of NumPy (not compressed) has an array for each field,
 // - a .npy file of NumPy has one array, so the user gives the field's name.
 //
 //===----------------------------------------------------------------------===//
@@ -29,7 +30,7 @@
 
 namespace chimera::runtime {
 
-/// A file with arrays, as the user names it: FIELD=FILE.npy or
+/// A file with arrays, as the user names it: FIELD=FILE.npy, FILE.npz or
 /// FILE.safetensors.
 struct ArrayFileName {
   std::string field; ///< empty if the user named none
@@ -41,7 +42,7 @@ struct ArrayFileName {
 /// sample has several documents, only their positions keep them apart.
 inline constexpr char kNeededField[] = "chimera_needs";
 
-/// The file that `text` names. None if it does not end with .npy or
+/// The file that `text` names. None if it does not end with .npy, .npz or
 /// .safetensors. Only before the name of a .npy file, "FIELD=" is a field.
 std::optional<ArrayFileName> parseArrayFile(const std::string &text);
 

@@ -68,9 +68,9 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
          gigabytes(bytes) + whoseAndAdvice;
 }
 
-std::string chimera::runtime::capacityError(const program::ProgramT &program,
-                                            std::span<const uint32_t> ranks,
-                                            uint64_t memory) {
+std::string chimera::runtime::capacityError(
+    const program::ProgramT &program, std::span<const uint32_t> ranks,
+    uint64_t memory, std::span<const uint64_t> readAhead) {
   // A worker's arena has no gaps, so its size is the sum of its blocks.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
@@ -78,12 +78,20 @@ std::string chimera::runtime::capacityError(const program::ProgramT &program,
     for (uint64_t block : blocksOf(program, *worker).bytes)
       sum += static_cast<double>(block);
   }
-  double bytes = 0;
-  for (uint32_t rank : ranks)
+  double bytes = 0, samples = 0;
+  for (uint32_t rank : ranks) {
     bytes += ofWorker[rank % ofWorker.size()];
-  return faultOf("arenas", bytes, memory,
-                 " for " + program::countWithNoun(ranks.size(), "rank") +
-                     ": use more hosts, more stages or smaller micro-batches");
+    if (!readAhead.empty())
+      samples += static_cast<double>(readAhead[rank % ofWorker.size()]);
+  }
+  const std::string whose =
+      " for " + program::countWithNoun(ranks.size(), "rank") +
+      ": use more hosts, more stages or smaller micro-batches";
+  if (std::string fault = faultOf("arenas", bytes, memory, whose);
+      !fault.empty())
+    return fault;
+  return faultOf("arenas and samples that are read ahead", bytes + samples,
+                 memory, whose + ", or --read-ahead 0");
 }
 
 std::string
@@ -135,8 +143,9 @@ static void refuse(const std::string &fault) {
 }
 
 void chimera::runtime::checkCapacity(const program::ProgramT &program,
-                                     std::span<const uint32_t> ranks) {
-  refuse(capacityError(program, ranks, hostMemory()));
+                                     std::span<const uint32_t> ranks,
+                                     std::span<const uint64_t> readAhead) {
+  refuse(capacityError(program, ranks, hostMemory(), readAhead));
 }
 
 void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,

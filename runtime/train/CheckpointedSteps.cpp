@@ -47,11 +47,10 @@ chimera::runtime::checkpointParts(const program::ProgramT &program,
   return parts;
 }
 
-/// The bytes of the copies of a rank.
-static uint64_t copyBytesOfRank(const program::ProgramT &program,
-                                uint32_t rank) {
+uint64_t chimera::runtime::checkpointCopyBytes(const program::ProgramT &program,
+                                               uint32_t worker) {
   uint64_t bytes = 0;
-  for (const CheckpointPart &part : checkpointParts(program, rank))
+  for (const CheckpointPart &part : checkpointParts(program, worker))
     bytes += copyBytesOf(program, part);
   return bytes;
 }
@@ -60,7 +59,7 @@ std::string
 chimera::runtime::checkpointMemoryError(const program::ProgramT &program) {
   for (uint32_t w = 0; w < program.workers.size(); ++w) {
     const program::WorkerT &worker = *program.workers[w];
-    const uint64_t copy = copyBytesOfRank(program, w);
+    const uint64_t copy = checkpointCopyBytes(program, w);
     const uint64_t step = std::max(worker.arena_bytes, worker.peak_bytes);
     if (worker.memory_cap == 0 || step + copy <= worker.memory_cap)
       continue;
@@ -78,7 +77,7 @@ uint64_t
 chimera::runtime::largestCheckpointCopy(const program::ProgramT &program) {
   uint64_t largest = 0;
   for (uint32_t w = 0; w < program.workers.size(); ++w)
-    largest = std::max(largest, copyBytesOfRank(program, w));
+    largest = std::max(largest, checkpointCopyBytes(program, w));
   return largest;
 }
 

@@ -45,6 +45,9 @@ std::vector<CheckpointPart> checkpointParts(const program::ProgramT &program,
 /// program with a model.
 std::string checkpointMemoryError(const program::ProgramT &program);
 
+/// The bytes of the copies that a rank of this worker keeps.
+uint64_t checkpointCopyBytes(const program::ProgramT &program, uint32_t worker);
+
 /// The largest copy of a rank, in bytes.
 uint64_t largestCheckpointCopy(const program::ProgramT &program);
 

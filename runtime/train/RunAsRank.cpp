@@ -184,7 +184,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
                                            : ProgressMode::Off);
     firstToTell = hostRanks.front();
     if (!run.accelerator)
-      checkCapacity(run.program, hostRanks);
+      checkCapacity(run.program, hostRanks, readAheadBytesOf(run));
     firstToTell = 0;
     if (run.accelerator) {
       auto localRank =
