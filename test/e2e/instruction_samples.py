@@ -136,10 +136,10 @@ def samples(bench):
 
 def packing(bench):
     draw = random.Random(1)
-    lines = [
-        {"text": " ".join(draw.choice("abcdefghij") for _ in range(draw.randint(1, 15)))}
-        for _ in range(300)
-    ]
+    texts = {}
+    while len(texts) < 300:
+        texts[" ".join(draw.choice("abcdefghij") for _ in range(draw.randint(1, 15)))] = True
+    lines = [{"text": text} for text in texts]
     status, arrays, output = bench.run(lines, "--pack", length=16)
     bench.check(sorted(arrays) == sorted(set(FIELDS) - {"attention_mask"}), "no mask", output)
     found, good = [], True

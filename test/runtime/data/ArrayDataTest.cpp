@@ -290,7 +290,7 @@ TEST_F(ArrayDataTest, refusesWrongFields) {
   expectRefusal(files,
                 "expected samples of the model's field 'classes' (int64, shape "
                 "[] a sample), got none: give --data classes=FILE.npy, or a "
-                "safetensors file with a tensor of that name");
+                ".npz or safetensors file with an array of that name");
   expectRefusal(
       with(npy("classes", "short.npy", "<i8", "(19,)", classesOf(0, 19))),
       "expected as many samples in each of the model's fields, got 20 "

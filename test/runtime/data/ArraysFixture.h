@@ -153,10 +153,9 @@ zipOf(const std::vector<std::pair<std::string, std::string>> &members,
   }
   add(bytes, uint32_t{0x06054b50});
   addZeros(bytes, 4);
-  for (int i : {0, 1}) {
-    (void)i;
-    add(bytes, isZip64 ? UINT16_MAX : static_cast<uint16_t>(count));
-  }
+  const auto narrowCount = static_cast<uint16_t>(isZip64 ? UINT16_MAX : count);
+  add(bytes, narrowCount);
+  add(bytes, narrowCount);
   add(bytes, isZip64 ? UINT32_MAX : static_cast<uint32_t>(size));
   add(bytes, isZip64 ? UINT32_MAX : static_cast<uint32_t>(begin));
   add(bytes, uint16_t{0});
