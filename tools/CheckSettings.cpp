@@ -154,6 +154,10 @@ void chimera::checkSettings(const RunSettings &settings) {
   if (settings.sequential && settings.checkReplicas)
     throw std::invalid_argument("--check-replicas is for pipelines: leave out "
                                 "--sequential, which has one replica");
+  if (settings.givenOptions.contains("--read-ahead") &&
+      (settings.sequential || settings.device == kSimulated))
+    throw std::invalid_argument(
+        "--read-ahead is for pipelines of real devices: leave it out");
   for (const auto &[option, file] : {std::pair("--profile", &settings.profile),
                                      {"--trace", &settings.trace}})
     checkTimes(settings, option, *file);

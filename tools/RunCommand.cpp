@@ -13,6 +13,7 @@
 #include "tools/Commands.h"
 
 #include "runtime/calibrate/DeviceSpeed.h"
+#include "runtime/data/ShardFolders.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Predictions.h"
 #include "runtime/proof/ProvenFile.h"
@@ -75,6 +76,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
        settings.pairs.empty()
            ? 0
            : mix({1, settings.pairs[0], settings.pairs[1], settings.pairs[2]})},
+      {"--within-documents", settings.withinDocuments},
       {"--document-end", settings.givenOptions.contains("--document-end")
                              ? mix({1, settings.documentEnd})
                              : 0},
@@ -123,6 +125,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.checkReplicas = settings.checkReplicas;
   run.profile = !settings.profile.empty();
   run.traceSteps = settings.trace.empty() ? 0 : settings.traceSteps;
+  run.readAhead = load.dataset ? settings.readAhead : 0;
   run.meter = load.memoryMeter;
   run.accelerator = load.accelerator.get();
   run.warmUpRuns = load.warmUpRuns;
@@ -241,6 +244,18 @@ void reportCheckpoints(const RunSettings &settings,
   std::fflush(stdout);
 }
 
+/// Prints the memory of the samples that ranks read ahead, if it is 10 MB or
+/// more.
+void reportReadAhead(const RunSettings &settings, const TrainingRun &run) {
+  const std::vector<uint64_t> bytes = readAheadBytesOf(run);
+  const double largest =
+      static_cast<double>(*std::ranges::max_element(bytes)) * 1e-6;
+  if (settings.quiet || settings.sequential || largest < 10)
+    return;
+  std::printf("a rank reads at most %.1f MB of samples ahead\n", largest);
+  std::fflush(stdout);
+}
+
 /// If the run is too short for its schedule of the learning rate, prints that.
 void warnOfShortSchedule(const RunSettings &settings,
                          const program::ProgramT &program,
@@ -339,6 +354,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
       std::printf("%s\n", load.noEvaluationReason.c_str());
     reportResume(settings, load);
     reportCheckpoints(settings, program, load);
+    reportReadAhead(settings, run);
     warnOfLostWeights(settings, load);
     warnOfShortSchedule(settings, program, load);
     warnOfSlowType(settings, program, load, [&] {
@@ -393,7 +409,10 @@ std::optional<Job> jobOf(const RunSettings &settings) {
 }
 } // namespace
 
-int chimera::runCommand(const RunSettings &settings) {
+int chimera::runCommand(const RunSettings &given) {
+  RunSettings settings = given;
+  settings.data = filesOfFolders(given.data);
+  settings.validation = filesOfFolders(given.validation);
   checkSettings(settings);
   std::optional<Job> job = jobOf(settings);
   if (!settings.calibrate.empty()) {

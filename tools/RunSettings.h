@@ -72,6 +72,8 @@ struct RunSettings {
   uint64_t mask = 0;
   double maskRate = 0.15;
   std::vector<uint64_t> pairs; ///< the tokens [CLS], [SEP] and [PAD]
+  bool withinDocuments = false;
+  uint32_t readAhead = 2; ///< steps
   uint64_t documentEnd = 0;
   std::string load;
   std::string names;           ///< file with the names of saved tensors

@@ -24,6 +24,7 @@
 #include "runtime/stage/torch/WeightFiles.h"
 #include "tools/TrainingOptions.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 using namespace chimera;
@@ -46,8 +47,18 @@ WeightNames chimera::tensorNamesOf(const RunSettings &settings,
                                 : WeightNames(program, settings.names);
 }
 
-/// The form of samples: with masked tokens, with pairs of sentences, both or
-/// neither.
+/// Whether the model has an input by which documents can be kept apart.
+static bool hasPositions(const program::ProgramT &program) {
+  if (!program.model)
+    return false;
+  const std::vector<program::Field> inputs =
+      program::inputFields(*program.model);
+  return std::ranges::find(inputs, program::kPositionIds,
+                           &program::Field::name) != inputs.end();
+}
+
+/// The form of samples: windows or pairs of sentences, with or without masked
+/// tokens.
 static TokenSampleOptions formOf(const RunSettings &settings,
                                  const program::ProgramT &program) {
   TokenSampleOptions form;
@@ -58,7 +69,15 @@ static TokenSampleOptions formOf(const RunSettings &settings,
                                   ": give that too");
   };
   wants("--mask-rate", "--mask");
-  wants("--document-end", "--pairs");
+  if (settings.givenOptions.contains("--document-end") &&
+      !settings.givenOptions.contains("--pairs") && !settings.withinDocuments &&
+      !hasPositions(program))
+    throw std::invalid_argument(
+        "--document-end is for --within-documents, --pairs and models with "
+        "position_ids: give --within-documents too");
+  form.withinDocuments = settings.withinDocuments;
+  if (settings.givenOptions.contains("--document-end"))
+    form.documentEnd = static_cast<int64_t>(settings.documentEnd);
   const bool masks = settings.givenOptions.contains("--mask"),
              pairs = settings.givenOptions.contains("--pairs");
   if (!masks && !pairs)
@@ -78,8 +97,6 @@ static TokenSampleOptions formOf(const RunSettings &settings,
     form.pairing = {static_cast<int64_t>(settings.pairs[0]),
                     static_cast<int64_t>(settings.pairs[1]),
                     static_cast<int64_t>(settings.pairs[2])};
-  if (settings.givenOptions.contains("--document-end"))
-    form.documentEnd = static_cast<int64_t>(settings.documentEnd);
   return form;
 }
 
@@ -101,13 +118,14 @@ static void refuseWithoutEffect(const RunSettings &settings,
   };
   if (!usesTensors(kind)) {
     for (const char *option :
-         {"--data",           "--tokens",      "--trust-data",
-          "--mask",           "--mask-rate",   "--pairs",
-          "--document-end",   "--load",        "--names",
-          "--save",           "--checkpoint",  "--resume",
-          "--save-gradients", "--hold-out",    "--evaluate-batches",
-          "--evaluate-every", "--cuda-graphs", "--epochs",
-          "--last-batch",     "--validation"})
+         {"--data",        "--tokens",           "--trust-data",
+          "--mask",        "--read-ahead",       "--mask-rate",
+          "--pairs",       "--document-end",     "--load",
+          "--names",       "--within-documents", "--save",
+          "--checkpoint",  "--resume",           "--save-gradients",
+          "--hold-out",    "--evaluate-batches", "--evaluate-every",
+          "--cuda-graphs", "--epochs",           "--last-batch",
+          "--validation"})
       refuse(option, "transformer and exported");
     for (const std::string &option : optimizerOptions())
       refuse(option.c_str(), "transformer and exported");
@@ -285,16 +303,18 @@ arrayFilesOf(const std::vector<std::string> &files, const RunSettings &settings,
     return arrays;
   if (kind != kExported)
     throw std::invalid_argument(
-        "arrays (.npy, .safetensors) are for exported models: the built-in "
+        "arrays (.npy, .npz, .safetensors) are for exported models: the "
+        "built-in "
         "GPT-2 takes tokens; for a .npy file of tokens, write its numbers "
         "alone (in Python array.astype('uint16').tofile('tokens.bin')) and "
         "give that with --tokens uint16");
   if (arrays.size() < files.size())
-    throw std::invalid_argument(
-        "expected either arrays (.npy, .safetensors) or files of tokens as "
-        "--data and --validation, got both");
-  for (const char *option : {"--tokens", "--trust-data", "--mask",
-                             "--mask-rate", "--pairs", "--document-end"})
+    throw std::invalid_argument("expected either arrays (.npy, .npz, "
+                                ".safetensors) or files of tokens as "
+                                "--data and --validation, got both");
+  for (const char *option :
+       {"--tokens", "--trust-data", "--mask", "--mask-rate", "--pairs",
+        "--within-documents", "--document-end"})
     if (settings.givenOptions.contains(option))
       throw std::invalid_argument(std::string(option) +
                                   " is for files of tokens, and --data has "

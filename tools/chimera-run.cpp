@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/interpreter/PlannedLoads.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/watch/EndProcess.h"
 #include "runtime/watch/Signals.h"
@@ -89,7 +90,10 @@ static int run(int argc, char **argv) {
   app.add_option("--data", settings.data,
                  "A file of tokens to train on. If the model has 256 tokens, "
                  "also a text, whose bytes are the tokens: a file, or a pipe "
-                 "of at most 4 GiB. Repeat --data for more files of tokens")
+                 "of at most 4 GiB. For an exported model, also arrays: "
+                 "FIELD=FILE.npy, FILE.npz or FILE.safetensors. A folder "
+                 "stands for its files (FIELD=FOLDER for .npy). Repeat --data "
+                 "for more files")
       ->type_name("FILE")
       ->check(fileName())
       ->allow_extra_args(false);
@@ -102,6 +106,12 @@ static int run(int argc, char **argv) {
                                    {"uint8", kBytes},
                                    {"int16", kUInt16},
                                    {"int32", kUInt32}}))
+      ->capture_default_str();
+  app.add_option("--read-ahead", settings.readAhead,
+                 "The number of steps whose samples a thread of each rank "
+                 "reads ahead of the training; 0: ranks read samples when they "
+                 "need them")
+      ->transform(wholeWithin(0, runtime::kMaxReadAhead))
       ->capture_default_str();
   app.add_flag("--trust-data", settings.trustData,
                "Do not check all tokens before the first step. A token "
@@ -124,9 +134,14 @@ static int run(int argc, char **argv) {
       ->delimiter(',')
       ->expected(3)
       ->transform(wholeWithin(0, uint64_t(1) << 32));
+  app.add_flag("--within-documents", settings.withinDocuments,
+               "Each sample is a window of one document, and no window "
+               "crosses the end of a document (see --document-end). Documents "
+               "shorter than a window are left out");
   app.add_option("--document-end", settings.documentEnd,
-                 "With --pairs: the token that ends a document. No sentence "
-                 "crosses it")
+                 "The token that ends a document, beside the ends in "
+                 "Megatron's .idx file: for --within-documents, --pairs, and "
+                 "models with position_ids, which keep documents apart")
       ->transform(wholeWithin(0, uint64_t(1) << 32));
   addFile("--load", settings.load,
           "Start from the weights in this safetensors file, index of several "

@@ -1,7 +1,9 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models of Hugging Face's transformers. huggingface.py exports causal models, such as
-GPT-2 and Llama. huggingface.py:masked exports models that predict masked tokens, like
+GPT-2 and Llama. huggingface.py:instructions exports them for samples of chimera-samples,
+in which not all labels count: with an attention mask or, with packed=True, with positions
+that keep the samples of a row apart. huggingface.py:masked exports models that predict masked tokens, like
 RoBERTa. huggingface.py:bert exports a BERT with both losses of its pre-training.
 tools/export/Families.md lists the families that can be exported.
 
@@ -130,12 +132,31 @@ def make(source, context=128, samples=4, weights=False, download=False):
     )
 
 
-def masked_loss(output, labels):
+def counted_loss(output, labels):
     total = F.cross_entropy(
         output.logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED,
         reduction="sum",
     )  # fmt: skip
     return total, (labels != IGNORED).sum()
+
+
+def instructions(
+    source, context=128, samples=4, packed=False, weights=False, download=False
+):
+    transformers, config = read(source, download, use_cache=False)
+    module = build(transformers.AutoModelForCausalLM, config, weights and source)
+    tokens = torch.randint(0, config.vocab_size, (samples, context))
+    if packed:
+        # Without an attention mask, a module sees in the positions where a text begins.
+        more = {"position_ids": torch.arange(context).repeat(samples, 1)}
+    else:
+        more = {"attention_mask": torch.ones_like(tokens)}
+    return Model(
+        module=module,
+        inputs={"input_ids": tokens, **more},
+        labels={"labels": tokens},
+        loss=counted_loss,
+    )
 
 
 def masked(source, context=128, samples=4, weights=False, download=False):
@@ -148,7 +169,7 @@ def masked(source, context=128, samples=4, weights=False, download=False):
         module=module,
         inputs={"input_ids": tokens},
         labels={"labels": labels},
-        loss=masked_loss,
+        loss=counted_loss,
     )
 
 

@@ -9,6 +9,7 @@
 
 #include "runtime/data/Npy.h"
 #include "runtime/data/Safetensors.h"
+#include "runtime/data/Zip.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
@@ -95,6 +96,49 @@ uint64_t samplesOf(const InputFile &file, const Field &field,
   return static_cast<uint64_t>(shape.front());
 }
 
+/// Checks that each field of a file has as many samples. Requires a call for
+/// each field.
+class EqualSamples {
+public:
+  explicit EqualSamples(const InputFile &file) : file(file) {}
+  void add(const Field &field, uint64_t samples) {
+    if (first && first->second != samples)
+      file.fail("expected as many samples in each field, got " +
+                std::to_string(first->second) + " of " +
+                inQuotes(first->first) + " and " + std::to_string(samples) +
+                " of " + inQuotes(field.name));
+    first = {field.name, samples};
+  }
+
+private:
+  const InputFile &file;
+  std::optional<std::pair<std::string, uint64_t>> first;
+};
+
+void addNpz(const ArrayFileName &name, std::span<const Field> fields,
+            std::vector<ArrayField> &arrays) {
+  const auto file = std::make_shared<InputFile>(name.path, kFailure);
+  const std::vector<ZipMember> members = readZipDirectory(*file);
+  EqualSamples equal(*file);
+  bool hasAny = false;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const auto member =
+        std::ranges::find(members, fields[i].name + ".npy", &ZipMember::name);
+    if (member == members.end())
+      continue;
+    const NpyHeader header = readNpyHeader(*file, member->begin, member->bytes);
+    const uint64_t samples =
+        samplesOf(*file, fields[i], program::nameOf(fields[i].type),
+                  program::nameOf(header.type), header.shape);
+    equal.add(fields[i], samples);
+    arrays[i].add(file, header.begin, samples);
+    hasAny = true;
+  }
+  if (!hasAny)
+    file->fail("expected an array for one of the model's fields " +
+               namesOf(fields) + ", got none");
+}
+
 void addNpy(const ArrayFileName &name, std::span<const Field> fields,
             std::vector<ArrayField> &arrays) {
   const auto file = std::make_shared<InputFile>(name.path, kFailure);
@@ -136,7 +180,16 @@ void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
   if (opened.hasGaps())
     opened.file().fail(
         "it is no safetensors file: its tensors overlap or leave gaps");
-  std::optional<std::pair<std::string, uint64_t>> first;
+  const std::string needed = opened.metadata(kNeededField);
+  if (!needed.empty() &&
+      std::ranges::find(fields, needed, &Field::name) == fields.end())
+    opened.file().fail(
+        "its samples are only for models with the field " + inQuotes(needed) +
+        ", which keeps the documents in a sample apart, got a model with " +
+        namesOf(fields) +
+        ": export it with that input, or write samples of "
+        "one document each");
+  EqualSamples equal(opened.file());
   std::vector<std::pair<size_t, std::pair<uint64_t, uint64_t>>> found;
   for (size_t i = 0; i < fields.size(); ++i) {
     const Field &field = fields[i];
@@ -164,12 +217,7 @@ void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
                          "for " +
                          inQuotes(field.name) + ", got " +
                          program::printable(entry.offsets));
-    if (first && first->second != samples)
-      opened.file().fail(
-          "expected as many samples in each field, got " +
-          std::to_string(first->second) + " of " + inQuotes(first->first) +
-          " and " + std::to_string(samples) + " of " + inQuotes(field.name));
-    first = {field.name, samples};
+    equal.add(field, samples);
     found.push_back({i, {entry.range->first, samples}});
   }
   if (found.empty())
@@ -185,7 +233,7 @@ void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
 
 std::optional<ArrayFileName>
 chimera::runtime::parseArrayFile(const std::string &text) {
-  if (text.ends_with(".safetensors"))
+  if (text.ends_with(".safetensors") || text.ends_with(".npz"))
     return ArrayFileName{"", text};
   if (!text.ends_with(".npy"))
     return std::nullopt;
@@ -239,8 +287,9 @@ chimera::runtime::openArrays(const std::vector<ArrayFileName> &files,
     arrays.emplace_back(field);
   }
   for (const ArrayFileName &name : files)
-    name.path.ends_with(".npy") ? addNpy(name, fields, arrays)
-                                : addSafetensors(name, fields, arrays);
+    (name.path.ends_with(".npy")   ? addNpy
+     : name.path.ends_with(".npz") ? addNpz
+                                   : addSafetensors)(name, fields, arrays);
   std::string counts;
   bool areEqual = true;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -251,7 +300,8 @@ chimera::runtime::openArrays(const std::vector<ArrayFileName> &files,
           " (" + program::nameOf(fields[i].type) + ", shape " +
           shapeText(fields[i].shape) + " a sample), got none: give --data " +
           program::printable(fields[i].name) +
-          "=FILE.npy, or a safetensors file with a tensor of that name");
+          "=FILE.npy, or a .npz or safetensors file with an array of that "
+          "name");
     areEqual &= samples == arrays.front().samples();
     counts += (i == 0                   ? ""
                : i + 1 == arrays.size() ? " and "

@@ -8,7 +8,9 @@
 // Samples as arrays. Each field of a sample, such as an image or its class, is
 // an array [samples, shape...]. An array is in one file or in several (shards),
 // which are in the order in which they are given:
-// - a safetensors file has a tensor for each field, named like the field,
+// - a safetensors file has a tensor for each field, named like the field; its
+//   metadata may say which field a model must have (kNeededField),
+// - a .npz file of NumPy (not compressed) has an array for each field,
 // - a .npy file of NumPy has one array, so the user gives the field's name.
 //
 //===----------------------------------------------------------------------===//
@@ -28,14 +30,19 @@
 
 namespace chimera::runtime {
 
-/// A file with arrays, as the user names it: FIELD=FILE.npy or
+/// A file with arrays, as the user names it: FIELD=FILE.npy, FILE.npz or
 /// FILE.safetensors.
 struct ArrayFileName {
   std::string field; ///< empty if the user named none
   std::string path;
 };
 
-/// The file that `text` names. None if it does not end with .npy or
+/// The key of a safetensors file's metadata that names a field. A model without
+/// that field would be trained on something else than the file is for: if a
+/// sample has several documents, only their positions keep them apart.
+inline constexpr char kNeededField[] = "chimera_needs";
+
+/// The file that `text` names. None if it does not end with .npy, .npz or
 /// .safetensors. Only before the name of a .npy file, "FIELD=" is a field.
 std::optional<ArrayFileName> parseArrayFile(const std::string &text);
 
@@ -74,8 +81,8 @@ private:
 /// Opens the arrays of the given fields, in their order. Throws
 /// std::runtime_error, with file and field in the message, if a file cannot be
 /// read, if an array has another type or shape than its field, if a field has
-/// no array or a file none of the fields, or if fields have different numbers
-/// of samples.
+/// no array or a file none of the fields, if no field is a file's kNeededField,
+/// or if fields have different numbers of samples.
 std::vector<ArrayField> openArrays(const std::vector<ArrayFileName> &files,
                                    std::span<const program::Field> fields);
 

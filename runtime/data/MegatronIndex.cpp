@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <sys/stat.h>
@@ -69,6 +70,18 @@ struct MegatronIndex::File {
     return value;
   }
 
+  /// A table of `count` numbers from `offset` on.
+  std::vector<int64_t> table(uint64_t offset, uint64_t count) const {
+    std::vector<int64_t> numbers(count);
+    const auto bytes = std::as_writable_bytes(std::span(numbers));
+    const ssize_t read = readAt(file, offset, bytes);
+    if (read < 0)
+      fail(std::strerror(errno));
+    if (static_cast<size_t>(read) < bytes.size())
+      fail("it was truncated while it was read");
+    return numbers;
+  }
+
   const std::string path;
   const int file;
   const Type *type = nullptr;
@@ -92,13 +105,27 @@ uint64_t MegatronIndex::tokens() const { return file->tokens; }
 uint64_t MegatronIndex::beginOf(uint64_t sequence) const {
   if (sequence == file->sequences)
     return file->tokens;
-  const auto begin = file->number<int64_t>(kIndexHeaderBytes +
-                                           4 * file->sequences + 8 * sequence);
-  if (begin < 0 || begin % bytesPerToken() != 0)
+  return tokensIn(file->number<int64_t>(kIndexHeaderBytes +
+                                        4 * file->sequences + 8 * sequence));
+}
+
+/// The number of tokens in the `bytes` before a sequence.
+uint64_t MegatronIndex::tokensIn(int64_t bytes) const {
+  if (bytes < 0 || bytes % bytesPerToken() != 0)
     file->fail("expected a sequence that begins at a multiple of " +
                std::to_string(bytesPerToken()) + " bytes, got " +
-               std::to_string(begin));
-  return static_cast<uint64_t>(begin) / bytesPerToken();
+               std::to_string(bytes));
+  return static_cast<uint64_t>(bytes) / bytesPerToken();
+}
+
+/// The number of a document's first sequence, which must exist or be the number
+/// of sequences.
+uint64_t MegatronIndex::expectSequence(int64_t sequence) const {
+  if (sequence < 0 || static_cast<uint64_t>(sequence) > file->sequences)
+    file->fail("expected documents that begin with one of " +
+               std::to_string(file->sequences) + " sequences, got " +
+               std::to_string(sequence));
+  return static_cast<uint64_t>(sequence);
 }
 
 std::string MegatronIndex::pathBeside(const std::string &path) {
@@ -167,13 +194,8 @@ MegatronIndex::openBeside(const std::string &path) {
 uint64_t MegatronIndex::documentEnd(uint64_t token) const {
   // The number of tokens before a document.
   const auto beginOfDocument = [&](uint64_t document) {
-    const auto sequence = file->number<int64_t>(
-        kIndexHeaderBytes + 12 * file->sequences + 8 * document);
-    if (sequence < 0 || static_cast<uint64_t>(sequence) > file->sequences)
-      file->fail("expected documents that begin with one of " +
-                 std::to_string(file->sequences) + " sequences, got " +
-                 std::to_string(sequence));
-    return beginOf(static_cast<uint64_t>(sequence));
+    return beginOf(expectSequence(file->number<int64_t>(
+        kIndexHeaderBytes + 12 * file->sequences + 8 * document)));
   };
   // Binary search for the first document that starts after the token.
   uint64_t low = 0, high = file->documents;
@@ -189,4 +211,27 @@ uint64_t MegatronIndex::documentEnd(uint64_t token) const {
     file->fail("expected documents in order, got one that ends at token " +
                std::to_string(end) + " for token " + std::to_string(token));
   return end;
+}
+
+std::vector<uint64_t> MegatronIndex::documentEnds() const {
+  const std::vector<int64_t> begins =
+      file->table(kIndexHeaderBytes + 4 * file->sequences, file->sequences);
+  const std::vector<int64_t> documents =
+      file->table(kIndexHeaderBytes + 12 * file->sequences, file->documents);
+  std::vector<uint64_t> ends;
+  const auto add = [&](uint64_t end) {
+    const uint64_t last = ends.empty() ? 0 : ends.back();
+    if (end < last || end > tokens())
+      file->fail("expected documents in order, got one that begins at token " +
+                 std::to_string(end) + " after one at token " +
+                 std::to_string(last));
+    if (end > last)
+      ends.push_back(end);
+  };
+  for (int64_t document : documents) {
+    const uint64_t sequence = expectSequence(document);
+    add(sequence == file->sequences ? tokens() : tokensIn(begins[sequence]));
+  }
+  add(tokens());
+  return ends;
 }

@@ -29,6 +29,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace chimera::runtime {
 
@@ -57,11 +58,17 @@ public:
   /// Requires token < tokens(). Throws std::runtime_error if the index
   /// contradicts itself.
   uint64_t documentEnd(uint64_t token) const;
+  /// The numbers of tokens before the end of each document that has tokens,
+  /// ascending. The last one is tokens(). Reads both tables into memory. Throws
+  /// std::runtime_error if the index contradicts itself.
+  std::vector<uint64_t> documentEnds() const;
 
 private:
   struct File;
   explicit MegatronIndex(std::unique_ptr<File> file);
   uint64_t beginOf(uint64_t sequence) const;
+  uint64_t tokensIn(int64_t bytes) const;
+  uint64_t expectSequence(int64_t sequence) const;
 
   std::unique_ptr<File> file;
 };

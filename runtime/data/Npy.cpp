@@ -135,10 +135,12 @@ TensorType typeOf(const InputFile &file, std::string_view descr) {
 
 } // namespace
 
-NpyHeader chimera::runtime::readNpyHeader(const InputFile &file) {
+NpyHeader chimera::runtime::readNpyHeader(const InputFile &file,
+                                          uint64_t fileBegin,
+                                          uint64_t fileBytes) {
   std::array<char, 12> start{};
-  const uint64_t known = std::min<uint64_t>(file.size(), start.size());
-  file.read(0, std::as_writable_bytes(std::span(start)).first(known));
+  const uint64_t known = std::min<uint64_t>(fileBytes, start.size());
+  file.read(fileBegin, std::as_writable_bytes(std::span(start)).first(known));
   if (known < 10 || std::memcmp(start.data(), "\x93NUMPY", 6) != 0)
     file.fail("it is no .npy file: it does not begin like one");
   // Version 1 has a length of 16 bits, versions 2 and 3 one of 32 bits.
@@ -150,12 +152,13 @@ NpyHeader chimera::runtime::readNpyHeader(const InputFile &file) {
   uint32_t length = 0;
   std::memcpy(&length, start.data() + 8, lengthBytes);
   const uint64_t begin = 8 + lengthBytes + length;
-  if (length > kLargestNpyHeader || begin > file.size())
+  if (length > kLargestNpyHeader || begin > fileBytes)
     file.fail("expected a header of " + std::to_string(length) +
               " bytes, at most " + std::to_string(kLargestNpyHeader) +
-              ", got a file of " + std::to_string(file.size()) + " bytes");
+              ", got a file of " + std::to_string(fileBytes) + " bytes");
   std::string text(length, '\0');
-  file.read(8 + lengthBytes, std::as_writable_bytes(std::span(text)));
+  file.read(fileBegin + 8 + lengthBytes,
+            std::as_writable_bytes(std::span(text)));
 
   HeaderText header(file, text);
   std::optional<TensorType> type;
@@ -194,13 +197,13 @@ NpyHeader chimera::runtime::readNpyHeader(const InputFile &file) {
   // A shape with a 0 may overflow before it; its array is empty.
   if (std::ranges::find(*shape, 0) != shape->end())
     bytes = 0, isHuge = false;
-  if (isHuge || bytes != file.size() - begin)
+  if (isHuge || bytes != fileBytes - begin)
     file.fail("expected " +
               (isHuge ? std::string("more than 2^64") : std::to_string(bytes)) +
               " bytes of elements, as its header says, got " +
-              std::to_string(file.size() - begin) +
-              (isHuge || bytes > file.size() - begin
+              std::to_string(fileBytes - begin) +
+              (isHuge || bytes > fileBytes - begin
                    ? ": the file is truncated, write it again"
                    : ""));
-  return {*type, *shape, begin};
+  return {*type, *shape, fileBegin + begin};
 }

@@ -29,11 +29,16 @@ struct NpyHeader {
   uint64_t begin; ///< the offset of the first element in the file, in bytes
 };
 
-/// Reads the header. Throws std::runtime_error (InputFile::fail) if the file
-/// has no valid header, if the elements are no little-endian numbers or
-/// booleans of a type in TensorType, if they are in column-major order, or if
-/// the file has another size than its header says.
-NpyHeader readNpyHeader(const InputFile &file);
+/// Reads the header of a .npy file: the `bytes` bytes of `file` from `begin`
+/// on. Throws std::runtime_error (InputFile::fail) if they have no valid
+/// header, if the elements are no little-endian numbers or booleans of a type
+/// in TensorType, if they are in column-major order, or if there are more or
+/// fewer elements than the header says. Requires that the file has these bytes.
+NpyHeader readNpyHeader(const InputFile &file, uint64_t begin, uint64_t bytes);
+/// The same for a whole file.
+inline NpyHeader readNpyHeader(const InputFile &file) {
+  return readNpyHeader(file, 0, file.size());
+}
 
 } // namespace chimera::runtime
 

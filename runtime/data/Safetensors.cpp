@@ -71,8 +71,12 @@ SafetensorsFile::SafetensorsFile(const std::string &path,
   digest = program::checksum(std::as_bytes(std::span(text)));
   dataBegin = sizeof length + length;
   for (const auto &[name, entry] : header.items()) {
-    if (name == "__metadata__")
+    if (name == "__metadata__") {
+      for (const auto &[key, value] : entry.items())
+        if (value.is_string())
+          ofFile.insert_or_assign(key, value.get<std::string>());
       continue;
+    }
     auto field = [&](const char *key) {
       return entry.is_object() ? entry.value(key, nlohmann::json())
                                : nlohmann::json();
@@ -83,6 +87,11 @@ SafetensorsFile::SafetensorsFile(const std::string &path,
                                dumped(field("shape")), dumped(offsets),
                                rangeOf(offsets, dataBegin, input.size())});
   }
+}
+
+std::string SafetensorsFile::metadata(const std::string &key) const {
+  const auto found = ofFile.find(key);
+  return found == ofFile.end() ? "" : found->second;
 }
 
 bool SafetensorsFile::hasGaps() const {

@@ -8,7 +8,8 @@
 // A safetensors file consists of
 // - a little-endian uint64: the length of the header in bytes,
 // - the header: a JSON object {"name": {"dtype", "shape", "data_offsets":
-//   [begin, end]}, ...}, padded with spaces so that the data is aligned,
+//   [begin, end]}, ...}, padded with spaces so that the data is aligned; its
+//   member "__metadata__" has strings about the file,
 // - the data.
 //
 //===----------------------------------------------------------------------===//
@@ -47,6 +48,8 @@ public:
   const std::map<std::string, SafetensorsEntry> &tensors() const {
     return byName;
   }
+  /// The string `key` of the file's metadata; empty if there is none.
+  std::string metadata(const std::string &key) const;
   /// Whether tensors overlap or leave gaps in the data. The format forbids
   /// both.
   bool hasGaps() const;
@@ -57,6 +60,7 @@ private:
   InputFile input;
   uint64_t dataBegin = 0, digest = 0;
   std::map<std::string, SafetensorsEntry> byName;
+  std::map<std::string, std::string> ofFile; ///< metadata
 };
 
 } // namespace chimera::runtime

@@ -36,6 +36,9 @@ Values valuesOf(const std::string &name) {
   if (name == program::kAttentionMask)
     return
         [](const Sample &s) -> std::span<const int64_t> { return s.attention; };
+  if (name == program::kPositionIds)
+    return
+        [](const Sample &s) -> std::span<const int64_t> { return s.positions; };
   if (name == program::kLabels)
     return [](const Sample &s) -> std::span<const int64_t> { return s.labels; };
   if (name == program::kNextSentenceLabel)
@@ -98,9 +101,9 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
         ofSample ? std::vector<int64_t>() : std::vector<int64_t>{context};
     if (!valuesOf(field.name) || !putterOf(field.type) || field.shape != shape)
       throw std::runtime_error(
-          "expected a model whose inputs are among input_ids, token_type_ids "
-          "and attention_mask, and whose labels are among labels and "
-          "next_sentence_label, with one number per token "
+          "expected a model whose inputs are among input_ids, token_type_ids, "
+          "attention_mask and position_ids, and whose labels are among labels "
+          "and next_sentence_label, with one number per token "
           "(next_sentence_label: per sample); got one with '" +
           field.name + "' of " + std::to_string(field.elements()) + " " +
           program::nameOf(field.type) +
@@ -126,6 +129,28 @@ std::vector<program::Field> expectInputs(const program::ModelT &model) {
 std::vector<program::Field> expectLabels(const program::ModelT &model) {
   return expectFields(program::labelFields(model), program::kLabels,
                       program::contextOf(model).value_or(0));
+}
+
+/// `form`, in which windows may have several documents if the model can keep
+/// them apart and the documents are known. With an attention mask, the models
+/// of transformers do not look at positions. Throws std::runtime_error if the
+/// labels at the ends of documents would count.
+TokenSampleOptions
+separatingDocuments(TokenSampleOptions form, const Tokens &tokens,
+                    const program::ModelT &model,
+                    const std::vector<program::Field> &inputs) {
+  form.separatesDocuments =
+      has(inputs, program::kPositionIds) &&
+      !has(inputs, program::kAttentionMask) && !form.pairing &&
+      !form.withinDocuments &&
+      (form.documentEnd.has_value() || tokens.statesDocuments());
+  if (form.separatesDocuments && !form.masking &&
+      program::lossTerms(*model.package) == 0)
+    throw std::runtime_error(
+        "expected a model whose loss is a sum and a weight, because the last "
+        "token of a document has no label, got one whose loss is a mean: "
+        "export it with such a loss, or give --within-documents");
+  return form;
 }
 
 } // namespace
@@ -173,10 +198,14 @@ TextData::TextData(std::unique_ptr<Tokens> given,
     throw std::runtime_error(
         "expected a model with attention_mask for --pairs: without it, the "
         "model would attend to padding");
+  if (form.pairing && form.withinDocuments)
+    throw std::runtime_error(
+        "sentences of --pairs never cross a document's end: leave out "
+        "--within-documents");
   samples = std::make_unique<TokenSamples>(
       [this](uint64_t first, std::span<int64_t> into) { read(first, into); },
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
-      form, seed);
+      separatingDocuments(form, *tokens, model, inputs), seed);
   vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
   // The vocabulary must have all 256 byte values, because a text may contain
   // any byte.
@@ -214,9 +243,16 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   if (context < 1)
     throw std::runtime_error(
         "expected a model with at least one token in a sample, got none");
+  if (form.withinDocuments)
+    cutIntoDocuments(form);
   if (holdOut == 1)
     return;
-  expectWindow("training", training, "give a longer text");
+  expectWindow("training", training, trainingWindows, "give a longer text");
+  if (trainingWindows) {
+    order.emplace(trainingWindows->count(),
+                  microBatches * program.micro_batch_size, last, seed);
+    return;
+  }
   // For each place of the first window, the last window ends inside the
   // training part. If there is room for one window only, it has less places.
   const auto size = static_cast<uint64_t>(training),
@@ -226,8 +262,25 @@ TextData::TextData(std::unique_ptr<Tokens> given,
   order.emplace(windows, microBatches * program.micro_batch_size, last, seed);
 }
 
+void TextData::cutIntoDocuments(const TokenSampleOptions &form) {
+  const std::vector<uint64_t> ends =
+      findDocumentEnds(*tokens, form.documentEnd);
+  const auto size = static_cast<uint64_t>(training);
+  trainingWindows.emplace(ends, TokenRange{0, size}, context);
+  heldOutWindows.emplace(ends, TokenRange{size, tokens->count() - size},
+                         context);
+}
+
 void TextData::expectWindow(const char *part, int64_t count,
+                            const std::optional<DocumentWindows> &windows,
                             const char *advice) const {
+  if (windows && windows->count() == 0)
+    throw std::runtime_error(
+        "expected a document of at least " + std::to_string(context + 1) +
+        " tokens of " + part + " text (the context of " +
+        std::to_string(context) +
+        " and one more) with --within-documents, got none in " +
+        tokens->fileNames() + "; " + advice);
   if (count < context + 1)
     throw std::runtime_error(
         "expected at least " + std::to_string(context + 1) +
@@ -239,7 +292,11 @@ void TextData::expectWindow(const char *part, int64_t count,
 }
 
 uint64_t TextData::digest() const {
-  return mix({tokens->digest(), static_cast<uint64_t>(training)});
+  const uint64_t whole =
+      mix({tokens->digest(), static_cast<uint64_t>(training)});
+  return trainingWindows
+             ? mix({whole, trainingWindows->digest(), heldOutWindows->digest()})
+             : whole;
 }
 
 std::string TextData::check(uint32_t threads, uint32_t part,
@@ -258,13 +315,26 @@ void TextData::read(uint64_t first, std::span<int64_t> into) const {
 
 Sample TextData::trainingSample(uint64_t step, uint64_t number) const {
   const auto [epoch, window] = order.value().sampleAt(step, number);
+  if (trainingWindows)
+    return samples->sampleAt(trainingWindows->startOf(window, seed, epoch),
+                             {0, static_cast<uint64_t>(training)}, step,
+                             number);
   const uint64_t first = mix({seed, kFirstWindow, epoch}) % firstWindows;
   return samples->sampleAt(first + window * static_cast<uint64_t>(context),
                            {0, static_cast<uint64_t>(training)}, step, number);
 }
 
 Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
-  const auto count = static_cast<uint64_t>(heldOutTokens());
+  const auto count = static_cast<uint64_t>(heldOutTokens()),
+             first = static_cast<uint64_t>(training);
+  if (heldOutWindows) {
+    const uint64_t all = heldOutWindows->count();
+    const auto chosen = static_cast<uint64_t>(static_cast<double>(all) *
+                                              static_cast<double>(window) /
+                                              static_cast<double>(windows));
+    return samples->sampleAt(heldOutWindows->startOf(std::min(chosen, all - 1)),
+                             {first, count}, UINT64_MAX, window);
+  }
   const uint64_t room = count - static_cast<uint64_t>(context) - 1;
   // Use double, because the product may exceed 64 bits. Rounding never gives a
   // start after `room`.
@@ -273,7 +343,6 @@ Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
                   : static_cast<uint64_t>(static_cast<double>(room) *
                                           static_cast<double>(window) /
                                           static_cast<double>(windows - 1));
-  const auto first = static_cast<uint64_t>(training);
   return samples->sampleAt(first + start, {first, count}, UINT64_MAX, window);
 }
 
@@ -330,7 +399,7 @@ private:
 };
 
 std::unique_ptr<DataSource> TextData::heldOut(uint64_t windows) const {
-  expectWindow("held-out", heldOutTokens(),
+  expectWindow("held-out", heldOutTokens(), heldOutWindows,
                "give a longer text, another --hold-out, or "
                "--evaluate-batches 0");
   return std::make_unique<HeldOut>(*this, windows);

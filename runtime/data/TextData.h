@@ -13,14 +13,20 @@
 // epoch, so a token is not always at the same place in its window. SampleOrder
 // says which step trains on which window.
 //
+// If windows are to be within documents, each document is cut into windows of
+// its own instead (DocumentWindows.h).
+//
 // The last part of the tokens is held out of training. On that part, the
 // model's loss can be compared with the loss of a unigram model.
 //
 // TokenSamples makes the samples. A sample has several fields
 // (runtime/program/Fields.h), and a model uses some of them: input_ids,
-// token_type_ids and attention_mask for the first layer, labels and
-// next_sentence_label for the loss. If the first layer has only one input, or
-// the loss only one label, it may have any name.
+// token_type_ids, attention_mask and position_ids for the first layer, labels
+// and next_sentence_label for the loss. If the first layer has only one input,
+// or the loss only one label, it may have any name.
+//
+// If the model has position_ids but no attention_mask, and the documents are
+// known, the positions keep the documents of a window apart (TokenSamples.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +34,7 @@
 #define CHIMERA_RUNTIME_DATA_TEXTDATA_H
 
 #include "runtime/data/Dataset.h"
+#include "runtime/data/DocumentWindows.h"
 #include "runtime/data/TokenSamples.h"
 #include "runtime/data/Tokens.h"
 #include "runtime/program/Fields.h"
@@ -50,7 +57,9 @@ public:
   /// there is no training part. Throws std::runtime_error if the model has
   /// fields that a sample does not have, if its vocabulary is smaller than 256
   /// for text as bytes, if the training part is shorter than one window of
-  /// context + 1 tokens, or if the constructor of SampleOrder throws it. Throws
+  /// context + 1 tokens, if the documents that `form` needs are not known
+  /// (findDocumentEnds), if documents end in a window of a model whose loss has
+  /// no weight, or if the constructor of SampleOrder throws it. Throws
   /// std::invalid_argument if holdOut is not in [0, 1], if the program has no
   /// model, or if the constructor of TokenSamples throws it.
   TextData(std::unique_ptr<Tokens> tokens, const program::ProgramT &program,
@@ -85,8 +94,10 @@ public:
 
   /// The sample at window number `window` of `windows` held-out windows. The
   /// windows are evenly spaced: the first one is at the begin of the held-out
-  /// part, the last one at its end. They overlap if there are many. Requires a
-  /// held-out part of one window or more (see heldOut), and window < windows.
+  /// part, the last one at its end. They overlap if there are many. Windows
+  /// within documents do not overlap; if there are fewer than `windows`, each
+  /// is used about equally often. Requires a held-out part of one window or
+  /// more (see heldOut), and window < windows.
   Sample heldOutSample(uint64_t window, uint64_t windows) const;
 
   /// Samples are held-out windows (see heldOutSample). Throws
@@ -111,8 +122,12 @@ private:
   class HeldOut;
 
   /// Throws std::runtime_error if a part of `count` tokens is shorter than one
-  /// window. The message ends with `advice`.
-  void expectWindow(const char *part, int64_t count, const char *advice) const;
+  /// window, or if it is cut into `windows` and there are none. The message
+  /// ends with `advice`.
+  void expectWindow(const char *part, int64_t count,
+                    const std::optional<DocumentWindows> &windows,
+                    const char *advice) const;
+  void cutIntoDocuments(const TokenSampleOptions &form);
   void read(uint64_t first, std::span<int64_t> into) const;
   Sample trainingSample(uint64_t step, uint64_t number) const;
   /// Fills the rows of `output`. `sampleOf` makes a sample from its number
@@ -125,6 +140,8 @@ private:
   std::vector<program::Field> inputs, labels;
   std::unique_ptr<TokenSamples> samples;
   std::optional<SampleOrder> order;
+  /// The windows of both parts if they are within documents.
+  std::optional<DocumentWindows> trainingWindows, heldOutWindows;
   int64_t training; ///< tokens before the held-out part
   int64_t context;
   uint64_t firstWindows; ///< number of places where the first window may begin

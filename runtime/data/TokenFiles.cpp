@@ -235,6 +235,25 @@ public:
                : count();
   }
 
+  bool statesDocuments() const override {
+    return std::ranges::any_of(
+        parts, [](const Part &part) { return part.index.has_value(); });
+  }
+
+  std::vector<uint64_t> documentEnds() const override {
+    std::vector<uint64_t> ends;
+    if (!statesDocuments())
+      return ends;
+    for (const Part &part : parts) {
+      if (part.index)
+        for (uint64_t end : part.index->documentEnds())
+          ends.push_back(part.first + end);
+      else
+        ends.push_back(part.first + part.count);
+    }
+    return ends;
+  }
+
   std::optional<uint64_t> findAtLeast(uint64_t limit, uint64_t first,
                                       uint64_t count) const override {
     if (limit > std::numeric_limits<T>::max())

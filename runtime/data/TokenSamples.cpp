@@ -10,6 +10,7 @@
 #include "runtime/random/Random.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -43,6 +44,10 @@ Sample TokenSamples::sampleAt(uint64_t first, TokenRange part, uint64_t step,
                    : window(first);
   if (form.masking)
     mask(sample, mix({seed, kMasking, step, number}));
+  sample.positions.resize(context);
+  std::iota(sample.positions.begin(), sample.positions.end(), 0);
+  if (form.separatesDocuments)
+    separateDocuments(sample, first);
   return sample;
 }
 
@@ -58,6 +63,26 @@ Sample TokenSamples::window(uint64_t first) const {
   sample.segments.resize(context);
   sample.attention.resize(context, 1);
   return sample;
+}
+
+/// Restarts the positions after each end of a document, and ignores the label
+/// there, unless tokens are masked: the next token is another document's.
+void TokenSamples::separateDocuments(Sample &sample, uint64_t first) const {
+  std::vector<int64_t> text(context);
+  read(first, text); // the sample may have masked a document's end
+  uint64_t end = documentEnd(first);
+  int64_t position = 0;
+  for (size_t i = 0; i < context; ++i) {
+    sample.positions[i] = position++;
+    const bool isEnd = first + i + 1 == end;
+    if (!isEnd && text[i] != form.documentEnd)
+      continue;
+    position = 0;
+    if (!form.masking)
+      sample.labels[i] = kIgnored;
+    if (isEnd && i + 1 < context)
+      end = documentEnd(end);
+  }
 }
 
 Sample TokenSamples::pair(uint64_t first, TokenRange part, uint64_t key) const {

@@ -48,16 +48,24 @@ struct Pairing {
 struct TokenSampleOptions {
   std::optional<Masking> masking = std::nullopt;
   std::optional<Pairing> pairing = std::nullopt;
-  /// The token that ends a document. A sentence of a pair never continues after
-  /// this token, and never after a document end that the files state.
+  /// The token that ends a document, beside the document ends that the files
+  /// state. A sentence of a pair never continues after a document end.
   std::optional<int64_t> documentEnd = std::nullopt;
+  /// Whether each sample is a window of one document (DocumentWindows.h). Not
+  /// for pairs.
+  bool withinDocuments = false;
+  /// Whether a window may have several documents that the model keeps apart by
+  /// their positions. If so, positions begin at 0 in each document, and the
+  /// label of a document's last token is kIgnored. Not for pairs.
+  bool separatesDocuments = false;
 };
 
 /// One sample. The members are named after the fields
 /// (runtime/program/Fields.h). `attention` is 0 for padding and 1 elsewhere.
-/// `segments` is 1 in the second sentence and 0 elsewhere.
+/// `segments` is 1 in the second sentence and 0 elsewhere. `positions` are the
+/// numbers of the tokens in the window, or in their document.
 struct Sample {
-  std::vector<int64_t> tokens, labels, segments, attention;
+  std::vector<int64_t> tokens, labels, segments, attention, positions;
   int64_t nextSentence = 0; ///< 0 if the second sentence is next, else 1
 };
 
@@ -90,6 +98,7 @@ public:
 private:
   Sample window(uint64_t first) const;
   Sample pair(uint64_t first, TokenRange part, uint64_t key) const;
+  void separateDocuments(Sample &sample, uint64_t first) const;
   void mask(Sample &sample, uint64_t key) const;
 
   Read read;

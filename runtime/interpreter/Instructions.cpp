@@ -129,24 +129,6 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
       std::to_string(static_cast<unsigned>(instruction.opcode())));
 }
 
-void Interpreter::load(const Instruction &instruction, uint64_t step) {
-  Bytes all = bytesOf(program::resultsOf(worker, instruction)[0]);
-  uint32_t count = instruction.micro_batches();
-  // In the buffer, the tensors of a piece are contiguous. So each piece is
-  // loaded separately.
-  uint32_t parts = pieces.partsOf(instruction.micro_batch());
-  DataSource &source = pass ? *options.evaluation.data : data;
-  for (uint32_t k = 0; k < count; ++k)
-    for (uint32_t part = 0; part < parts; ++part)
-      compute->loadFromHost(
-          slice(all, k * parts + part, count * parts), [&](Bytes host) {
-            source.load(
-                instruction.kind(),
-                pieceOf(step, instruction.micro_batch() + k, part, parts),
-                host);
-          });
-}
-
 void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);

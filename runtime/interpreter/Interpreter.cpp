@@ -8,6 +8,7 @@
 #include "runtime/interpreter/Interpreter.h"
 
 #include "runtime/interpreter/ArenaUse.h"
+#include "runtime/interpreter/PlannedLoads.h"
 #include "runtime/interpreter/Uses.h"
 #include "runtime/program/Layers.h"
 #include "runtime/stage/Clipping.h"
@@ -150,29 +151,9 @@ void Interpreter::findRecomputes() {
                                       instruction.part())] = true;
 }
 
-/// Tells the queue how many loads can be in flight, and how many bytes they
-/// have. The host enqueues loads before the device has ended earlier steps.
-void Interpreter::expectLoads() {
-  uint64_t count = 0, bytes = 0;
-  for (const Instruction &instruction : worker.instructions)
-    if (instruction.opcode() == Opcode::Load) {
-      count += uint64_t{instruction.micro_batches()} *
-               pieces.partsOf(instruction.micro_batch());
-      bytes +=
-          worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
-    }
-  compute->reserveForLoads((kMaxStepsAhead + 2) * count,
-                           (kMaxStepsAhead + 2) * bytes);
-}
-
 MicroBatch Interpreter::pieceOf(uint64_t step, uint32_t m, uint32_t part,
                                 uint32_t parts) const {
-  // Without a flush, micro-batch N + m is micro-batch m of the next step, where
-  // N is program.micro_batches.
-  return {step + m / program.micro_batches,
-          static_cast<uint64_t>(copy) * program.micro_batches +
-              m % program.micro_batches,
-          part, parts};
+  return pieceOfStep(program, copy, step, m, part, parts);
 }
 
 uint64_t Interpreter::stashBytes() const {
@@ -251,6 +232,7 @@ void Interpreter::begin(uint64_t count, OnStep callback) {
   status.enter(Status::Running);
   if (count == 0)
     return;
+  readAhead();
   inPrologue = true;
   if (options.profile && !device.isSynchronous())
     stepBeginOnDevice = compute->recordTime();
@@ -298,6 +280,8 @@ void Interpreter::leaveFinishedSections() {
     inPrologue = false;
     lossOfStep.reset();
     hasNormOfStep = false;
+    if (ahead)
+      ahead->reach(step);
     if (flushes || step + 1 < steps)
       enterSection(worker.body_begin, worker.body_end);
     else

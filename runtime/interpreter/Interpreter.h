@@ -24,6 +24,7 @@
 #define CHIMERA_RUNTIME_INTERPRETER_INTERPRETER_H
 
 #include "runtime/channel/Channels.h"
+#include "runtime/data/ReadAhead.h"
 #include "runtime/device/Device.h"
 #include "runtime/interpreter/Evaluation.h"
 #include "runtime/interpreter/LastUses.h"
@@ -79,6 +80,9 @@ public:
     /// If set, collects the times of each instruction. On an asynchronous
     /// device, the times are added at the end of the run.
     Trace *trace = nullptr;
+    /// The number of steps whose samples a thread loads ahead of the run
+    /// (ReadAhead.h). 0: instructions load them.
+    uint32_t readAhead = 0;
     /// Evaluations between steps. They require a flush. Without a flush, stages
     /// update their weights at different times, so at no moment do all stages
     /// have the weights of the same step. There is no evaluation after the last
@@ -192,6 +196,10 @@ private:
   Block allocate(uint64_t bytes) const;
   void findRecomputes();
   void expectLoads();
+  bool weighsLabels() const;
+  void readAhead();
+  std::optional<ReadAhead::Section>
+  sectionToRead(uint64_t firstStep, uint64_t endStep, uint64_t number) const;
   void enterSection(uint32_t sectionBegin, uint32_t sectionEnd);
   /// If the current section has no more instructions, ends it, and enters the
   /// next one that has some.
@@ -273,6 +281,9 @@ private:
   std::vector<bool> recomputed;
   Block shares;      // for the losses of the parts of a micro-batch
   LastUses lastUses; // by memoryOf[buffer]
+  // With Options::readAhead. `plannedEnd` is the step before which it ends.
+  std::unique_ptr<ReadAhead> ahead;
+  uint64_t plannedEnd = 0;
   uint32_t groupEnd = 0;
 
   // An instruction whose times the device measures.

@@ -39,6 +39,7 @@ struct Field {
 inline constexpr char kInputIds[] = "input_ids", kLabels[] = "labels",
                       kTokenTypeIds[] = "token_type_ids",
                       kAttentionMask[] = "attention_mask",
+                      kPositionIds[] = "position_ids",
                       kNextSentenceLabel[] = "next_sentence_label";
 
 /// The inputs of the first stage and the labels of the last stage, in order.

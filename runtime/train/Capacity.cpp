@@ -69,10 +69,11 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
          gigabytes(bytes) + whoseAndAdvice;
 }
 
-std::string chimera::runtime::capacityError(const program::ProgramT &program,
-                                            std::span<const uint32_t> ranks,
-                                            uint64_t memory,
-                                            bool hasCheckpoints) {
+std::string
+chimera::runtime::capacityError(const program::ProgramT &program,
+                                std::span<const uint32_t> ranks,
+                                uint64_t memory, bool hasCheckpoints,
+                                std::span<const uint64_t> readAhead) {
   // A worker's arena has no gaps, so its size is the sum of its blocks.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
@@ -80,17 +81,24 @@ std::string chimera::runtime::capacityError(const program::ProgramT &program,
     for (uint64_t block : blocksOf(program, *worker).bytes)
       sum += static_cast<double>(block);
   }
-  double bytes = 0;
+  double bytes = 0, samples = 0;
   for (uint32_t rank : ranks) {
     bytes += ofWorker[rank % ofWorker.size()];
     if (hasCheckpoints)
       bytes += static_cast<double>(checkpointCopyBytes(program, rank));
+    if (!readAhead.empty())
+      samples += static_cast<double>(readAhead[rank % ofWorker.size()]);
   }
-  return faultOf(hasCheckpoints ? "arenas and copies for --checkpoint"
-                                : "arenas",
-                 bytes, memory,
-                 " for " + program::countWithNoun(ranks.size(), "rank") +
-                     ": use more hosts, more stages or smaller micro-batches");
+  const std::string what =
+      hasCheckpoints ? "arenas and copies for --checkpoint" : "arenas";
+  const std::string whose =
+      " for " + program::countWithNoun(ranks.size(), "rank") +
+      ": use more hosts, more stages or smaller micro-batches";
+  if (std::string fault = faultOf(what.c_str(), bytes, memory, whose);
+      !fault.empty())
+    return fault;
+  return faultOf((what + " and samples that are read ahead").c_str(),
+                 bytes + samples, memory, whose + ", or --read-ahead 0");
 }
 
 std::string
@@ -149,8 +157,10 @@ static void refuse(const std::string &fault) {
 
 void chimera::runtime::checkCapacity(const program::ProgramT &program,
                                      std::span<const uint32_t> ranks,
-                                     bool hasCheckpoints) {
-  refuse(capacityError(program, ranks, hostMemory(), hasCheckpoints));
+                                     bool hasCheckpoints,
+                                     std::span<const uint64_t> readAhead) {
+  refuse(capacityError(program, ranks, hostMemory(), hasCheckpoints,
+                       readAhead));
 }
 
 void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,

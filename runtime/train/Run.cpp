@@ -12,6 +12,7 @@
 #include "runtime/control/Messages.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Communication.h"
+#include "runtime/interpreter/PlannedLoads.h"
 #include "runtime/program/File.h"
 #include "runtime/stage/LearningRate.h"
 #include "runtime/system/Deadline.h"
@@ -48,6 +49,26 @@ Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
   if (!isRoot || !evaluation.onResult)
     evaluation.onResult = [](uint64_t, const EvaluationResult &) {};
   return evaluation;
+}
+
+uint32_t chimera::runtime::readAheadOf(const TrainingRun &run,
+                                       uint32_t worker) {
+  // On accelerators, the samples are in the memory of the host.
+  if (run.readAhead == 0 || run.accelerator)
+    return run.readAhead;
+  const uint64_t copy =
+      run.checkpoints ? checkpointCopyBytes(run.program, worker) : 0;
+  return stepsThatFit(run.program, *run.program.workers[worker], copy,
+                      run.readAhead);
+}
+
+std::vector<uint64_t>
+chimera::runtime::readAheadBytesOf(const TrainingRun &run) {
+  std::vector<uint64_t> bytes;
+  for (uint32_t worker = 0; worker < run.program.workers.size(); ++worker)
+    bytes.push_back(readAheadBytes(run.program, *run.program.workers[worker],
+                                   readAheadOf(run, worker)));
+  return bytes;
 }
 
 void chimera::runtime::checkRun(const TrainingRun &run) {
@@ -150,6 +171,8 @@ void runRank(const TrainingRun &run, const Communication &communication,
   options.mayBeginStep = [&](uint64_t step) { return gate.mayBegin(step); };
   options.keepFinite = run.keepFinite;
   options.skipNonFinite = run.skipNonFinite > 0;
+  options.readAhead = readAheadOf(
+      run, static_cast<uint32_t>(control.rank() % run.program.workers.size()));
   options.onHalt = between.askToStop;
   options.meter = run.meter;
   Profile profile;

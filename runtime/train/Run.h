@@ -159,6 +159,10 @@ struct TrainingRun {
   bool transportAllReduce = false;
   /// The first function that is called on each rank's thread.
   std::function<void()> onThread = {};
+  /// The number of steps, at most kMaxReadAhead, whose samples a thread of each
+  /// rank loads ahead, as far as they fit beside the rest into the worker's
+  /// memory_cap.
+  uint32_t readAhead = 0;
   /// Checks part `part` of `parts` equal parts of the data. Returns an error
   /// message, or an empty string. In a job, the ranks of a host check one part
   /// each before the first step. If ranks are threads, this is not called: the
@@ -193,6 +197,12 @@ uint32_t rootOf(const program::ProgramT &program);
 /// run.evaluation, with an onResult that may be called at every rank. At ranks
 /// other than the root, it does nothing.
 Evaluation evaluationOf(const TrainingRun &run, bool isRoot);
+
+/// The number of steps whose samples a worker reads ahead in this run.
+uint32_t readAheadOf(const TrainingRun &run, uint32_t worker);
+
+/// The bytes of the samples that a rank of each worker reads ahead.
+std::vector<uint64_t> readAheadBytesOf(const TrainingRun &run);
 
 /// Checks the run before anything runs. Makes every stage of the program once
 /// and destroys it. Throws what the factory throws. Throws

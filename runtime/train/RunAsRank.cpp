@@ -184,7 +184,8 @@ void chimera::runtime::runAsRank(TrainingRun run,
                                            : ProgressMode::Off);
     firstToTell = hostRanks.front();
     if (!run.accelerator)
-      checkCapacity(run.program, hostRanks, run.checkpoints.has_value());
+      checkCapacity(run.program, hostRanks, run.checkpoints.has_value(),
+                    readAheadBytesOf(run));
     firstToTell = 0;
     if (run.accelerator) {
       auto localRank =

@@ -17,6 +17,8 @@ using namespace chimera::runtime;
 void chimera::runtime::runOnHost(TrainingRun run, const HostOptions &use,
                                  std::optional<uint64_t> seed) {
   uint32_t ranks = program::rankCount(run.program);
+  if (seed)
+    run.readAhead = 0; // simulated devices run on one thread
   const HostResources share{
       ranks, shareCores(findCores(), ranks, use.threads, ProgressMode::Off)};
   if (use.setThreads)
@@ -25,7 +27,8 @@ void chimera::runtime::runOnHost(TrainingRun run, const HostOptions &use,
   if (!run.accelerator) {
     std::vector<uint32_t> all(ranks);
     std::iota(all.begin(), all.end(), 0);
-    checkCapacity(run.program, all, run.checkpoints.has_value());
+    checkCapacity(run.program, all, run.checkpoints.has_value(),
+                  readAheadBytesOf(run));
   }
   if (use.onReady)
     use.onReady(share);

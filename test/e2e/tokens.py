@@ -3,15 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the tokens that chimera-tokens writes with the tokens of the whole text. Some
 tokenizer files have settings for single inputs of a model. The texts have all line ends,
-byte order marks and bytes that files may have. Some come through pipes. Also checks
-which files are never overwritten, and how much memory a large text takes. Exits non-zero
+byte order marks and bytes that files may have. Some come through pipes. Some are in JSON
+lines, and an index says where they end. Also checks which files are never overwritten, and how much memory a large text takes. Exits non-zero
 if one fails. Needs a Python with tokenizers: that of build/venv, unless another Python
 runs this script."""
 
 import argparse
 import array
+import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -134,7 +136,7 @@ def texts(bench):
         ("UTF-16", "one".encode("utf-16"), "byte order mark of UTF-16"),
         ("UTF-32", "one".encode("utf-32"), "byte order mark of UTF-32"),
         ("other bytes", TEXT.encode() + b"\nab\xff", f"0xff in line {TEXT.count(chr(10)) + 2}"),
-        ("no text", b"", "expected 1 to 2^32 tokens, got 0"),
+        ("no text", b"", "expected at least one token, got none"),
         *[
             (f"{name} without a mark", TEXT.encode(name), f"iconv -f {name} -t UTF-8")
             for name in ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
@@ -308,6 +310,63 @@ def losses(bench):
     bench.check(good, "characters without a token", output)
 
 
+def indices(bench):
+    """Texts of JSON lines, and the index of documents, which must have Megatron's
+    form."""
+    made = make()
+    end = made.token_to_id("<|end|>")
+    lines = ["one two", "", TEXT * 20, "é\r\nthree", TEXT]
+    folder = bench.folder / "indices"
+    folder.mkdir()
+    made.save(str(folder / "tokenizer.json"))
+
+    def run(text, *options):
+        (folder / "texts.jsonl").write_text(text)
+        done = subprocess.run(
+            [sys.executable, COMMAND, "texts.jsonl", "--tokenizer", "tokenizer.json",
+             *options], capture_output=True, text=True, cwd=folder,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    rows = "".join(json.dumps({"text": line, "id": 1}) + "\n\n" for line in lines)
+    status, output = run(rows, "--between", "<|end|>", "--index", "-o", "a.bin")
+    expected = [whole(made, line) + [end] for line in lines]
+    expected[-1].pop()
+    numbers = array.array("H", (folder / "a.bin").read_bytes()).tolist()
+    good = status == 0 and numbers == sum(expected, []) and "in 5 documents" in output
+    bench.check(good, "JSON lines", output)
+    index = (folder / "a.idx").read_bytes()
+    lengths, begins = [len(ids) for ids in expected], [0]
+    for length in lengths[:-1]:
+        begins.append(begins[-1] + 2 * length)
+    form = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 8, 5, 6)
+    form += struct.pack("<5i5q6q", *lengths, *begins, *range(6))
+    bench.check(index == form, "the index has each text as a document")
+    status, output = run(rows, "-o", "b.bin")
+    numbers = array.array("H", (folder / "b.bin").read_bytes()[1024:]).tolist()
+    expected = sum((whole(made, line) for line in lines), [])
+    bench.check(numbers == expected, "JSON lines without an index", output)
+    status, output = run(rows, "--index", "-o", "c.bin")
+    bench.check("in 4 documents" in output, "an empty text is no document", output)
+    for what, text, answer in (
+        ("no JSON", '{"text": "one"}\n\n{"text"\n', "texts.jsonl: line 3: expected JSON"),
+        ("no object", "[1, 2]\n", "line 1: expected an object"),
+        ("no text", '{"texts": "one", "id": 1}\n', "got the keys 'texts', 'id'"),
+        ("no string", '{"text": 5}\n', "expected a string"),
+        ("nothing", "", "expected at least one token, got none"),
+    ):
+        status, output = run(text, "--index", "-o", "d.bin")
+        good = status and answer in output and not (folder / "d.bin").exists()
+        good = good and "Traceback" not in output and not list(folder.glob("*.part"))
+        bench.check(good, f"refused: {what} in a line", output)
+    status, output = run(rows, "--index", "-o", "tokens")
+    bench.check(status and "expected --output NAME.bin" in output, "refused: another name")
+    (folder / "e.idx").mkdir()
+    status, output = run(rows, "--index", "-o", "e.bin")
+    good = status and "e.idx: expected the name of a file, got a folder" in output
+    bench.check(good, "refused: a folder as the index", output)
+
+
 def large(bench):
     """A text that is encoded in pieces must give the tokens of the whole text, for any
     lines."""
@@ -361,7 +420,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(pathlib.Path(name))
         for part in (
-            remembered_settings, texts, pipes, outputs, tokenizers_that_fail, losses, large,
+            remembered_settings, texts, pipes, outputs, tokenizers_that_fail, losses, indices,
+            large,
         ):
             part(bench)
     sys.exit(f"{bench.failed} comparisons failed" if bench.failed else 0)

@@ -7,11 +7,11 @@
 
 #include "runtime/stage/exported/ExportedStage.h"
 
-#include "runtime/program/Fields.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Predictions.h"
 #include "runtime/stage/exported/Layer.h"
 #include "runtime/stage/exported/Packing.h"
+#include "runtime/stage/exported/PromptInputs.h"
 #include "runtime/stage/torch/RightPredictions.h"
 #include "runtime/stage/torch/StageWeights.h"
 #include "runtime/stage/torch/TensorOver.h"
@@ -150,16 +150,15 @@ public:
     return stash;
   }
 
-  /// The logits after each token of each sample. Requires that the stage has
-  /// all layers. Requires a package with logits.
-  Tensor logits(ConstBytes input, ConstBytes weights) {
+  /// The logits after each token of each sample, from the inputs of
+  /// fewestSamples() samples. Requires that the stage has all layers. Requires
+  /// a package with logits.
+  Tensor logits(std::vector<Tensor> values, ConstBytes weights) {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
     const std::vector<const Layer *> &layers = bySamples.begin()->second;
     const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
-    std::vector<Tensor> values =
-        unpack(input, layers.front()->definition().inputs, placement);
     for (uint32_t k = 0; k + 1 < count; ++k)
       values = inLayer(k, [&] {
         return layers[k]->forward(contextOf(k, std::nullopt),
@@ -448,32 +447,27 @@ public:
   ExportedPredictor(const program::ProgramT &program,
                     const std::shared_ptr<const InitialValues> &values)
       : model(makeStage(program, 0, 0, values, DevicePlacement(), nullptr)),
+        inputs(*program.model),
         graphs(*graphsOf(*program.model->package,
                          program::layerCount(*program.model) - 1,
                          program.micro_batch_size)) {
-    const std::optional<int64_t> tokens = program::contextOf(*program.model);
     if (!graphs.logits)
       throw std::invalid_argument(
           "expected a model that was exported with logits, got one without: "
           "export it again (see Model in tools/export)");
-    if (!tokens || program::inputFields(*program.model).size() != 1)
-      throw std::invalid_argument(
-          "expected a model that takes tokens alone to continue a text");
-    mostTokens = static_cast<uint64_t>(*tokens);
     weights.resize(static_cast<size_t>(model->weights().bytes()));
     model->weights().initializeWeights(weights, values.get());
   }
 
-  uint64_t context() const override { return mostTokens; }
+  uint64_t context() const override { return inputs.context(); }
   uint64_t vocabulary() const override { return graphs.vocabulary; }
 
   std::vector<double> nextLogits(std::span<const int64_t> tokens) override {
-    // Graphs have one fixed shape, so the input is padded with zeros. The
-    // logits after the last token and those of the other samples are ignored.
-    std::vector<int64_t> rows(mostTokens * model->fewestSamples());
-    std::ranges::copy(tokens, rows.begin());
+    // Graphs have one fixed shape. The logits after the last token and those of
+    // the other samples are ignored.
     const auto position = static_cast<int64_t>(tokens.size()) - 1;
-    const Tensor all = model->logits(std::as_bytes(std::span(rows)), weights);
+    const Tensor all = model->logits(
+        inputs.tensorsFor(tokens, model->fewestSamples()), weights);
     if (all.dim() != 3 || all.size(1) <= position ||
         all.size(2) != int64_t{graphs.vocabulary})
       throw std::runtime_error("expected logits of each token, and as many as "
@@ -486,8 +480,8 @@ public:
 
 private:
   std::unique_ptr<ExportedStage> model;
+  PromptInputs inputs;
   const LayerGraphsT &graphs; ///< of the last layer
-  uint64_t mostTokens = 0;
   std::vector<std::byte> weights;
 };
 

@@ -57,8 +57,9 @@ makeWholeExportedModel(const program::ProgramT &program,
 
 /// Makes a next-token predictor of the whole model. The program must outlive
 /// the predictor. Throws like makeExportedStage. Also throws if the model was
-/// exported without logits, or if its inputs are not only tokens. Requires that
-/// the logits of a token depend only on that token and earlier ones.
+/// exported without logits, or if it has other inputs than tokens,
+/// attention_mask and position_ids. Requires that the logits of a token depend
+/// only on that token and earlier ones.
 std::unique_ptr<Predictor>
 makeExportedPredictor(const program::ProgramT &program,
                       std::shared_ptr<const InitialValues> values);

@@ -22,6 +22,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 using namespace chimera;
@@ -92,6 +93,7 @@ private:
 
 /// A data source that adds loss weights to another one. Ranks that are threads
 /// share one object, so the weights of each micro-batch are computed only once.
+/// If they are known, no thread waits while another one computes weights.
 class LossWeightedData : public DataSource {
 public:
   LossWeightedData(const program::ProgramT &program,
@@ -107,7 +109,7 @@ public:
                      ->type),
         sampleBytes(static_cast<size_t>(
             program::sampleBytes(program::labelFields(*program.model)))),
-        labels(static_cast<size_t>(
+        labelBytes(static_cast<size_t>(
             program::labelBytes(*program.model, program.micro_batch_size))) {}
 
   void load(program::ValueKind kind, MicroBatch microBatch,
@@ -137,7 +139,6 @@ public:
                                  [](double scale) { return scale > 0; })
                  ? 1
                  : 0;
-    std::lock_guard lock(mutex);
     return weightsOf(microBatch.step, microBatch.index)[0];
   }
 
@@ -148,46 +149,63 @@ private:
   /// If each term is multiplied by its scale, the mean loss of these
   /// micro-batches is the sum of the terms' means.
   std::vector<double> scalesOf(uint64_t step) {
-    std::lock_guard lock(mutex);
     const uint64_t first = step / windowSteps * windowSteps;
-    auto found = known.find(first);
-    if (found == known.end()) {
-      forgetBefore(known, first);
-      std::vector<double> totals(terms);
-      for (uint64_t each = first; each < first + windowSteps; ++each)
-        for (uint64_t index = 0; index < microBatches; ++index) {
-          const std::vector<double> &own = weightsOf(each, index);
-          for (size_t term = 0; term < terms; ++term)
-            totals[term] += own[term];
-        }
-      for (double &total : totals) {
-        if (!(total >= 0))
-          throw std::runtime_error("expected a weight of at least 0 for the "
-                                   "labels of a loss term, got " +
-                                   std::to_string(total));
-        total = total > 0
-                    ? static_cast<double>(microBatches * windowSteps) / total
-                    : 0;
-      }
-      found = known.emplace(first, std::move(totals)).first;
+    {
+      std::lock_guard lock(mutex);
+      if (const auto found = known.find(first); found != known.end())
+        return found->second;
     }
-    return found->second;
+    std::vector<double> totals(terms);
+    for (uint64_t each = first; each < first + windowSteps; ++each)
+      for (uint64_t index = 0; index < microBatches; ++index) {
+        const std::vector<double> own = weightsOf(each, index);
+        for (size_t term = 0; term < terms; ++term)
+          totals[term] += own[term];
+      }
+    for (double &total : totals) {
+      if (!(total >= 0))
+        throw std::runtime_error("expected a weight of at least 0 for the "
+                                 "labels of a loss term, got " +
+                                 std::to_string(total));
+      total = total > 0
+                  ? static_cast<double>(microBatches * windowSteps) / total
+                  : 0;
+    }
+    std::lock_guard lock(mutex);
+    forgetBefore(known, first);
+    return known[first] = std::move(totals);
   }
 
-  const std::vector<double> &weightsOf(uint64_t step, uint64_t index) {
-    auto &ofStep = weighed[step];
-    auto found = ofStep.find(index);
-    if (found != ofStep.end())
-      return found->second;
-    forgetBefore(weighed, step);
+  std::vector<double> weightsOf(uint64_t step, uint64_t index) {
+    if (std::optional<std::vector<double>> weights = find(step, index))
+      return *weights;
+    std::lock_guard computing(computeMutex);
+    // Another thread may have computed it meanwhile.
+    if (std::optional<std::vector<double>> weights = find(step, index))
+      return *weights;
+    std::vector<std::byte> labels(labelBytes);
     inner->load(program::ValueKind::Labels, {.step = step, .index = index},
                 labels);
-    return weighed[step][index] = graph.weigh(labels);
+    std::vector<double> weights = graph.weigh(labels);
+    std::lock_guard lock(mutex);
+    forgetBefore(weighed, step);
+    return weighed[step][index] = std::move(weights);
+  }
+
+  /// The weights of a micro-batch, if they are known.
+  std::optional<std::vector<double>> find(uint64_t step, uint64_t index) {
+    std::lock_guard lock(mutex);
+    const auto ofStep = weighed.find(step);
+    if (ofStep == weighed.end())
+      return std::nullopt;
+    const auto found = ofStep->second.find(index);
+    return found == ofStep->second.end() ? std::nullopt
+                                         : std::optional(found->second);
   }
 
   /// Deletes the entries of steps that are more than 64 windows before `step`.
-  /// Ranks are never more than a few steps apart, so no rank needs these
-  /// entries.
+  /// Ranks are never more than a few steps apart, and samples are read at most
+  /// two steps ahead, so no rank needs these entries. Requires the mutex.
   template <typename T>
   void forgetBefore(std::map<uint64_t, T> &bySteps, uint64_t step) const {
     const uint64_t kept = 64 * windowSteps;
@@ -202,8 +220,9 @@ private:
   const uint32_t terms;
   const program::TensorType lossType;
   const size_t sampleBytes; ///< bytes of labels per sample
-  std::mutex mutex;
-  std::vector<std::byte> labels;
+  const size_t labelBytes;  ///< bytes of labels per micro-batch
+  std::mutex computeMutex;  ///< held while a weight is computed
+  std::mutex mutex;         ///< guards all members below
   /// The weight of each term, by step and micro-batch.
   std::map<uint64_t, std::map<uint64_t, std::vector<double>>> weighed;
   /// The scales that scalesOf has computed, by the first of their `windowSteps`

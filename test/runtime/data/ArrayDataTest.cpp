@@ -140,6 +140,66 @@ TEST_F(ArrayDataTest, joinsShards) {
   }
 }
 
+TEST_F(ArrayDataTest, readsNpzFiles) {
+  ArrayData whole(npys(0, 20), program, 0);
+  for (bool isZip64 : {false, true}) {
+    const ArrayFileName one{
+        "", writeBytes("a.npz", zipOf(npzMembersOf(0, 9), isZip64))};
+    const ArrayFileName two{
+        "", writeBytes("b.npz", zipOf(npzMembersOf(9, 20), !isZip64))};
+    ArrayData data({one, two}, program, 0);
+    EXPECT_EQ(data.sampleOrder().samples(), 20u);
+    for (uint64_t each : {0, 1, 2})
+      EXPECT_EQ(step(data, each), step(whole, each));
+  }
+}
+
+TEST_F(ArrayDataTest, refusesWrongNpzFiles) {
+  const auto expectWrong = [&](const std::string &bytes,
+                               const std::string &why) {
+    expectRefusal({{"", writeBytes("a.npz", bytes)}}, why);
+  };
+  expectWrong("", "it is no zip archive (.npz), or a truncated one");
+  expectWrong(std::string(100, 'P'), "it is no zip archive (.npz)");
+  const auto members = npzMembersOf(0, 20);
+  const std::string right = zipOf(members);
+  expectWrong(right.substr(0, right.size() - 30), "a truncated one");
+  expectWrong(right.substr(100), "it is no");
+  expectWrong(zipOf(members, false, 8),
+              "expected members that are not compressed, so that single "
+              "samples can be read, got 'pixels.npy': write it with "
+              "numpy.savez");
+  expectWrong(zipOf(members, false, 0, 1), "not encrypted, got 'pixels.npy'");
+  expectWrong(zipOf({members[1]}),
+              "expected an array for one of the model's fields 'pixels', "
+              "'known', 'classes', got none");
+  expectWrong(zipOf({members[0], members[2]}),
+              "expected samples of the model's field 'classes'");
+  expectWrong(zipOf({members[0], members[2], npzMembersOf(0, 19)[3]}),
+              "expected as many samples in each field, got 20 of 'known' and "
+              "19 of 'classes'");
+  expectWrong(zipOf({{"pixels.npy", "abc"}}), "it is no .npy file");
+  // The header says 20 samples, but the member ends before. The next member's
+  // bytes must not be read.
+  std::string cut = members[0].second;
+  cut.pop_back();
+  expectWrong(zipOf({{"pixels.npy", cut}, members[2], members[3]}),
+              "expected 480 bytes of elements, as its header says, got 479");
+}
+
+TEST_F(ArrayDataTest, refusesModelsThatWouldMixDocuments) {
+  nlohmann::json header = headerOfSamples(0, 20);
+  header["__metadata__"] = {{"chimera_needs", "position_ids"}};
+  expectRefusal({safetensors("a.safetensors", header, dataOfSamples(0, 20))},
+                "its samples are only for models with the field "
+                "'position_ids', which keeps the documents in a sample apart, "
+                "got a model with 'pixels', 'known', 'classes'");
+  header["__metadata__"] = {{"chimera_needs", "known"}, {"by", "hand"}};
+  EXPECT_EQ(
+      refusal({safetensors("a.safetensors", header, dataOfSamples(0, 20))}),
+      "(accepted)");
+}
+
 TEST_F(ArrayDataTest, holdsOutTheEnd) {
   ArrayData data(npys(0, 20), program, 0.4);
   for (uint64_t each = 0; each < 20; ++each)
@@ -230,7 +290,7 @@ TEST_F(ArrayDataTest, refusesWrongFields) {
   expectRefusal(files,
                 "expected samples of the model's field 'classes' (int64, shape "
                 "[] a sample), got none: give --data classes=FILE.npy, or a "
-                "safetensors file with a tensor of that name");
+                ".npz or safetensors file with an array of that name");
   expectRefusal(
       with(npy("classes", "short.npy", "<i8", "(19,)", classesOf(0, 19))),
       "expected as many samples in each of the model's fields, got 20 "

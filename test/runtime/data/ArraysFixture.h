@@ -87,6 +87,81 @@ inline std::string safetensorsOf(const nlohmann::json &header,
          text + data;
 }
 
+/// The bytes of a zip archive as numpy.savez writes it. With `isZip64`, all
+/// sizes and offsets are in zip64 fields.
+inline std::string
+zipOf(const std::vector<std::pair<std::string, std::string>> &members,
+      bool isZip64 = false, uint16_t method = 0, uint16_t flags = 0) {
+  std::string bytes, directory;
+  const auto add = [](std::string &to, auto number) {
+    to.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  };
+  const auto addZeros = [](std::string &to, size_t count) {
+    to.append(count, '\0');
+  };
+  for (const auto &[name, content] : members) {
+    const uint64_t at = bytes.size(), size = content.size();
+    const auto narrow = [&](uint64_t number) {
+      return isZip64 ? UINT32_MAX : static_cast<uint32_t>(number);
+    };
+    std::string extra;
+    if (isZip64) {
+      add(extra, uint16_t{7}); // another field, which is skipped
+      add(extra, uint16_t{2});
+      addZeros(extra, 2);
+      add(extra, uint16_t{1});
+      add(extra, uint16_t{24});
+      for (uint64_t number : {size, size, at})
+        add(extra, number);
+    }
+    for (bool isEntry : {false, true}) {
+      std::string &to = isEntry ? directory : bytes;
+      add(to, isEntry ? uint32_t{0x02014b50} : uint32_t{0x04034b50});
+      if (isEntry)
+        add(to, uint16_t{45}); // version
+      add(to, uint16_t{45});
+      add(to, flags);
+      add(to, method);
+      addZeros(to, 8); // time, CRC
+      add(to, narrow(size));
+      add(to, narrow(size));
+      add(to, static_cast<uint16_t>(name.size()));
+      add(to, static_cast<uint16_t>(isEntry ? extra.size() : 5));
+      if (isEntry) {
+        addZeros(to, 10); // comment, disk, attributes
+        add(to, narrow(at));
+      }
+      to += name;
+      to += isEntry ? extra : "extra";
+    }
+    bytes += content;
+  }
+  const uint64_t begin = bytes.size(), size = directory.size(),
+                 count = members.size();
+  bytes += directory;
+  if (isZip64) {
+    const uint64_t at = bytes.size();
+    add(bytes, uint32_t{0x06064b50});
+    add(bytes, uint64_t{44});
+    addZeros(bytes, 12); // versions, disks
+    for (uint64_t number : {count, count, size, begin})
+      add(bytes, number);
+    add(bytes, uint32_t{0x07064b50});
+    addZeros(bytes, 4);
+    add(bytes, at);
+    add(bytes, uint32_t{1});
+  }
+  add(bytes, uint32_t{0x06054b50});
+  addZeros(bytes, 4);
+  const auto narrowCount = static_cast<uint16_t>(isZip64 ? UINT16_MAX : count);
+  add(bytes, narrowCount);
+  add(bytes, narrowCount);
+  add(bytes, isZip64 ? UINT32_MAX : static_cast<uint32_t>(size));
+  add(bytes, isZip64 ? UINT32_MAX : static_cast<uint32_t>(begin));
+  add(bytes, uint16_t{0});
+  return bytes;
+}
+
 template <typename T> std::string bytesOfAll(const std::vector<T> &numbers) {
   std::string bytes(numbers.size() * sizeof(T), '\0');
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
@@ -113,6 +188,19 @@ inline std::string classesOf(int first, int end) {
   for (int s = first; s < end; ++s)
     classes.push_back(100 + s);
   return bytesOfAll(classes);
+}
+
+/// The members of a .npz file of samples [first, end).
+inline std::vector<std::pair<std::string, std::string>> npzMembersOf(int first,
+                                                                     int end) {
+  const std::string n = std::to_string(end - first);
+  return {{"pixels.npy",
+           npyOf(npyHeader("<f4", "(" + n + ", 2, 3)"), pixelsOf(first, end))},
+          {"other.npy", npyOf(npyHeader("|u1", "(1,)"), "x")},
+          {"known.npy",
+           npyOf(npyHeader("|b1", "(" + n + ",)"), knownOf(first, end))},
+          {"classes.npy",
+           npyOf(npyHeader("<i8", "(" + n + ",)"), classesOf(first, end))}};
 }
 
 /// A safetensors file of samples [first, end).

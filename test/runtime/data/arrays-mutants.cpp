@@ -75,7 +75,13 @@ Opened openMutant(const Folder &folder, Random &random) {
        ++shard) {
     const int end = first + 3 + static_cast<int>(below(random, 30));
     const std::string at = std::to_string(shard);
-    if (below(random, 2)) {
+    if (below(random, 3) == 0) {
+      auto members = npzMembersOf(first, end);
+      for (auto &[name, bytes] : members)
+        if (below(random, 8) == 0)
+          changeWords(bytes, random);
+      add("", at + ".npz", zipOf(members, below(random, 2) == 0));
+    } else if (below(random, 2)) {
       nlohmann::json header = headerOfSamples(first, end);
       for (uint64_t changes = below(random, 3); changes > 0; --changes)
         change(pick(header, random), header, random);

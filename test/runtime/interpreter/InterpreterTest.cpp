@@ -10,6 +10,7 @@
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Communication.h"
 #include "runtime/stage/ExactStage.h"
+#include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -188,6 +189,47 @@ TEST(Interpreter, MeasuresTheShareOfAStepInWhichItWaited) {
     EXPECT_LT(shares[1], 0.3);
     EXPECT_GT(shares[1], 0);
   }
+}
+
+/// The weights of a rank after two calls of `run`, of which the first one is
+/// stopped early.
+std::vector<std::byte> weightsAfterStop(const program::ProgramT &program,
+                                        uint32_t rank, uint32_t readAhead) {
+  const std::vector<ReduceGroup> groups = communicationOf(program).groups;
+  const std::unique_ptr<Device> device = makeHostDevice();
+  Alone channels(rank, static_cast<uint32_t>(program.workers.size()));
+  SyntheticData data(program.seed);
+  Status status{};
+  Interpreter::Options options;
+  options.readAhead = readAhead;
+  options.steps = 100;
+  options.mayBeginStep = [](uint64_t step) { return step != 4; };
+  Interpreter interpreter(program, groups, makeExactStage, data, *device,
+                          channels, status, options);
+  for (uint64_t steps : {10, 3})
+    interpreter.run(steps, [](uint64_t, std::optional<Loss>) {});
+  EXPECT_LT(interpreter.stepsRun(), 10u);
+  std::vector<std::byte> weights;
+  for (const auto &[key, bytes] : interpreter.weights())
+    weights.insert(weights.end(), bytes.get().begin(), bytes.get().end());
+  return weights;
+}
+
+// Without a flush, a run that is stopped goes on otherwise than planned.
+TEST(Interpreter, ReadsAheadAlsoIfARunIsStopped) {
+  std::vector<program::ProgramT> programs;
+  programs.push_back(program::samplePipeline({.workers = 2}));
+  for (auto updates :
+       {program::Updates::EachStep, program::Updates::EachMicroBatch})
+    programs.push_back(program::sampleAsynchronous(
+        {.workers = 2, .microBatches = 4}, updates));
+  for (const program::ProgramT &program : programs)
+    for (uint32_t rank : {0, 1}) {
+      const std::vector<std::byte> plain = weightsAfterStop(program, rank, 0);
+      EXPECT_FALSE(plain.empty());
+      EXPECT_EQ(weightsAfterStop(program, rank, 1), plain);
+      EXPECT_EQ(weightsAfterStop(program, rank, 2), plain);
+    }
 }
 
 struct Growing final : MemoryMeter {

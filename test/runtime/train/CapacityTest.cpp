@@ -45,6 +45,22 @@ TEST(Capacity, TakesWhatFits) {
   EXPECT_EQ(capacityError(program, ranksBelow(1), 20 * kGiB), "");
 }
 
+TEST(Capacity, CountsSamplesThatAreReadAhead) {
+  program::ProgramT program = programOf(2, 2, 10 * kGiB);
+  const std::vector<uint64_t> ahead = {2 * kGiB, kGiB};
+  EXPECT_EQ(capacityError(program, ranksBelow(3), 36 * kGiB, false, ahead), "");
+  EXPECT_EQ(capacityError(program, ranksBelow(3), 31 * kGiB), "");
+  const std::string error =
+      capacityError(program, ranksBelow(3), 34 * kGiB, false, ahead);
+  EXPECT_NE(error.find("expected arenas and samples that are read ahead that "
+                       "fit into the 34.0 GiB"),
+            std::string::npos)
+      << error;
+  EXPECT_NE(error.find("smaller micro-batches, or --read-ahead 0"),
+            std::string::npos)
+      << error;
+}
+
 TEST(Capacity, NamesTheMemoryThatIsMissing) {
   EXPECT_EQ(
       capacityError(programOf(1, 2, 3072 * kGiB), ranksBelow(2), 24 * kGiB),

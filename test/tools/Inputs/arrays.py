@@ -4,7 +4,9 @@
 tokens after them as labels."""
 
 import json
+import os
 import struct
+import zipfile
 
 
 def npy(name, descr, numbers):
@@ -38,3 +40,13 @@ npy("narrow.npy", "<i4", TOKENS)
 npy("large.npy", "<i8", [9] * 160)
 safetensors("1.safetensors", tokens=TOKENS[:60], labels=LABELS[:60])
 safetensors("2.safetensors", labels=LABELS[60:], tokens=TOKENS[60:])
+for folder in ("ids", "next", "npz"):
+    os.mkdir(folder)
+# In the order of their numbers, and not of their names.
+for shard, (first, end) in enumerate(((0, 20), (20, 90), (90, 160)), start=8):
+    npy(f"ids/{shard}.npy", "<i8", TOKENS[first:end])
+    npy(f"next/{shard}.npy", "<i8", LABELS[first:end])
+for name, method in (("npz/all.npz", zipfile.ZIP_STORED), ("small.npz", zipfile.ZIP_DEFLATED)):
+    with zipfile.ZipFile(name, "w", method, allowZip64=True) as archive:
+        for field in ("tokens", "labels"):
+            archive.write(f"{field}.npy")

@@ -7,7 +7,7 @@ import torch
 
 TOKENS, LABELS, FOLLOWS = "input_ids", "labels", "next_sentence_label"
 # The names of fields with one number for each token. FOLLOWS has one for each sample.
-OF_TOKENS = {TOKENS, "token_type_ids", "attention_mask", LABELS}
+OF_TOKENS = {TOKENS, "token_type_ids", "attention_mask", "position_ids", LABELS}
 TYPES = {
     torch.bool, torch.uint8, torch.int32, torch.int64, torch.float32, torch.float64,
 }  # fmt: skip

@@ -13,6 +13,7 @@ text allows no such cut, so it encodes each text whole.
 """
 
 import collections
+import io
 import itertools
 import json
 
@@ -72,6 +73,29 @@ class Encoder:
             for ids in self._ids(some):
                 self.unknown += ids.count(self.unknown_id)
                 yield ids
+
+    def encode_each(self, texts):
+        """Yields the token numbers of each string of `texts`, a list each. Raises
+        ValueError."""
+        group, size = [], 0
+
+        def flushed():
+            for text in group:
+                self.seen.update(text)
+            for ids in self._ids(group):
+                self.unknown += ids.count(self.unknown_id)
+                yield ids
+
+        for text in texts:
+            if size + len(text) > PIECE * PIECES:
+                yield from flushed()
+                group, size = [], 0
+            if len(text) > PIECE:
+                yield list(itertools.chain(*self.encode(io.StringIO(text))))
+                continue
+            group.append(text)
+            size += len(text)
+        yield from flushed()
 
     def _ids(self, texts):
         try:
