@@ -69,11 +69,9 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
          gigabytes(bytes) + whoseAndAdvice;
 }
 
-std::string
-chimera::runtime::capacityError(const program::ProgramT &program,
-                                std::span<const uint32_t> ranks,
-                                uint64_t memory, bool hasCheckpoints,
-                                std::span<const uint64_t> readAhead) {
+std::string chimera::runtime::capacityError(
+    const program::ProgramT &program, std::span<const uint32_t> ranks,
+    uint64_t memory, bool hasCheckpoints, std::span<const uint64_t> readAhead) {
   // A worker's arena has no gaps, so its size is the sum of its blocks.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
@@ -159,8 +157,8 @@ void chimera::runtime::checkCapacity(const program::ProgramT &program,
                                      std::span<const uint32_t> ranks,
                                      bool hasCheckpoints,
                                      std::span<const uint64_t> readAhead) {
-  refuse(capacityError(program, ranks, hostMemory(), hasCheckpoints,
-                       readAhead));
+  refuse(
+      capacityError(program, ranks, hostMemory(), hasCheckpoints, readAhead));
 }
 
 void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,

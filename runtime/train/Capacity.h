@@ -22,9 +22,9 @@ uint64_t hostMemory(const std::string &root = "");
 /// into `memory`, and with them the samples that ranks read ahead:
 /// `readAhead[w]` bytes of a rank of worker w (none if it is empty). Each rank
 /// touches its whole arena before the first step. If `hasCheckpoints`, also
-/// counts the copies of their state that are written. Returns an empty string if
-/// they fit, else an error that says what is missing and what to do. Requires a
-/// verified program.
+/// counts the copies of their state that are written. Returns an empty string
+/// if they fit, else an error that says what is missing and what to do.
+/// Requires a verified program.
 std::string capacityError(const program::ProgramT &program,
                           std::span<const uint32_t> ranks, uint64_t memory,
                           bool hasCheckpoints = false,
