@@ -50,9 +50,6 @@ uint64_t checkpointCopyBytes(const program::ProgramT &program, uint32_t rank);
 /// program with a model.
 std::string checkpointMemoryError(const program::ProgramT &program);
 
-/// The bytes of the copies that a rank of this worker keeps.
-uint64_t checkpointCopyBytes(const program::ProgramT &program, uint32_t worker);
-
 /// The largest copy of a rank, in bytes.
 uint64_t largestCheckpointCopy(const program::ProgramT &program);
 

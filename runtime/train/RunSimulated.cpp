@@ -21,8 +21,8 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// Runs all steps and returns their time in seconds. Stores the first loss that
-/// is not finite in `badLoss`.
+/// Runs all steps and returns their time in seconds. `watch` sees the losses of
+/// the root.
 double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
                 LossWatch &watch) {
   std::vector<uint32_t> all(page.ranks());
