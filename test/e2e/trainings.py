@@ -21,7 +21,7 @@ MODEL = """
 chimera.model @small gpt2 layers(6) heads(2) width(32) context(16) vocabulary(256)
     {tied} dropout(0.1)
 chimera.training @training learning_rate(1.0e-2)
-chimera.pipeline @{name} of @small with @training weight_type({type}) {clauses}
+chimera.pipeline @{name} of @small with @training {clauses} weight_type({type}) {orders}
 """
 # Each has 16 samples in a step.
 PROGRAMS = {
@@ -87,8 +87,10 @@ class Trainings(unittest.TestCase):
     @classmethod
     def compile(cls, name, clauses, type="f64"):
         description = cls.shared / f"{name}.mlir"
+        clauses, brace, orders = clauses.partition("{")
         description.write_text(
             MODEL.format(name=name.replace("-", "_"), clauses=clauses, type=type,
+                         orders=brace + orders,
                          tied="" if "pipedream" in name else "tied"))
         cls.compile_file(name)
 
