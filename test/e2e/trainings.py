@@ -22,7 +22,7 @@ chimera.model @small gpt2 layers(6) heads(2) width(32) context(16) vocabulary(25
     {tied} dropout(0.1)
 chimera.training @training learning_rate(1.0e-2) lr_schedule(cosine) warmup(2)
     min_lr(1.0e-3) lr_steps(12) {clip}
-chimera.pipeline @{name} of @small with @training weight_type({type}) {clauses}
+chimera.pipeline @{name} of @small with @training {clauses} weight_type({type}) {orders}
 """
 # Each has 16 samples in a step.
 PROGRAMS = {
@@ -88,8 +88,10 @@ class Trainings(unittest.TestCase):
     @classmethod
     def compile(cls, name, clauses, type="f64"):
         description = cls.shared / f"{name}.mlir"
+        clauses, brace, orders = clauses.partition("{")
         description.write_text(
             MODEL.format(name=name.replace("-", "_"), clauses=clauses, type=type,
+                         orders=brace + orders,
                          tied="" if "pipedream" in name else "tied",
                          clip="" if "pipedream" in name else "clip_norm(0.75)"))
         cls.compile_file(name)

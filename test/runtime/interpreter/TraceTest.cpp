@@ -266,7 +266,7 @@ TEST(Trace, ContinuesTheTraceOfEarlierRuns) {
   for (const json &event : both["traceEvents"]) {
     EXPECT_LE(event["pid"], 2);
     if (event["ph"] == "s") {
-      EXPECT_TRUE(starts.insert(event["id"]).second) << event;
+      EXPECT_TRUE(starts.insert(event["id"].get<int>()).second) << event;
     }
     if (event["pid"] == 2 && event.contains("ts")) {
       EXPECT_GE(event["ts"].get<double>(), earlier.end);
