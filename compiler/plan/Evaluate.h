@@ -85,7 +85,8 @@ public:
 
   /// An estimate of the time in ns for one micro-batch: the mean work of a
   /// worker, increased by the bubble of a single pipeline. The search evaluates
-  /// first the choices with the smallest estimates.
+  /// first the choices with the smallest estimates. It then simulates fewer
+  /// choices than in the order of the times for a whole step.
   double estimateStep(const Choice &choice) const;
 
   /// The problem and the order of `proposal`. Requires that `evaluate` returned

@@ -125,7 +125,10 @@ TEST(Pieces, AreDescribedInFull) {
             "backward of pipeline 1, stage 2, micro-batch 4, part 1 of 2");
   // If there is a micro-batch 23, "23" means that one, and the micro-batches 2
   // and 3 are "2-3". Otherwise "23" means 2 and 3.
-  Problem ten = doubling(2, 10).problem, twelve = doubling(2, 12).problem;
+  const Case ofTen = doubling(2, 10), ofTwelve = doubling(2, 12);
+  const Timing timing;
+  Timeline ten{"p", "title", ofTen.problem, ofTen.schedule, timing};
+  Timeline twelve{"p", "title", ofTwelve.problem, ofTwelve.schedule, timing};
   EXPECT_EQ(microBatchText(ten, {Kind::Forward, 0, 0, 8, 2}), "89");
   EXPECT_EQ(microBatchText(twelve, {Kind::Forward, 0, 0, 8, 2}), "8-9");
   EXPECT_EQ(microBatchText(ten, {Kind::Forward, 0, 0, 0, 3}), "0-2");
