@@ -271,10 +271,14 @@ class LastFinite(Runs):
         with Job(CHIMERA_RUN, self.program, 0,
                  *self.arguments(ENDLESS)[1:]) as job:
             job.wait_for_steps()
+            # A step is shown before it is logged.
+            until = time.monotonic() + 60
+            while b"\n" not in self.read("log.part"):
+                self.assertLess(time.monotonic(), until, "expected a logged step")
+                time.sleep(0.01)
             job.process.kill()
             job.process.communicate()
         killed = self.read("log.part")
-        self.assertGreater(killed.count(b"\n"), 0)
         for run in range(2):
             self.assertEqual(self.run_it(*self.arguments(2 + run)).returncode, 0)
         self.assertEqual(self.read("log.1"), killed)
