@@ -23,7 +23,7 @@ from job import ENVIRONMENT, PATIENCE, rank_of, stat_of
 from trainings import OPTIONS, RANKS, Trainings, parse
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torchrun.sh"
-STEPS = 1000
+STEPS = 200
 
 
 def ranks_below(pids):

@@ -114,9 +114,14 @@ class ResumedFiles(Trainings):
 
     def measured(self, program, step):
         """chimera-show compares the newest run, and reads its costs."""
+        source = self.folder / "on_a_machine.mlir"
+        source.write_text(
+            'chimera.machine @here devices(4) memory(1 GiB) speed("1 GFLOP/s")\n'
+            + (self.shared / f"{program}.mlir").read_text().replace(
+                "with @training", "with @training on @here"))
         result = subprocess.run(
-            [OPTIONS.tools / "chimera-show", self.shared / f"{program}.mlir",
-             "--costs-from", self.profile, "--measured", self.trace],
+            [OPTIONS.tools / "chimera-show", source, "--costs-from", self.profile,
+             "--measured", self.trace],
             capture_output=True, text=True, timeout=PATIENCE, env=ENVIRONMENT)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f"measured: step {step}\n", result.stdout)

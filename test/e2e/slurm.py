@@ -241,7 +241,7 @@ def requeue(cluster, script):
     """Sends SIGUSR2 to the ranks, which must save and go on. Then sends SIGUSR1 to the
     script, as Slurm does before the time limit. The job must save, be requeued, and do
     the rest of the steps when Slurm starts it again."""
-    steps = 4000
+    steps = 800
     there, alone = cluster.folder / "there", cluster.folder / "alone-long"
     there.unlink(missing_ok=True)
     # fmt: off
