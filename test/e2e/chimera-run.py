@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import unittest
@@ -175,17 +176,23 @@ class Test(Runs):
         self.assertGreater(summary["instructions"], 0)
 
     def test_log_of_memory_and_waiting(self):
-        """Workers that sleep as long as a schedule says wait for the rest of the step:
-        3/11 of it for 4 workers and 8 micro-batches, if messages took no time."""
-        program, log = self.sample(), self.path("log.jsonl")
+        """The mean share of waiting in the log is that in the profile."""
+        program, log, profile = self.sample(), self.path("log.jsonl"), self.path("profile")
         for ranks in (0, 4) if MPIRUN else (0,):
             self.log_of(program, "--stages", "synthetic", "--unit-ns", "1e6",
-                        "--steps", "6", ranks=ranks)
+                        "--steps", "20", "--profile", profile, ranks=ranks)
             with open(log) as lines:
                 steps = [json.loads(line) for line in lines][:-1]
-            for step in steps[1:]:
-                self.assertGreater(step["waiting"], 0.2)
-                self.assertLess(step["waiting"], 0.6)
+            with open(profile) as text:
+                measured = json.load(text)
+            waits = statistics.mean(
+                sum(wait["total"] for wait in rank["waits"].values())
+                for rank in measured["ranks"])
+            expected = waits / measured["steps"]["later"]["total"]
+            self.assertGreater(expected, 0.05)
+            self.assertAlmostEqual(
+                statistics.mean(step["waiting"] for step in steps[1:]), expected,
+                delta=0.1)
             for step in steps:
                 self.assertGreater(step["resident_bytes"], 10**6)
                 # It is the memory of a process, not of the machine.
@@ -193,11 +200,12 @@ class Test(Runs):
                 for name in ("device_bytes", "tokens_per_s", "samples_per_s"):
                     self.assertNotIn(name, step)
             os.remove(log)
+            os.remove(profile)
 
     def test_log_of_a_training(self):
         log = self.path("log.jsonl")
         for more in ([], ["--sequential"]):
-            self.log_of(*self.training(*more))
+            self.log_of(*self.training("--evaluate-batches", "0", *more))
             with open(log) as lines:
                 steps = [json.loads(line) for line in lines if '"loss"' in line][:2]
             for step in steps:
