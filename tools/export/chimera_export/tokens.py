@@ -87,7 +87,8 @@ class Encoder:
                 yield ids
 
         for text in texts:
-            if size + len(text) > PIECE * PIECES:
+            # A long text is encoded alone, after those before it.
+            if len(text) > PIECE or size + len(text) > PIECE * PIECES:
                 yield from flushed()
                 group, size = [], 0
             if len(text) > PIECE:
