@@ -95,9 +95,10 @@ def make(case, folder):
             chat_template=template,
         ).save_pretrained(folder / name)  # fmt: skip
     torch.manual_seed(0)
+    # A sequence of the plain loop may have one token more than a window, for the label.
     transformers.GPT2LMHeadModel(
         transformers.GPT2Config(
-            vocab_size=500, n_positions=LENGTH, n_embd=32, n_layer=4, n_head=2,
+            vocab_size=500, n_positions=LENGTH + 1, n_embd=32, n_layer=4, n_head=2,
             resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0,
         )
     ).save_pretrained(folder / "model")  # fmt: skip
