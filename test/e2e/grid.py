@@ -85,6 +85,8 @@ def grid(most_stages):
     sizes = itertools.cycle(
         f"micro_batch_size(2) {types}" for types in ("", f"{COPIED} ")
     )
+    # Three of seven descriptions clip gradients, if their schedule allows it.
+    clips = itertools.cycle((True, False, True, False, False, True, False))
     for stages in range(1, most_stages + 1):
         for batches in range(1, 4 * stages + 1):
             for scheme, schedule, workers in schedules(stages):
@@ -97,6 +99,9 @@ def grid(most_stages):
                             tied = tied and scheme not in WITHOUT_FLUSH
                             model = tied_model(stages) if tied else ""
                             of = "of @m " if tied else ""
+                            if next(clips) and scheme not in WITHOUT_FLUSH:
+                                model += "chimera.training @t clip_norm(1.0)\n"
+                                of += "with @t "
                             size = next(sizes) if tied else ""
                             window = next(windows)
                             if scheme == "zb-v" and window == WINDOWS[1]:
