@@ -13,13 +13,16 @@
 
 namespace chimera::runtime {
 
-/// What one rank used in its last step, or several ranks together. Has no
-/// padding, so it can be sent between ranks.
+/// The memory and the share of waiting of one rank in a step, or those of
+/// several ranks together, as `add` combines them. The struct has no padding,
+/// so ranks can send it as bytes.
 struct StepUse {
-  /// The resident memory of a rank's process, in bytes: of the largest one.
+  /// The resident memory of a rank's process, in bytes. Of several processes,
+  /// the largest one counts.
   uint64_t residentBytes = 0;
-  /// The memory of a rank on its device, in bytes: of the rank with the most. 0
-  /// if there is no device, or if this is unknown.
+  /// The memory of a rank on its device, in bytes. Of several ranks, the one
+  /// with the most counts. 0 if there is no device, or if its memory is
+  /// unknown.
   uint64_t deviceBytes = 0;
   /// The share of its step, from 0 to 1, in which a rank waited for messages
   /// and all-reduces of other ranks: the mean over `measured` ranks.

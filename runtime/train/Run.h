@@ -28,9 +28,10 @@ struct StepEvent {
   std::optional<Loss> loss;
   double seconds; ///< since the first step began
   double learningRate = 0;
-  /// What the ranks used, each in the last step that it has ended. If ranks are
-  /// on several hosts: three steps before, and in the first three steps the
-  /// ranks of one host only.
+  /// The memory and the share of waiting of all ranks. Each rank counts the
+  /// last step that it has ended. If the ranks are on several hosts, each rank
+  /// counts the step three steps before. The first three steps then count the
+  /// ranks of one host.
   StepUse use = {};
 };
 

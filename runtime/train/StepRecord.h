@@ -15,12 +15,12 @@
 
 namespace chimera::runtime {
 
-/// What a run records of a step.
+/// The figures that a run logs after a step.
 struct StepRecord {
   StepEvent event;
-  /// Since the end of the step before. So the time of an evaluation or of a
-  /// checkpoint between the two counts. None if the program has no tokens, or
-  /// no samples.
+  /// The rates since the end of the step before. The time of an evaluation or
+  /// of a checkpoint between the two steps counts. A rate is empty if the
+  /// program has no tokens, or no samples.
   std::optional<double> tokensPerSecond, samplesPerSecond;
 };
 

@@ -44,8 +44,9 @@ public:
   /// checkpoint. Throws the exceptions of waits for other ranks.
   StepDecision decide();
 
-  /// What all ranks used three steps before the last step of this rank. Empty
-  /// in the first three steps, and after a checkpoint.
+  /// Returns the memory and the share of waiting of all ranks, three steps
+  /// before the last step of this rank. The value is empty in the first three
+  /// steps and after a checkpoint.
   const StepUse &use() const { return obeyed.use; }
 
   /// Receives all messages of this vote that have not been received yet. Every

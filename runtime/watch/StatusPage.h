@@ -28,8 +28,8 @@
 
 namespace chimera::runtime {
 
-/// What happens before a step: it begins, or a checkpoint is written first, or
-/// the run stops.
+/// The decision before a step: begin the step, save a checkpoint first, or stop
+/// the run.
 enum class StepDecision { Begin, Save, Stop };
 
 class StatusPage {
@@ -58,7 +58,8 @@ public:
     return const_cast<StatusPage *>(this)->entries()[rank];
   }
 
-  /// What the ranks that share this page used in their last steps.
+  /// Returns the memory and the share of waiting of the ranks of this page, in
+  /// their last steps.
   StepUse use() const;
 
   /// Decides what happens before `step`. Every rank calls this before each step

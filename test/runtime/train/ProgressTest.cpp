@@ -52,7 +52,7 @@ TEST(Progress, LogsLossesToTheLastBit) {
   EXPECT_EQ(first["waiting"], 0.25);
   EXPECT_FALSE(first.contains("samples_per_s"));
   std::getline(stream, line);
-  // What a step does not have is left out.
+  // The line leaves out the fields that the step does not have.
   EXPECT_EQ(nlohmann::ordered_json::parse(line).dump(),
             R"({"step":2,"learning_rate":0.0,"tokens_per_s":400.0,)"
             R"("seconds":0.75})");
