@@ -94,12 +94,7 @@ TEST(Finite, UpdatesStopAtNonFiniteGradients) {
   for (const char *optimizer : {"adamw", "sgd"}) {
     for (auto type : {program::DataType::Float32, program::DataType::Float64}) {
       program::ProgramT program = smallProgram({.type = type}, {2, 2});
-      program.optimizer->name = optimizer;
-      for (program::Stage &stage : program.stages)
-        stage.mutate_optimizer_bytes(
-            static_cast<uint64_t>(program::optimizerBytes(
-                optimizer,
-                static_cast<int64_t>(program::gradientBytes(stage)))));
+      setOptimizer(program, optimizer);
       type == program::DataType::Float64 ? expectHalts<double>(program)
                                          : expectHalts<float>(program);
     }

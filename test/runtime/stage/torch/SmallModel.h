@@ -85,6 +85,14 @@ inline program::ProgramT smallProgram(const Sizes &sizes,
   return program;
 }
 
+/// Gives the program another optimizer, and its stages the size of its state.
+inline void setOptimizer(program::ProgramT &program, const char *name) {
+  program.optimizer->name = name;
+  for (program::Stage &stage : program.stages)
+    stage.mutate_optimizer_bytes(static_cast<uint64_t>(program::optimizerBytes(
+        name, static_cast<int64_t>(program::gradientBytes(stage)))));
+}
+
 template <typename T> Bytes bytesOf(std::vector<T> &values) {
   return std::as_writable_bytes(std::span(values));
 }
