@@ -91,6 +91,39 @@ def chat(*contents):
     return {"messages": [{"role": r, "content": c} for r, c in zip(roles, contents)]}
 
 
+def prompt_and_completion(count, *contents):
+    """A chat whose first `count` messages are the prompt."""
+    messages = chat(*contents)["messages"]
+    return {"prompt": messages[:count], "completion": messages[count:]}
+
+
+def lists_of_messages(bench):
+    """Prompts and completions that are lists of messages."""
+    no = -100
+    a, b, c, d, u, s = numbers("a b c d <u> <a>")
+    lines = [
+        prompt_and_completion(1, "a", "b"), prompt_and_completion(3, "a", "b", "c", "d"),
+        prompt_and_completion(1, "a", "b", "c"),
+    ]  # fmt: skip
+    status, arrays, output = bench.run(lines, length=10)
+    tokens = [
+        [u, a, s, b, 0, 1, 1, 1, 1, 1], [u, a, s, b, 0, u, c, s, d, 0],
+        [u, a, s, b, 0, u, c, 1, 1, 1],
+    ]  # fmt: skip
+    labels = [
+        [no, no, b, 0, no, no, no, no, no, no], [no, no, no, no, no, no, no, d, 0, no],
+        [no, no, b, 0, u, c, no, no, no, no],
+    ]  # fmt: skip
+    good = status == 0 and [arrays["input_ids"], arrays["labels"]] == [tokens, labels]
+    bench.check(good, "the messages of a completion count", (output, arrays))
+    status, arrays, output = bench.run(lines[:1], "--count", "all")
+    good = status == 0 and arrays["labels"] == [[a, s, b, 0, no, no, no, no]]
+    bench.check(good, "a chat of two lists with --count all", (output, arrays))
+    status, arrays, output = bench.run(lines[1:2], tokenizer="forgetful")
+    good = status == 0 and arrays["labels"] == [[no, no, no, s, d, no, no, no]]
+    bench.check(good, "a template that changes the text before a completion", (output, arrays))
+
+
 def samples(bench):
     no = -100
     a, b, c, d = numbers("a b c d")
@@ -167,7 +200,12 @@ def refusals(bench):
         ("no JSON", '{"text": "a"}\n{', {}, "lines.jsonl: line 2: expected JSON"),
         ("other keys", [{"text": "a"}, {"question": "a"}], {},
          "line 2: expected {\"prompt\": \"…\", \"completion\": \"…\"}"),
-        ("a number", [{"prompt": "a", "completion": 5}], {}, "got the keys 'prompt'"),
+        ("a number", [{"prompt": "a", "completion": 5}], {},
+         "got 'prompt' (a string), 'completion' (a number)"),
+        ("messages and a string", [{"prompt": chat("a")["messages"], "completion": "b"}], {},
+         "got 'prompt' (a list), 'completion' (a string)"),
+        ("a template that changes a prompt", [prompt_and_completion(2, "a", "b", "c")],
+         {"tokenizer": "forgetful"}, "cannot be found: give --count all"),
         ("chats without a template", [chat("a", "b")], {"tokenizer": "bare"},
          "line 1: Cannot use chat template"),
         ("messages that the template refuses", [{"messages": [5]}], {}, "line 1: "),
@@ -206,7 +244,7 @@ def main():
         return
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(pathlib.Path(name))
-        for part in (samples, packing, refusals):
+        for part in (samples, lists_of_messages, packing, refusals):
             part(bench)
     sys.exit(f"{bench.failed} checks failed" if bench.failed else 0)
 

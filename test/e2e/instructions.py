@@ -6,7 +6,8 @@ labels count and on documents, and compares the loss of each step and the weight
 plain PyTorch loop. The loop has no code of chimera's for its samples: it gets them from
 transformers' tokenizer and data collators, one sequence for each sample or document.
 
-- answers: prompts with completions, and chats, padded; DataCollatorForSeq2Seq.
+- answers: prompts with completions, chats, and chats of a prompt and a completion, padded;
+  DataCollatorForSeq2Seq.
 - texts: padded texts in which all tokens count; DataCollatorForLanguageModeling.
 - packed: the samples of `answers`, several in a row, kept apart by their positions.
 - documents: a file of tokens with an index, whose documents the positions keep apart.
@@ -69,7 +70,11 @@ def lines_of(case):
                 made.append({"prompt": prompt, "completion": completion})
                 continue
             turns = [("user", prompt), ("assistant", completion)] * draw.randint(1, 2)
-            made.append({"messages": [{"role": r, "content": c} for r, c in turns]})
+            chat = [{"role": r, "content": c} for r, c in turns]
+            if i % 2:
+                made.append({"prompt": chat[:-1], "completion": chat[-1:]})
+            else:
+                made.append({"messages": chat})
         return made
     return [{"text": some(3, 60 if case == "within" else 15)} for _ in range(90)]
 
@@ -113,6 +118,15 @@ def features_of(line, tokenizer):
             line["messages"], return_dict=True, return_assistant_tokens_mask=True
         )
         ids, counts = made["input_ids"], made["assistant_masks"]
+    elif isinstance(line.get("prompt"), list):
+        before, ids = (
+            tokenizer.apply_chat_template(chat, return_dict=True, add_generation_prompt=ends)
+            ["input_ids"]
+            for chat, ends in (
+                (line["prompt"], True), (line["prompt"] + line["completion"], False),
+            )
+        )  # fmt: skip
+        counts = [0] * len(before) + [1] * (len(ids) - len(before))
     elif "prompt" in line:
         before = len(tokenizer(line["prompt"])["input_ids"])
         ids = tokenizer(line["prompt"] + line["completion"] + tokenizer.eos_token)["input_ids"]

@@ -10,6 +10,7 @@ sample's last token are -100 too.
 
 As in Hugging Face's TRL, a prompt and its completion are tokenized together, and the
 tokenizer's end token follows. A chat becomes the text of the tokenizer's chat template.
+A prompt and a completion that are lists of messages are one chat.
 """
 
 import array
@@ -27,9 +28,13 @@ from . import json_lines
 IGNORED = -100
 ANSWERS, ALL = "answers", "all"
 FORMS = (
-    '{"prompt": "…", "completion": "…"}, {"messages": [{"role": "…", "content": "…"}, …]} '
-    'or {"text": "…"}'
+    '{"prompt": "…", "completion": "…"}, the same with two lists of messages, '
+    '{"messages": [{"role": "…", "content": "…"}, …]} or {"text": "…"}'
 )
+# The types of JSON values, for errors.
+TYPES = {
+    str: "a string", list: "a list", dict: "an object", bool: "a boolean", type(None): "null"
+}  # fmt: skip
 # A chat template may mark the model's own words with this.
 GENERATION = re.compile(r"{%-?\s*generation\s*-?%}")
 ROWS = 4096  # rows that are written at once
@@ -94,15 +99,18 @@ class Reader:
 
     def _tokens(self, line):
         """The token numbers of a line, and which of them count."""
+        prompt, completion = line.get("prompt"), line.get("completion")
         if isinstance(line.get("messages"), list):
             return self._chat(line["messages"], line.get("tools"))
-        if isinstance(line.get("prompt"), str) and isinstance(line.get("completion"), str):
-            begin = len(line["prompt"])
-            text = line["prompt"] + line["completion"]
+        if isinstance(prompt, list) and isinstance(completion, list):
+            return self._chat(prompt + completion, line.get("tools"), len(prompt))
+        if isinstance(prompt, str) and isinstance(completion, str):
+            begin, text = len(prompt), prompt + completion
         elif isinstance(line.get("text"), str):
             begin, text = 0, line["text"]
         else:
-            raise ValueError(f"expected {FORMS}, got the keys {', '.join(map(repr, line))}")
+            keys = (f"{key!r} ({TYPES.get(type(line[key]), 'a number')})" for key in line)
+            raise ValueError(f"expected {FORMS}, got {', '.join(keys) or 'no keys'}")
         if not text.endswith(self.end):
             text += self.end
         return self._of_text(text, [(begin, len(text))], special=True)
@@ -122,28 +130,37 @@ class Reader:
             int(any(begin <= first < stop for begin, stop in answers)) for first, _ in offsets
         ]
 
-    def _chat(self, messages, tools):
+    def _chat(self, messages, tools, prompt=None):
+        """The token numbers of a chat, and which of them count. If the first `prompt`
+        messages are a prompt, all later messages count. Without `prompt`, all messages of
+        the assistant count."""
         template = self.tokenizer.get_chat_template(tools=tools)
         render = {"tools": tools, "tokenize": False}
-        if self.count == ANSWERS and GENERATION.search(template):
+        if prompt is None and self.count == ANSWERS and GENERATION.search(template):
             made = self.tokenizer.apply_chat_template(
                 messages, tools=tools, return_dict=True, return_assistant_tokens_mask=True
             )
             return made["input_ids"], made["assistant_masks"]
         text = self.tokenizer.apply_chat_template(messages, **render)
+        if self.count == ALL:
+            ranges = []
+        elif prompt is not None:
+            ranges = [(prompt, len(messages))]
+        else:
+            ranges = [(i, i + 1) for i, m in enumerate(messages) if m.get("role") == "assistant"]
         answers = []
-        for i, message in enumerate(messages):
-            if self.count == ALL or message.get("role") != "assistant":
-                continue
+        for first, end in ranges:
             before = self.tokenizer.apply_chat_template(
-                messages[:i], add_generation_prompt=True, **render
+                messages[:first], add_generation_prompt=True, **render
             )
-            after = self.tokenizer.apply_chat_template(messages[: i + 1], **render)
+            after = self.tokenizer.apply_chat_template(messages[:end], **render)
             if not (text.startswith(before) and text.startswith(after)):
+                mark = "" if prompt is not None else (
+                    "mark them in the template with {% generation %}, or "
+                )
                 raise ValueError(
-                    f"the chat template changes earlier text after message {i + 1}, so its "
-                    "answers cannot be found: mark them in the template with "
-                    "{% generation %}, or give --count all"
+                    f"the chat template changes earlier text after message {first + 1}, so "
+                    f"its answers cannot be found: {mark}give --count all"
                 )
             answers.append((len(before), len(after)))
         return self._of_text(text, answers, special=False)
