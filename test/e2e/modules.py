@@ -70,6 +70,24 @@ CASES = [
         GOOD,
     ),
     (
+        "a hook that renames an input, and a decorator that renames a label",
+        """
+import functools
+def rename(module, _, named):
+    return (named["image"],), {}
+def renames(loss):
+    @functools.wraps(loss)
+    def call(output, **named): return loss(output, named["digits"])
+    return call
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    net = Net()
+    net.register_forward_pre_hook(rename, with_kwargs=True)
+    return Model(net, {"image": tokens}, {"digits": tokens}, renames(cross_entropy))
+""",
+        GOOD,
+    ),
+    (
         "tensors that are not in a tuple",
         """
 def make():

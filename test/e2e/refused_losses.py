@@ -33,6 +33,31 @@ def make():
         "expected no label with the reserved name 'loss_scales'",
     ),
     (
+        "a label that is no parameter of the loss",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    return Model(Net(), {"tokens": tokens}, {"digits": tokens}, cross_entropy)
+""",
+        "expected labels that fit the parameters of the loss after the module's result "
+        "('labels'), got 'digits': rename a parameter or its tensor, or give labels as a tuple",
+    ),
+    (
+        "a label that is no parameter of a loss that is a module",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    return Model(Net(), {"tokens": tokens}, {"digits": tokens}, nn.CrossEntropyLoss())
+""",
+        "the parameters of CrossEntropyLoss.forward after the module's result ('target'), got "
+        "'digits'",
+    ),
+    (
+        "a label too few",
+        "def make(): return model(Net(), lambda o, l, weights: cross_entropy(o, l))",
+        "('l', 'weights'), got 'l': missing a required argument: 'weights'",
+    ),
+    (
         "logits of another shape",
         """
 def make():

@@ -8,6 +8,26 @@ from modules import PLAIN
 
 REFUSED = [
     (
+        "an input that is no parameter of the module",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    module = nn.Sequential(nn.Embedding(16, C), Block(), nn.Linear(C, 16))
+    return Model(module, {"image": tokens}, {"labels": tokens}, cross_entropy)
+""",
+        "expected inputs that fit the parameters of Sequential.forward ('input'), got 'image': "
+        "rename a parameter or its tensor, or give inputs as a tuple",
+    ),
+    (
+        "an input too many",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    return Model(Net(), (tokens, tokens), tokens, cross_entropy)
+""",
+        "('tokens'), got 'tokens', 'inputs[1]': too many positional arguments",
+    ),
+    (
         "parameters behind detach",
         """
 class Detached(Block):

@@ -34,8 +34,9 @@ class Model:
     token after token i. So a loss compares labels[:, i] with the logits of position i and
     does not shift. (The losses of Hugging Face's causal models shift, unless they get
     shift_labels.) The exporter calls the module with the inputs by name, and `loss` with
-    the module's result and the labels by name. If `inputs` or `labels` is a tuple, its
-    tensors are passed by position and get the names of the function's parameters.
+    the module's result and the labels by name. So the names must be those of the
+    parameters of the module's `forward` and of `loss`. If `inputs` or `labels` is a
+    tuple, its tensors are passed by position and get the names of the parameters.
 
     The loss is a scalar or a pair. A scalar is the mean over the micro-batch; all
     micro-batches then have equal weight. A pair is the sum of the losses and their
@@ -78,6 +79,8 @@ class Model:
         self.labels = _named("labels", self.labels, self.loss, 1)
         if SCALES in self.labels:
             raise Refused(f"expected no label with the reserved name '{SCALES}'")
+        _check_call("inputs", self.inputs, self.module, 0)
+        _check_call("labels", self.labels, self.loss, 1)
         self._check_decay()
 
     def _check_decay(self):
@@ -142,6 +145,41 @@ def _named(what, given, function, skipped):
             f"samples, got {given!r:.200}"
         )
     return given
+
+
+def _check_call(what, given, function, skipped):
+    """Refuses tensors with which `function` cannot be called after `skipped` other
+    arguments: their names are not those of its parameters, or there are too many or too
+    few. If hooks or a decorator may change the arguments, refuses nothing."""
+    called = "the loss" if what == "labels" else "the module"
+    if isinstance(function, torch.nn.Module):
+        if function._forward_pre_hooks:
+            return
+        called, function = f"{type(function).__name__}.forward", function.forward
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return
+    names = list(signature.parameters)[skipped:]
+    others = [None] * skipped
+    try:
+        if isinstance(given, PositionalTensors):
+            signature.bind(*others, *given.values())
+        else:
+            signature.bind(*others, **given)
+    except TypeError as error:
+        reason = str(error)
+        if not isinstance(given, PositionalTensors) and not set(given) <= set(names):
+            reason = f"rename a parameter or its tensor, or give {what} as a tuple"
+        after = " after the module's result" if skipped else ""
+        raise Refused(
+            f"expected {what} that fit the parameters of {called}{after} "
+            f"({_quoted(names)}), got {_quoted(given)}: {reason}"
+        ) from None
+
+
+def _quoted(names):
+    return ", ".join(f"'{name}'" for name in names) or "none"
 
 
 def _parameters_of(function):
