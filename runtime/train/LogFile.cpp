@@ -28,39 +28,59 @@ std::string chimera::runtime::temporaryName(const std::string &file) {
                                        : file;
 }
 
+/// Renames a file unless the name `free` is taken. Returns false and sets errno
+/// if that fails: to EEXIST if the name is taken.
+static bool renameToNew(const std::string &file, const std::string &free) {
+  if (renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, free.c_str(),
+                RENAME_NOREPLACE) == 0)
+    return true;
+  // Some file systems do not support RENAME_NOREPLACE. On such a file system,
+  // check first that the name is free.
+  if (errno != EINVAL && errno != ENOSYS)
+    return false;
+  struct stat found;
+  if (lstat(free.c_str(), &found) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return std::rename(file.c_str(), free.c_str()) == 0;
+}
+
 LogFile::LogFile(std::string target, std::string part)
     : target(std::move(target)), part(std::move(part)) {}
 
 // The delegated constructor has completed. So if this constructor throws, the
 // destructor closes the file.
-LogFile::LogFile(const std::string &file, const Keeps &keeps)
+LogFile::LogFile(const std::string &file, const Classify &classify)
     : LogFile(program::isRegularOrNew(file) ? program::targetOf(file) : file,
               temporaryName(file)) {
-  // The log of a run that ended has its final name.
-  if (keeps && grows() && access(part.c_str(), F_OK) != 0 &&
-      std::rename(target.c_str(), part.c_str()) != 0 && errno != ENOENT)
-    fail();
   do {
     if (descriptor >= 0)
       close(descriptor);
-    descriptor = open(part.c_str(),
-                      (keeps && grows() ? O_RDWR : O_WRONLY) | O_CLOEXEC |
-                          (grows() ? O_CREAT : 0),
+    // The log of a run that ended has its final name.
+    isComplete = classify && grows() && access(part.c_str(), F_OK) != 0 &&
+                 access(target.c_str(), F_OK) == 0;
+    const std::string &name = isComplete ? target : part;
+    descriptor = open(name.c_str(),
+                      (classify && grows() ? O_RDWR : O_WRONLY) | O_CLOEXEC |
+                          (grows() && !isComplete ? O_CREAT : 0),
                       0666);
+    if (descriptor < 0 && isComplete && errno == ENOENT)
+      continue;
     if (descriptor < 0)
       fail();
     if (!grows())
       return;
     // If the file system does not support locks, continue without a lock.
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      throw std::runtime_error("cannot write the log " + part +
+      throw std::runtime_error("cannot write the log " + name +
                                ": another run is writing it");
     // Between open and flock, another run may have completed its log and
     // renamed it. In that case, try again.
-    if (isStillNamed()) {
-      if (keeps)
-        cutAfterKept(keeps);
-      if (keeps || isEmpty())
+    if (isStillNamed(name)) {
+      if (classify)
+        readOld(classify);
+      if (classify || isEmpty())
         return;
       // The file is from a run that did not finish. The next iteration makes a
       // new one.
@@ -79,9 +99,9 @@ void LogFile::fail() const {
                            std::strerror(errno));
 }
 
-bool LogFile::isStillNamed() const {
+bool LogFile::isStillNamed(const std::string &name) const {
   struct stat opened, named;
-  return fstat(descriptor, &opened) == 0 && stat(part.c_str(), &named) == 0 &&
+  return fstat(descriptor, &opened) == 0 && stat(name.c_str(), &named) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
@@ -92,41 +112,59 @@ bool LogFile::isEmpty() const {
   return opened.st_size == 0;
 }
 
-/// Cuts the file after the lines that stay, and sets its position to the end.
-void LogFile::cutAfterKept(const Keeps &keeps) const {
-  std::ifstream lines(part, std::ios::binary);
+/// Reads a log that is continued, and finds the lines that stay.
+void LogFile::readOld(const Classify &classify) {
+  const std::string &name = isComplete ? target : part;
+  std::ifstream lines(name, std::ios::binary);
   std::string line;
-  off_t end = 0;
+  kept.emplace();
+  bool isPrefix = true;
   // A last line without a line break is incomplete.
-  while (std::getline(lines, line) && !lines.eof() && keeps(line))
-    end = lines.tellg();
-  if (ftruncate(descriptor, end) != 0 || lseek(descriptor, end, SEEK_SET) < 0)
+  for (uint64_t number = 1; std::getline(lines, line) && !lines.eof();
+       ++number) {
+    const Line decision = classify(line);
+    if (decision == Line::Unknown && number == 1)
+      throw std::runtime_error("--log: cannot continue '" + name +
+                               "', which is no log of a run: give another "
+                               "file");
+    unknown += decision == Line::Unknown;
+    isPrefix &= decision == Line::Keep;
+    if (isPrefix)
+      kept->size = lines.tellg();
+    else if (decision == Line::Keep)
+      kept->later += line + "\n";
+  }
+  if (lines.bad())
     fail();
 }
 
+/// Gives the log that is continued its temporary name, and removes the lines
+/// that do not stay. Sets the position to the end.
+void LogFile::beginToContinue() {
+  if (isComplete && !renameToNew(target, part))
+    fail();
+  isComplete = false;
+  // Write the later lines before the end is cut off, so that no moment loses
+  // them.
+  const auto end = kept->size + static_cast<off_t>(kept->later.size());
+  if (lseek(descriptor, kept->size, SEEK_SET) < 0 ||
+      !program::writeAll(descriptor, {std::as_bytes(std::span(kept->later))}) ||
+      ftruncate(descriptor, end) != 0)
+    fail();
+  kept.reset();
+}
+
 void LogFile::number(const std::string &file) const {
-  for (uint64_t i = 1;; ++i) {
-    const std::string free = target + "." + std::to_string(i);
-    if (renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, free.c_str(),
-                  RENAME_NOREPLACE) == 0 ||
-        errno == ENOENT)
-      return;
-    if (errno == EEXIST)
-      continue;
-    // Some file systems do not support RENAME_NOREPLACE. On such a file system,
-    // check first that the name is free.
-    struct stat found;
-    if (errno != EINVAL && errno != ENOSYS)
+  for (uint64_t i = 1;
+       !renameToNew(file, target + "." + std::to_string(i)) && errno != ENOENT;
+       ++i)
+    if (errno != EEXIST)
       fail();
-    if (lstat(free.c_str(), &found) == 0)
-      continue;
-    if (std::rename(file.c_str(), free.c_str()) != 0 && errno != ENOENT)
-      fail();
-    return;
-  }
 }
 
 void LogFile::append(std::string_view text) {
+  if (kept)
+    beginToContinue();
   if (!program::writeAll(descriptor, {std::as_bytes(std::span(text))}))
     fail();
 }
@@ -134,6 +172,8 @@ void LogFile::append(std::string_view text) {
 void LogFile::complete() {
   // Closing the descriptor ends the lock. Rename the file before it is closed,
   // so that no other run can lock and rename it first.
+  if (kept)
+    beginToContinue();
   if (grows()) {
     if (fsync(descriptor) != 0)
       fail();

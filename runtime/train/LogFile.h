@@ -8,9 +8,12 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_LOGFILE_H
 #define CHIMERA_RUNTIME_TRAIN_LOGFILE_H
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 
 namespace chimera::runtime {
 
@@ -22,21 +25,31 @@ std::string temporaryName(const std::string &file);
 /// A log that is written to temporaryName(FILE) and gets its final name when it
 /// is complete. Old logs are never lost: a file that an earlier run left under
 /// either name is first renamed to FILE.1, or to FILE.2 if that exists, and so
-/// on. A log may instead continue such a file.
+/// on. A log may instead continue such a file. The file then does not change
+/// before the first text is appended.
 class LogFile {
 public:
-  /// Whether a line of an existing log, without its line break, stays.
-  using Keeps = std::function<bool(std::string_view)>;
+  /// What happens to a line of a log that is continued. A log may have Unknown
+  /// lines after a crash, but not as its first line.
+  enum class Line { Keep, Drop, Unknown };
+  /// Decides about a line, which has no line break.
+  using Classify = std::function<Line(std::string_view)>;
 
-  /// If `keeps` is not empty and an earlier run left a log, continues this log
-  /// after its last line before the first line that does not stay. Throws
-  /// std::runtime_error if the file cannot be written, or if another process is
-  /// writing it.
-  explicit LogFile(const std::string &file, const Keeps &keeps = {});
+  /// If `classify` is not empty and an earlier run left a log, continues this
+  /// log, of which only the lines to keep stay. Throws std::runtime_error if
+  /// the file cannot be written, if another process is writing it, or if its
+  /// first line is Unknown: the file is no log.
+  explicit LogFile(const std::string &file, const Classify &classify = {});
   /// An incomplete log keeps its temporary name.
   ~LogFile();
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
+
+  /// Whether the log has its final name: it is the log of an earlier run that
+  /// ended, and nothing was appended to it.
+  bool isCompleteStill() const { return isComplete; }
+  /// The number of Unknown lines, which do not stay.
+  uint64_t unknownLines() const { return unknown; }
 
   /// Appends text. Other processes that read the file see it at once. Throws
   /// std::runtime_error if it cannot be written.
@@ -47,9 +60,10 @@ public:
 
 private:
   LogFile(std::string target, std::string part);
-  void cutAfterKept(const Keeps &keeps) const;
+  void readOld(const Classify &classify);
+  void beginToContinue();
   bool grows() const { return part != target; }
-  bool isStillNamed() const;
+  bool isStillNamed(const std::string &name) const;
   bool isEmpty() const;
   /// If a file with the name `file` exists, renames it to TARGET.N, where
   /// TARGET is the final name of the log and N the first free number.
@@ -59,6 +73,15 @@ private:
 
   std::string target, part;
   int descriptor = -1;
+  bool isComplete = false;
+  uint64_t unknown = 0;
+  /// Of a log that is continued and has not changed yet: the size of its first
+  /// lines that stay, and the later lines that stay.
+  struct Kept {
+    off_t size = 0;
+    std::string later;
+  };
+  std::optional<Kept> kept;
 };
 
 } // namespace chimera::runtime

@@ -26,22 +26,36 @@ Progress::Progress(const Options &options)
     // a terminal even if its own output is a file.
     : options(options), terminal(isatty(STDOUT_FILENO) && !findJob()) {
   if (!options.logFile.empty())
-    log.emplace(options.logFile, keptLines());
+    log.emplace(options.logFile, oldLines());
+  if (log && log->unknownLines() > 0) {
+    std::printf("--log: %s of %s cannot be read and will be left out\n",
+                program::countWithNoun(log->unknownLines(), "line").c_str(),
+                options.logFile.c_str());
+    std::fflush(stdout);
+  }
   if (!options.eventFolder.empty())
     events.emplace(options.eventFolder, options.firstStep + 1);
 }
 
-/// The lines of an existing log that stay, if the run continues it: those
-/// before the first line that is of a later step, a summary, or incomplete.
-LogFile::Keeps Progress::keptLines() const {
+/// Which lines of an existing log stay, if the run continues it: those of steps
+/// up to firstStep. The line of a checkpoint may follow those of later steps.
+LogFile::Classify Progress::oldLines() {
   if (!options.resumes)
     return {};
-  return [firstStep = options.firstStep](std::string_view line) {
+  return [this](std::string_view line) {
     const auto object =
         nlohmann::json::parse(line, nullptr, /*exceptions=*/false);
-    return object.is_object() && object.contains("step") &&
-           object["step"].is_number_unsigned() &&
-           object["step"].get<uint64_t>() <= firstStep;
+    if (!object.is_object())
+      return LogFile::Line::Unknown;
+    if (object.contains("summary"))
+      return LogFile::Line::Drop;
+    if (!object.contains("step") || !object["step"].is_number_unsigned())
+      return LogFile::Line::Unknown;
+    const uint64_t step = object["step"].get<uint64_t>();
+    hasOldEvaluation |=
+        step == options.firstStep && object.contains("held_out_loss");
+    return step <= options.firstStep ? LogFile::Line::Keep
+                                     : LogFile::Line::Drop;
   };
 }
 
@@ -110,6 +124,8 @@ void Progress::evaluation(uint64_t steps, const EvaluationResult &result) {
                 static_cast<unsigned long long>(steps));
     std::fflush(stdout);
   }
+  if (hasOldEvaluation && steps == options.firstStep)
+    return;
   nlohmann::ordered_json line = {{"step", steps},
                                  {"held_out_loss", result.loss}};
   std::vector<Scalar> scalars = {{"validation/loss", result.loss}};
@@ -221,6 +237,8 @@ void Progress::endLine() {
 void Progress::finish(const nlohmann::json &summary) {
   std::string failures;
   attempt(log, failures, [&](LogFile &file) {
+    if (file.isCompleteStill())
+      return;
     file.append(nlohmann::json{{"summary", summary}}.dump() + "\n");
     file.complete();
   });

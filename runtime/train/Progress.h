@@ -40,7 +40,8 @@ public:
     bool quiet = false;
     std::string logFile = {}; ///< empty if there is no log
     uint64_t firstStep = 0;   ///< number of steps before this run
-    /// Whether an existing log continues: its lines up to step firstStep stay.
+    /// Whether an existing log continues: its lines of steps up to firstStep
+    /// stay.
     bool resumes = false;
     uint64_t samplesPerStep = 0; ///< 0 if the program has no model
     /// Of the files for TensorBoard; empty if there are none.
@@ -53,19 +54,20 @@ public:
   explicit Progress(const Options &options);
   /// Shows the step, then logs it.
   void step(const StepEvent &event);
-  /// Logs the result on held-out data after this number of steps. Also shows
-  /// it, except at the end of the run.
+  /// Logs the result on held-out data after this number of steps, unless an
+  /// earlier run logged it. Also shows it, except at the end of the run.
   void evaluation(uint64_t steps, const EvaluationResult &result);
   /// Logs a checkpoint.
   void checkpoint(const CheckpointOutcome &outcome);
   /// Ends the progress line on a terminal, if there is one. Call it before
   /// anything else is printed.
   void endLine();
-  /// Writes the summary and gives the log its final name.
+  /// Writes the summary and gives the log its final name. If the run had no
+  /// step left, the log of an earlier run that ended stays as it is.
   void finish(const nlohmann::json &summary);
 
 private:
-  LogFile::Keeps keptLines() const;
+  LogFile::Classify oldLines();
   void write(const std::string &line, uint64_t step = 0,
              std::span<const Scalar> scalars = {});
   void show(const StepEvent &event, double perSecond);
@@ -74,6 +76,7 @@ private:
   bool terminal;
   bool isLineOpen = false;
   bool hasToldOfNothing = false; ///< reported a step without labels
+  bool hasOldEvaluation = false; ///< an earlier run logged one after firstStep
   std::optional<LogFile> log;
   std::optional<EventFile> events;
   double lastSeconds = 0;

@@ -211,24 +211,34 @@ TEST_F(LogFileTest, saysWhatIsWrong) {
             "cannot write the log " + part.string() + ": File too large");
 }
 
+/// Keeps and drops the lines that say so.
+LogFile::Line classify(std::string_view line) {
+  return line.starts_with("keep")   ? LogFile::Line::Keep
+         : line.starts_with("drop") ? LogFile::Line::Drop
+                                    : LogFile::Line::Unknown;
+}
+
 TEST_F(LogFileTest, continuesALog) {
-  const LogFile::Keeps keeps = [](std::string_view line) {
-    return line.starts_with("keep");
-  };
-  const std::pair<std::string, std::string> cases[] = {
-      {"", ""},
-      {"keep 1\nkeep 2\n", "keep 1\nkeep 2\n"},
-      {"keep 1\ndrop\nkeep 2\n", "keep 1\n"},
-      {"drop\n", ""},
+  const std::tuple<std::string, std::string, uint64_t> cases[] = {
+      {"", "", 0},
+      {"keep 1\nkeep 2\n", "keep 1\nkeep 2\n", 0},
+      {"keep 1\ndrop\nkeep 2\ndrop\nkeep 3\n", "keep 1\nkeep 2\nkeep 3\n", 0},
+      {"drop\n", "", 0},
+      {"drop\nkeep 1\n", "keep 1\n", 0},
+      // Lines that a crash has damaged.
+      {"keep 1\n?\nkeep 2\n\n", "keep 1\nkeep 2\n", 2},
       // An incomplete last line.
-      {"keep 1\nkeep", "keep 1\n"},
-      {"keep", ""}};
+      {"keep 1\nkeep", "keep 1\n", 0},
+      {"keep", "", 0}};
   for (const fs::path &old : {part, path})
-    for (const auto &[text, kept] : cases) {
+    for (const auto &[text, kept, unknown] : cases) {
       write(old, text);
-      LogFile log(path, keeps);
-      EXPECT_FALSE(fs::exists(path));
+      LogFile log(path, classify);
+      EXPECT_EQ(log.unknownLines(), unknown);
+      EXPECT_EQ(log.isCompleteStill(), old == path);
       log.append("new\n");
+      EXPECT_FALSE(log.isCompleteStill());
+      EXPECT_FALSE(fs::exists(path));
       EXPECT_EQ(read(part), kept + "new\n");
       log.complete();
       EXPECT_EQ(read(path), kept + "new\n");
@@ -237,13 +247,44 @@ TEST_F(LogFileTest, continuesALog) {
     }
   // Without an old log, it begins a new one. With both, the unfinished one is
   // newer.
-  LogFile(path, keeps).complete();
+  LogFile(path, classify).complete();
   EXPECT_EQ(read(path), "");
   write(path, "keep old\n");
   write(part, "keep new\n");
-  LogFile(path, keeps).complete();
+  LogFile(path, classify).complete();
   EXPECT_EQ(read(path), "keep new\n");
   EXPECT_EQ(read(folder / "log.1"), "keep old\n");
+}
+
+TEST_F(LogFileTest, changesNothingBeforeTheFirstText) {
+  for (const fs::path &old : {part, path}) {
+    write(old, "keep 1\ndrop\n");
+    { LogFile log(path, classify); } // a run that ends before its first step
+    EXPECT_EQ(read(old), "keep 1\ndrop\n");
+    EXPECT_FALSE(fs::exists(old == part ? path : part));
+    fs::remove(old);
+  }
+}
+
+TEST_F(LogFileTest, continuesNoOtherFile) {
+  for (const fs::path &old : {part, path}) {
+    write(old, "# Notes\nkeep 1\n");
+    EXPECT_EQ(errorOf([&] { LogFile log(path, classify); }),
+              "--log: cannot continue '" + old.string() +
+                  "', which is no log of a run: give another file");
+    EXPECT_EQ(read(old), "# Notes\nkeep 1\n");
+    fs::remove(old);
+  }
+}
+
+TEST_F(LogFileTest, aContinuedLogDoesNotReplaceThatOfAnotherRun) {
+  write(path, "keep 1\n");
+  LogFile continued(path, classify), other(path);
+  other.append("other\n");
+  EXPECT_EQ(errorOf([&] { continued.append("new\n"); }),
+            "cannot write the log " + part.string() + ": File exists");
+  EXPECT_EQ(read(part), "other\n");
+  EXPECT_EQ(read(path), "keep 1\n");
 }
 
 TEST_F(LogFileTest, writesDevicesThemselves) {
