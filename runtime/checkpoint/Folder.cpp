@@ -68,6 +68,27 @@ bool isCheckpoint(const fs::path &folder) {
   return is;
 }
 
+/// The name of the folder to which `path` leads, also if `path` ends with a
+/// slash.
+std::string folderName(const std::string &path) {
+  const fs::path normal = fs::path(path).lexically_normal();
+  return normal.has_filename() ? normal.filename()
+                               : normal.parent_path().filename();
+}
+
+/// Whether a folder has files of weights or of optimizer state.
+bool hasTensorFiles(const std::string &folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if ((name.starts_with(kModelFiles) || name.starts_with(kOptimizerFiles)) &&
+        name.find(".safetensors") != name.npos)
+      return true;
+  }
+  return false;
+}
+
 /// The checkpoints in `folder`, oldest first. Throws std::runtime_error if one
 /// is not complete. No run leaves such a folder.
 std::vector<SavedStep> checkpointsIn(const std::string &folder) {
@@ -154,8 +175,22 @@ chimera::runtime::findCheckpoint(const std::string &path) {
         "expected a folder of checkpoints, got the file '" + path + "'");
   if (isCheckpoint(path))
     return path;
+  if (stepOf(folderName(path)) || hasTensorFiles(path))
+    throw std::runtime_error(
+        "'" + path + "' is not a complete checkpoint: " + "it has no " +
+        kTrainingFile + ". To start from its weights alone, give --load");
   const std::vector<SavedStep> found = checkpointsIn(path);
   return found.empty() ? std::nullopt : std::optional(found.back().path);
+}
+
+std::string chimera::runtime::faultOfStepName(const std::string &path,
+                                              uint64_t step) {
+  const std::optional<uint64_t> named = stepOf(folderName(path));
+  if (!named || *named == step)
+    return {};
+  return "expected a checkpoint after " + std::to_string(*named) +
+         " steps, as its name says, got one after " + std::to_string(step) +
+         ": rename it to " + stepName(step);
 }
 
 CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step,

@@ -52,9 +52,14 @@ std::string indexName(std::string_view prefix);
 /// checkpoint, under any name, else the newest checkpoint in the folder `path`.
 /// None if `path` does not exist or is a folder without checkpoints. Throws
 /// std::runtime_error if `path` has the name of one checkpoint and does not
-/// exist, if it is not a folder or cannot be read, or if a checkpoint in it is
-/// not complete.
+/// exist, if it is not a folder or cannot be read, if it has weights but is not
+/// a complete checkpoint, or if a checkpoint in it is not complete.
 std::optional<std::string> findCheckpoint(const std::string &path);
+
+/// Returns an error message if the folder `path` has the name of a checkpoint
+/// of another step than `step`, else an empty text. Runs find the newest
+/// checkpoint by the names.
+std::string faultOfStepName(const std::string &path, uint64_t step);
 
 /// The right to write checkpoints to a folder. Only one object in all processes
 /// can have it at a time. File systems without locks are not protected.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The trace and the profile of a run that resumes must continue those of the runs before
-it, whatever their schedule. A run that was killed in between adds nothing, and what an
-earlier run wrote about steps after the checkpoint is dropped.
+"""The trace, the profile and the log of a run that resumes must continue those of the
+runs before it, whatever their schedule. What an earlier run wrote about steps after the
+checkpoint is dropped. A run that is refused changes no file.
 
 usage: resumed_files.py --tools BIN
 """
@@ -125,6 +125,73 @@ class ResumedFiles(Trainings):
             capture_output=True, text=True, timeout=PATIENCE, env=ENVIRONMENT)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f"measured: step {step}\n", result.stdout)
+
+    def lines(self, name="log"):
+        return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
+
+    def steps_of(self, lines, field):
+        return [line["step"] for line in lines if field in line]
+
+    def test_logs(self):
+        log = self.folder / "log"
+        common = ["--keep", 0, "--checkpoint", self.kept, "--checkpoint-every", 2, "--log", log]
+        resumes = [*common, "--resume", self.kept]
+        # Without --evaluate-batches 0, there is an evaluation after the last step.
+        self.train("chimera", "--steps", 6, *common, "--evaluate-batches", 2)
+        whole = log.read_bytes()
+        # A run that has nothing to do changes nothing.
+        output = self.train("zb-v", "--steps", 6, *resumes, "--evaluate-batches", 2)
+        self.assertIn("no step is left: the checkpoint is after step 6", output)
+        self.assertEqual(log.read_bytes(), whole)
+        # Nor does a run that is refused after it has opened its log.
+        self.expect_error("this run begins after the 2 steps of", "chimera", "--steps", 9,
+                          *common, "--resume", self.kept / "step-00000002")
+        bad = self.folder / "bad"
+        bad.write_text("{}")
+        self.expect_error("--trace: cannot continue", "chimera", "--steps", 9, *resumes,
+                          "--trace", bad)
+        self.assertEqual(log.read_bytes(), whole)
+        # The line of a checkpoint comes after those of later steps.
+        log.unlink()
+        part = self.folder / "log.part"
+        kept = [{"step": 6, "loss": 1.5}, {"step": 6, "checkpoint": "kept/step-00000006"}]
+        lines = [kept[0], {"step": 7, "loss": 1.25}, kept[1], {"step": 8, "loss": 1.0}]
+        part.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"step": 9')
+        self.train("chimera", "--steps", 8, *resumes)
+        lines = self.lines()
+        self.assertEqual(lines[:2], kept)
+        self.assertEqual(self.steps_of(lines, "loss"), [6, 7, 8])
+        # A file of something else is refused, and stays.
+        log.write_text("# Notes\n")
+        self.expect_error(f"--log: cannot continue '{log}', which is no log of a run",
+                          "chimera", "--steps", 10, *resumes)
+        self.assertEqual(log.read_text(), "# Notes\n")
+
+    def test_the_last_evaluation(self):
+        """An evaluation between steps is not that of the final weights."""
+        log = self.folder / "log"
+        with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", 0,
+                 *self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
+                               "--evaluate-every", 2, "--evaluate-batches", 1, "--log",
+                               log)[2:]) as job:
+            job.wait_for_line("held-out loss")
+            job.process.terminate()
+            job.end()
+        lines = self.lines()
+        last = lines[-1]["summary"]
+        evaluated = self.steps_of(lines, "held_out_loss")[-1]
+        self.assertEqual("held_out_loss" in last, evaluated == last["steps"])
+
+    def test_a_checkpoint_under_a_wrong_name(self):
+        self.train("chimera", "--steps", 2, "--checkpoint", self.kept)
+        right, wrong = (self.kept / f"step-{step:08}" for step in (2, 9))
+        right.rename(wrong)
+        self.expect_error("expected a checkpoint after 9 steps, as its name says, got one "
+                          "after 2: rename it to step-00000002", "chimera", "--steps", 4,
+                          "--resume", self.kept)
+        (wrong / "training.json").unlink()
+        self.expect_error(f"'{wrong}' is not a complete checkpoint: it has no training.json",
+                          "chimera", "--steps", 4, "--resume", wrong)
 
     def test_files_of_something_else(self):
         """They are refused before the first step, and stay."""

@@ -112,9 +112,10 @@ class Trainings(unittest.TestCase):
         self.trained = None  # another text than self.text
 
     def command(self, program, *arguments):
+        evaluation = () if "--evaluate-batches" in arguments else ("--evaluate-batches", 0)
         return [str(word) for word in (
             OPTIONS.tools / "chimera-run", self.shared / program, "--data",
-            self.trained or self.text, "--threads", 1, "--evaluate-batches", 0, *arguments)]
+            self.trained or self.text, "--threads", 1, *evaluation, *arguments)]
 
     def run_it(self, program, *arguments, over="threads", **how):
         """Returns the status, the output and the errors of a run."""

@@ -158,15 +158,15 @@ TEST_F(DescriptionTest, saysWhatMayNotChange) {
   now.seed = saved.seed;
   EXPECT_EQ(noteOfChanges(saved, now), "");
   now.model = R"({"width":8,"dropout":0.2})";
-  now.numbers = R"({"learning_rate":0.5})";
+  now.numbers = R"({"learning_rate":0.5,"lr_steps":9})";
   now.graphs = "0124";
   EXPECT_EQ(reasonNotToResume(saved, now), "");
   EXPECT_EQ(
       noteOfChanges(saved, now),
       "the dropout is another one, and the layers compute with other "
-      "operators or numbers, and the optimizer's numbers were "
-      "{\"learning_rate\":0.001} and are {\"learning_rate\":0.5}: results "
-      "will differ from those of a run without interruption");
+      "operators or numbers, and learning_rate was 0.001 and is 0.5, and "
+      "lr_steps was not set and is 9: results will differ from those of a run "
+      "without interruption");
   now.model = R"({"width":9,"dropout":0.1})";
   EXPECT_EQ(reasonNotToResume(saved, now),
             "expected a checkpoint of the model {\"width\":9,\"dropout\":0.1}, "

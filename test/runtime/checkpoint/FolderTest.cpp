@@ -58,8 +58,31 @@ TEST_F(FolderTest, takesACheckpointUnderAnyName) {
   EXPECT_EQ(findCheckpoint(folder / "backup"), folder / "backup");
 }
 
+TEST_F(FolderTest, comparesStepsWithNames) {
+  const std::string path = folder / "step-00000099";
+  EXPECT_EQ(faultOfStepName(path, 99), "");
+  EXPECT_EQ(faultOfStepName(path + "/", 99), "");
+  EXPECT_EQ(faultOfStepName(folder / "backup", 15), "");
+  for (const char *end : {"", "/"})
+    EXPECT_EQ(faultOfStepName(path + end, 15),
+              "expected a checkpoint after 99 steps, as its name says, got one "
+              "after 15: rename it to step-00000015");
+}
+
 TEST_F(FolderTest, saysWhatIsNoFolder) {
   write("file", "");
+  // Weights without the rest, under any name and also given with a slash.
+  for (const char *name : {"step-00000030", "best"}) {
+    write(std::string(name) + "/model-00001-of-00001.safetensors", "");
+    for (const char *end : {"", "/"}) {
+      const std::string path = (folder / name).string() + end;
+      EXPECT_EQ(errorOf([&] { findCheckpoint(path); }),
+                "'" + path +
+                    "' is not a complete checkpoint: it has no training.json. "
+                    "To start from its weights alone, give --load");
+    }
+    std::filesystem::remove_all(folder / name);
+  }
   EXPECT_EQ(errorOf([&] { findCheckpoint(folder / "file"); }),
             "expected a folder of checkpoints, got the file '" +
                 (folder / "file").string() + "'");
