@@ -177,6 +177,11 @@ void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
                     std::vector<ArrayField> &arrays) {
   SafetensorsFile opened(name.path, kFailure);
   const std::map<std::string, SafetensorsEntry> &tensors = opened.tensors();
+  for (const auto &[tensor, entry] : tensors)
+    if (!entry.range)
+      opened.file().fail("the bytes of " + inQuotes(tensor) +
+                         " are not inside the file: it is truncated or "
+                         "damaged");
   if (opened.hasGaps())
     opened.file().fail(
         "it is no safetensors file: its tensors overlap or leave gaps");
@@ -298,7 +303,7 @@ chimera::runtime::openArrays(const std::vector<ArrayFileName> &files,
       throw std::runtime_error(
           "expected samples of the model's field " + inQuotes(fields[i].name) +
           " (" + program::nameOf(fields[i].type) + ", shape " +
-          shapeText(fields[i].shape) + " a sample), got none: give --data " +
+          shapeText(fields[i].shape) + " a sample), got none: give " +
           program::printable(fields[i].name) +
           "=FILE.npy, or a .npz or safetensors file with an array of that "
           "name");

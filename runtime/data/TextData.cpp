@@ -107,9 +107,9 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
           "(next_sentence_label: per sample); got one with '" +
           field.name + "' of " + std::to_string(field.elements()) + " " +
           program::nameOf(field.type) +
-          " a sample: other data than tokens are arrays; give --data " +
+          " a sample: other data than tokens are arrays; give " +
           program::printable(field.name) +
-          "=FILE.npy and so for each field, or --data FILE.safetensors");
+          "=FILE.npy and so for each field, or FILE.safetensors");
   }
   // A model without a field for tokens (or labels) is an error. But a model
   // that predicts only next_sentence_label needs no labels.
@@ -400,8 +400,10 @@ private:
 
 std::unique_ptr<DataSource> TextData::heldOut(uint64_t windows) const {
   expectWindow("held-out", heldOutTokens(), heldOutWindows,
-               "give a longer text, another --hold-out, or "
-               "--evaluate-batches 0");
+               trainingTokens() == 0
+                   ? "give a longer text"
+                   : "give a longer text, another --hold-out, "
+                     "or --evaluate-batches 0");
   return std::make_unique<HeldOut>(*this, windows);
 }
 

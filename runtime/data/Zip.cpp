@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <span>
 
 using namespace chimera;
@@ -123,6 +124,7 @@ chimera::runtime::readZipDirectory(const InputFile &file) {
               std::to_string(found.size) + " bytes");
   const Part directory(file, found.begin, found.size);
   std::vector<ZipMember> members;
+  std::set<std::string> names;
   for (uint64_t at = 0, i = 0; i < found.entries; ++i) {
     if (directory.number<uint32_t>(at) != kEntry)
       file.fail("it is no valid zip archive (.npz): member " +
@@ -152,6 +154,9 @@ chimera::runtime::readZipDirectory(const InputFile &file) {
       file.fail("it is a truncated zip archive (.npz): " + inQuotes +
                 " is not all there");
     members.push_back({name, begin, size});
+    if (!names.insert(name).second)
+      file.fail("expected one member of each name, got " + inQuotes +
+                " twice or more: write the archive anew");
     at += kEntryBytes + ofName + ofExtra + directory.number<uint16_t>(at + 32);
   }
   return members;

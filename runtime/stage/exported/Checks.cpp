@@ -77,6 +77,25 @@ static void embedding(const Arguments &arguments) {
                                   std::to_string(number));
 }
 
+/// Checks aten::nll_loss_forward(log_probabilities, labels, weight, reduction,
+/// ignore_index) and its form for planes. The kernels check the labels too, but
+/// their error messages do not say which labels are allowed.
+static void lossOfLabels(const Arguments &arguments) {
+  const Tensor x = arguments[0].toTensor(), labels = arguments[1].toTensor();
+  if (x.dim() == 0 || labels.scalar_type() != at::kLong ||
+      !labels.is_contiguous())
+    return;
+  const int64_t classes = x.size(x.dim() > 1 ? 1 : 0);
+  const int64_t ignored = arguments[4].toInt();
+  const int64_t *numbers = labels.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < labels.numel(); ++i)
+    if (numbers[i] != ignored && (numbers[i] < 0 || numbers[i] >= classes))
+      throw std::invalid_argument("expected labels of 0 to " +
+                                  std::to_string(classes - 1) + ", or " +
+                                  std::to_string(ignored) + " for none, got " +
+                                  std::to_string(numbers[i]));
+}
+
 /// Checks aten::_native_batch_norm_legit(input, weight, bias, training,
 /// momentum, eps). This is the overload without running statistics. A package
 /// cannot call the other overload, since it modifies arguments.
@@ -319,6 +338,8 @@ Check chimera::runtime::checkOf(const std::string &operatorName) {
       {"aten::max_pool2d_with_indices_backward", poolBackward<7, 2>},
       {"aten::max_pool3d_with_indices_backward", poolBackward<7, 3>},
       {"aten::native_batch_norm_backward", batchNormBackward},
+      {"aten::nll_loss2d_forward", lossOfLabels},
+      {"aten::nll_loss_forward", lossOfLabels},
       {"aten::reflection_pad1d_backward", padBackward<1>},
       {"aten::reflection_pad2d_backward", padBackward<2>},
       {"aten::reflection_pad3d_backward", padBackward<3>},

@@ -178,6 +178,9 @@ TEST_F(ArrayDataTest, refusesWrongNpzFiles) {
   expectWrong(zipOf({members[0], members[2], npzMembersOf(0, 19)[3]}),
               "expected as many samples in each field, got 20 of 'known' and "
               "19 of 'classes'");
+  expectWrong(zipOf({members[0], members[1], members[0]}),
+              "expected one member of each name, got 'pixels.npy' twice or "
+              "more: write the archive anew");
   expectWrong(zipOf({{"pixels.npy", "abc"}}), "it is no .npy file");
   // The header says 20 samples, but the member ends before. The next member's
   // bytes must not be read.
@@ -289,7 +292,7 @@ TEST_F(ArrayDataTest, refusesWrongFields) {
   files.pop_back();
   expectRefusal(files,
                 "expected samples of the model's field 'classes' (int64, shape "
-                "[] a sample), got none: give --data classes=FILE.npy, or a "
+                "[] a sample), got none: give classes=FILE.npy, or a "
                 ".npz or safetensors file with an array of that name");
   expectRefusal(
       with(npy("classes", "short.npy", "<i8", "(19,)", classesOf(0, 19))),
@@ -337,7 +340,8 @@ TEST_F(ArrayDataTest, refusesWrongSafetensors) {
   expect(header, "expected data_offsets of 19 times 24 bytes inside the file "
                  "for 'pixels', got [0,480]");
   header = headerOfSamples(0, 20);
-  expect(header, "overlap or leave gaps", 1);
+  expect(header, "' are not inside the file: it is truncated or damaged", 1);
+  expect(header, "overlap or leave gaps", /*missing=*/-1);
   header["other"] = header["known"];
   header.erase("known");
   expect(header, "expected samples of the model's field 'known'");

@@ -178,6 +178,32 @@ TEST(Checks, SayWhichIndexIsBeyondATable) {
   EXPECT_EQ(refusal(-1), "expected an index of 0 to 4, got -1");
 }
 
+TEST(Checks, SayWhichLabelsAreAllowed) {
+  const auto refusal = [](const char *name, at::IntArrayRef shape,
+                          at::IntArrayRef labels, int64_t label) {
+    std::vector<int64_t> all(3, -100);
+    all[1] = label;
+    try {
+      checkOf(name)({ones(shape), at::tensor(all).view(labels), c10::IValue(),
+                     int64_t{1}, int64_t{-100}});
+    } catch (const std::invalid_argument &error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::tuple<const char *, std::vector<int64_t>, std::vector<int64_t>>
+      losses[] = {{"aten::nll_loss_forward", {3, 5}, {3}},
+                  {"aten::nll_loss2d_forward", {1, 5, 1, 3}, {1, 1, 3}}};
+  for (const auto &[name, shape, labels] : losses) {
+    for (int64_t good : {0, 4, -100})
+      EXPECT_EQ(refusal(name, shape, labels, good), "");
+    for (int64_t bad : {5, -1})
+      EXPECT_EQ(refusal(name, shape, labels, bad),
+                "expected labels of 0 to 4, or -100 for none, got " +
+                    std::to_string(bad));
+  }
+}
+
 TEST(Checks, AreNotOfOperatorsThatLookThemselves) {
   EXPECT_EQ(checkOf("aten::mm"), nullptr);
   EXPECT_EQ(checkOf(""), nullptr);
