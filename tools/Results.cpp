@@ -201,11 +201,36 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
 void Results::onStep(const StepEvent &event) {
   loss = event.loss;
   attempt([&] { progress.step(event); });
-  if (loss && !std::isfinite(loss->mean) && settings.save.empty() &&
-      settings.checkpoint.empty() && settings.skipNonFinite == 0)
+  if (!loss)
+    return;
+  const bool hasBadNorm =
+      loss->gradientNorm && !std::isfinite(*loss->gradientNorm);
+  if (settings.skipNonFinite > 0) {
+    if (hasBadNorm && skipped < settings.skipNonFinite)
+      reportSkipped(event.step);
+    return;
+  }
+  const bool hasBadLoss = !std::isfinite(loss->mean);
+  if ((hasBadLoss || hasBadNorm) && settings.save.empty() &&
+      settings.checkpoint.empty())
     throw std::runtime_error(
-        reasonOf({.step = event.step, .loss = loss->mean, .stages = {}}) +
+        reasonOf({.step = event.step,
+                  .loss = hasBadLoss ? std::optional(loss->mean) : std::nullopt,
+                  .stages = {}}) +
         "; with --save the last finite weights are kept");
+}
+
+void Results::reportSkipped(uint64_t step) {
+  ++skipped;
+  if (settings.quiet)
+    return;
+  progress.endLine();
+  std::printf("step %llu is left out: its gradients are not finite (%llu of at "
+              "most %llu)\n",
+              static_cast<unsigned long long>(step + 1),
+              static_cast<unsigned long long>(skipped),
+              static_cast<unsigned long long>(settings.skipNonFinite));
+  std::fflush(stdout);
 }
 
 void Results::onCheckpoint(const CheckpointOutcome &outcome) {
@@ -233,6 +258,7 @@ void Results::onCheckpoint(const CheckpointOutcome &outcome) {
 
 void Results::onEvaluation(uint64_t step, const EvaluationResult &result) {
   heldOut = result;
+  heldOutAfter = step;
   attempt([&] { progress.evaluation(step, result); });
 }
 
@@ -240,6 +266,7 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   summary = std::move(given);
   auto steps = static_cast<unsigned long long>(result.steps);
   progress.endLine();
+  stepsDone = result.steps;
   summary["steps"] = result.steps;
   summary["seconds"] = result.seconds;
   if (result.steps < settings.steps)
@@ -252,10 +279,18 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     summary["stopped_by"] = signalName(result.stoppedBy);
   if (result.divergence)
     summary["diverged_in_step"] = result.divergence->step + 1;
+  if (skipped > 0)
+    summary["skipped_steps"] = skipped;
+  const bool hadNoStep =
+      !load.resumedFrom.empty() && result.steps == load.firstStep;
+  if (hadNoStep && !settings.quiet)
+    std::printf("no step is left: the checkpoint is after step %llu\n", steps);
   if (loss) {
     summary["loss"] = loss->mean;
     if (load.dataset)
-      std::printf("final loss %.6f after ", loss->mean);
+      // The absolute value of NaN has no sign, which would be printed.
+      std::printf("final loss %.6f after ",
+                  std::isnan(loss->mean) ? std::fabs(loss->mean) : loss->mean);
     std::printf("%llu steps in %.1f s\n", steps, result.seconds);
   }
   if (result.digest) {
@@ -284,7 +319,7 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     attempt(
         [&] { save("gradients", settings.saveGradients, result.gradients); });
   // A run that resumes at its last step has nothing to add.
-  if (!load.resumedFrom.empty() && result.steps == load.firstStep)
+  if (hadNoStep)
     return;
   if (!settings.profile.empty())
     attempt([&] { saveProfile(result); });
@@ -361,8 +396,13 @@ void Results::saveLastFinite(const RunResult &result) {
   if (settings.save.empty()) {
     progress.endLine();
     std::fflush(stdout);
-    std::fprintf(stderr, "chimera-run: %s; --resume %s continues\n",
-                 why.c_str(), settings.checkpoint.c_str());
+    // A run that diverges may not have written a checkpoint yet.
+    const bool mayContinue = !result.divergence || !lastCheckpoint.empty();
+    std::fprintf(
+        stderr, "chimera-run: %s%s\n", why.c_str(),
+        mayContinue
+            ? ("; --resume " + settings.checkpoint + " continues").c_str()
+            : "");
     return;
   }
   const std::string file = result.divergence ? lastFiniteFile(settings.save)
@@ -400,7 +440,8 @@ void Results::saveDocument(const std::string &file,
 /// Prints the loss and the accuracy on held-out data. If predicting tokens is
 /// the model's only task, also prints the loss of a unigram model.
 void Results::printHeldOut() {
-  if (!heldOut)
+  // A run that a signal or a loss ended has no evaluation after its last step.
+  if (!heldOut || heldOutAfter != stepsDone)
     return;
   summary["held_out_loss"] = heldOut->loss;
   if (heldOut->accuracy)

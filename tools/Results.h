@@ -43,8 +43,9 @@ public:
   Results(const RunSettings &settings, const program::ProgramT &program,
           const Workload &load, runtime::RunConditions conditions);
 
-  /// Logs a step. Throws std::runtime_error if the loss of the step is not
-  /// finite and neither --save nor --checkpoint is given.
+  /// Logs a step, and reports it if --skip-nonfinite left it out. Throws
+  /// std::runtime_error if its loss or the norm of its gradients is not finite,
+  /// and none of --save, --checkpoint and --skip-nonfinite is given.
   void onStep(const runtime::StepEvent &event);
 
   /// Reports a checkpoint, or why it was not written. The run then continues
@@ -60,7 +61,8 @@ public:
   /// ended it, saves the last finite weights (lastFiniteFile).
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 
-  /// Prints the result of the evaluation, and completes the log.
+  /// Prints the result of the evaluation after the last step, if there was one,
+  /// and completes the log.
   void completeLog();
 
   /// The exit status of the process: 1 if something could not be written, or if
@@ -76,6 +78,7 @@ private:
   /// file. It is empty if `file` is empty or if the bytes are lost.
   std::string save(const char *what, const std::string &file,
                    const std::vector<std::byte> &bytes);
+  void reportSkipped(uint64_t step);
   void saveLastFinite(const runtime::RunResult &result);
   void saveDocument(const std::string &file, const std::string &document);
   void printHeldOut();
@@ -92,6 +95,9 @@ private:
   runtime::EarlierTrace earlierTrace;
   std::vector<std::string> earlierProfiles;
   std::optional<runtime::EvaluationResult> heldOut; ///< the last one
+  uint64_t heldOutAfter = 0;                        ///< its number of steps
+  uint64_t stepsDone = 0; ///< of the training, when the run has ended
+  uint64_t skipped = 0;   ///< steps that were left out
   nlohmann::json summary;
   bool hasFailed = false;
 };

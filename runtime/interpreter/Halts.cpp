@@ -7,7 +7,8 @@
 //
 // The option keepFinite: updates halt if a gradient sum is not finite. Each
 // replica has a flag in the memory of the device. An update sets the flag if
-// its gradient sum is not finite, and changes nothing if the flag is set. The
+// its gradient sum is not finite, and changes nothing if the flag is set. If the
+// program clips, some updates may first be left out (Options::mostSkipped). The
 // host reads the flag together with the loss of the step. All replicas of a
 // stage use the same gradient sums, so they halt at the same update without
 // communication. Other stages may do a few more updates before the run stops.
@@ -58,10 +59,10 @@ void Interpreter::noteHalts(const QueuedStep &step) {
   const bool isFirst = haltedIn.empty();
   const std::byte *host = flagsRead[step.losses % flagsRead.size()].get();
   for (const auto &[key, flag] : flags) {
-    int32_t isSet = 0;
-    std::memcpy(&isSet, host, sizeof isSet);
+    int32_t value = 0;
+    std::memcpy(&value, host, sizeof value);
     host += kFlagBytes;
-    if (isSet)
+    if (hasHalted(value))
       haltedIn.emplace(key, step.step);
   }
   if (isFirst && !haltedIn.empty() && options.onHalt)

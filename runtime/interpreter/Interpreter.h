@@ -66,9 +66,10 @@ public:
     /// the end of the step in which the first replica of this worker halts.
     bool keepFinite = false;
     std::function<void()> onHalt = {};
-    /// Whether updates with a norm that is not finite are left out and do not
-    /// halt (Update::skipsNonFinite). Has no effect unless the program clips.
-    bool skipNonFinite = false;
+    /// The number of updates with a norm that is not finite that are left out
+    /// before such a norm halts the updates (Update::mostSkipped). Has no effect
+    /// unless the program clips.
+    uint64_t mostSkipped = 0;
     /// Called with the number of each step, except the first, before the step
     /// begins. If it returns false, the run ends before this step. Without a
     /// flush, part of this step has already run together with the previous

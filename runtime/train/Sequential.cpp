@@ -265,7 +265,7 @@ SequentialResult chimera::runtime::trainSequentially(
                                 learningRateAt(*program.optimizer, steps, step),
                             .scale = scale,
                             .clipNorm = program.optimizer->clip_norm,
-                            .skipsNonFinite = options.skipNonFinite};
+                            .mostSkipped = options.mostSkipped};
     if (numbers.clipNorm > 0)
       squaredNorm = squaredNormOf(program, stages, memory);
     for (size_t s = 0; s < count; ++s) {
@@ -313,14 +313,17 @@ SequentialResult chimera::runtime::trainSequentially(
   SequentialResult result;
   result.halted.resize(program.stages.size());
   // Whether updates have halted. If they have, stores the step in `result`.
-  auto hasHalted = [&](uint64_t step) {
+  auto haveHalted = [&](uint64_t step) {
     bool any = false;
-    for (size_t s = 0; s < result.halted.size(); ++s)
-      if (std::ranges::any_of(memory[std::min(s, count - 1)].halted,
-                              [](std::byte b) { return b != std::byte(); })) {
-        any = true;
-        result.halted[s] = result.halted[s].value_or(step);
-      }
+    for (size_t s = 0; s < result.halted.size(); ++s) {
+      const Memory &flag = memory[std::min(s, count - 1)].halted;
+      int32_t value = 0;
+      std::memcpy(&value, flag.data(), flag.size());
+      if (!hasHalted(value))
+        continue;
+      any = true;
+      result.halted[s] = result.halted[s].value_or(step);
+    }
     return any;
   };
   auto saveState = [&](uint64_t step) {
@@ -329,7 +332,7 @@ SequentialResult chimera::runtime::trainSequentially(
       states.push_back(
           {Bytes(memory[s].weights).first(memory[s].gradient.size()),
            Bytes(memory[s].optimizer)});
-    options.onCheckpoint(step, step > 0 && hasHalted(step - 1), states);
+    options.onCheckpoint(step, step > 0 && haveHalted(step - 1), states);
     beginSegment(step);
   };
   if (options.onCheckpoint && options.savesStart && steps == options.firstStep)
@@ -354,7 +357,7 @@ SequentialResult chimera::runtime::trainSequentially(
     }
     const bool wantsMore =
         !options.onStep || options.onStep(step, result.losses.back());
-    const bool goesOn = !hasHalted(step) && wantsMore;
+    const bool goesOn = !haveHalted(step) && wantsMore;
     const bool isLast = !goesOn || step + 1 == steps;
     if (options.onCheckpoint &&
         (isLast ||

@@ -21,7 +21,7 @@ import types
 
 from exporting import PYTHON, ROOT, check_each, has
 from grid import run
-from numerics import losses, read_tensors
+from numerics import losses, read_tensors, worst_difference
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES, BATCHES, STEPS, SEED, RATE, WARMUP = 2, 4, 7, 7, 0.01, 2
@@ -234,9 +234,10 @@ def check(options, folder, name):
         data += ["--data", (f"{field}=" if field else "") + str(folder / path)]
     common = [
         folder / "m", *data, "--threads", 1, "--quiet", "--load",
-        folder / "package/values.safetensors", "--save", folder / "w", "--log",
-        folder / "log",
+        folder / "package/values.safetensors", "--log", folder / "log",
     ]  # fmt: skip
+    unsaved = common
+    common = [*common, "--save", folder / "w"]
     output = run(options.tools / "chimera-run", *common, "--steps", STEPS)
     wanted, norms, weights = json.loads(run(*tool, "--plain-loop"))
     lines, failed = [], 0
@@ -272,19 +273,24 @@ def check(options, folder, name):
     worst = max(abs(a - b) for a, b in zip(losses(folder / "log"), wanted))
     say(worst <= 1e-10, f"the same on one device: {worst:.1e}")
     if name == "table":
-        skip_steps(options, folder, tool, common, say)
+        skip_steps(options, folder, tool, unsaved, say)
     return lines, failed
 
 
-def skip_steps(options, folder, tool, common, say):
+def skip_steps(options, folder, tool, unsaved, say):
     """Trains with a sample whose loss is not a number. It is in one step of each epoch,
     so in up to three steps."""
     run(*tool, "--write", "--bad")
     wanted, norms, weights = json.loads(run(*tool, "--plain-loop", "--bad"))
     bad = sum(map(math.isnan, norms))
-    trains = [options.tools / "chimera-run", *common, "--steps", STEPS]
-    for where in ([], ["--sequential"], ["--device", "simulated"]):
-        run(*trains, "--skip-nonfinite", bad, *where)
+    unsaved = [options.tools / "chimera-run", *unsaved, "--steps", STEPS]
+    trains = [*unsaved, "--save", folder / "w"]
+    trains.remove("--quiet")
+    ways = ([], ["--sequential"], ["--device", "simulated"])
+    for where in ways:
+        output = run(*trains, "--skip-nonfinite", bad, *where)
+        told = output.count("is left out: its gradients are not finite")
+        say(told == bad, f"{told} of {bad} steps that are left out are told {where}")
         ours = read_tensors(folder / "w")
         worst = max(
             abs(a - b) for n in weights for a, b in zip(ours[n], weights[n], strict=True)
@@ -294,16 +300,27 @@ def skip_steps(options, folder, tool, common, say):
             f"{bad} steps left out {where}: weights differ by {worst:.1e}",
         )
     (folder / "w").unlink()
-    ended = subprocess.run(
-        list(map(str, [*trains, "--skip-nonfinite", bad - 1])), text=True,
-        capture_output=True,
-    )  # fmt: skip
-    told = f"after {bad - 1} step"
-    say(
-        ended.returncode == 1 and told in ended.stderr
-        and not (folder / "w").exists() and (folder / "w.last-finite").exists(),
-        f"ends at the next one: {ended.stderr.strip()}",
-    )  # fmt: skip
+
+    def end(*command):
+        """Runs a command that must fail. Returns what it says."""
+        ended = subprocess.run(list(map(str, command)), text=True, capture_output=True)
+        say(ended.returncode == 1, f"status {ended.returncode}")
+        return ended.stderr.strip()
+
+    # The weights are those before the step that ends the run, for every schedule.
+    last = [n for n, norm in enumerate(norms) if math.isnan(norm)][-1]
+    kept = []
+    for where in ways:
+        told = end(*trains, "--skip-nonfinite", bad - 1, *where)
+        good = f"after {bad - 1} step" in told and not (folder / "w").exists()
+        say(good and f"after step {last}, are in" in told, f"ends at the next one: {told}")
+        kept.append(read_tensors(folder / "w.last-finite"))
+    worst = max(worst_difference(each, kept[0]) for each in kept)
+    say(worst <= 1e-12, f"the last finite weights differ by {worst:.1e}")
+    first = next(n for n, norm in enumerate(norms) if math.isnan(norm)) + 1
+    for where in ways:
+        told = end(*unsaved, *where)
+        say(f"of step {first} " in told, f"ends without --save too: {told}")
 
 
 def main():

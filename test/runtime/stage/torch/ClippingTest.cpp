@@ -7,8 +7,10 @@
 
 #include "runtime/stage/Clipping.h"
 #include "runtime/stage/torch/SquaredNorm.h"
+#include "runtime/stage/torch/UpdateTensors.h"
 #include "test/runtime/stage/torch/SmallModel.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -116,15 +118,56 @@ void expectNothingForBadNorms(const program::ProgramT &program) {
                               .learningRate = 1e-3,
                               .scale = 0.25,
                               .clipNorm = 1,
-                              .skipsNonFinite = skips},
+                              .mostSkipped = skips ? 5u : 0u},
                              bad);
       EXPECT_EQ(after.weights, initial);
-      EXPECT_EQ(after.flag, skips ? 0 : 1);
+      EXPECT_EQ(hasHalted(after.flag), !skips);
     }
 }
 
+TEST(Clipping, TheFlagCountsUpdatesThatAreLeftOut) {
+  for (uint64_t most = 0; most < 5; ++most) {
+    int32_t flag = 0;
+    for (uint64_t skipped = 0; skipped < most; ++skipped) {
+      flag = flagAfterNonFinite(flag, most);
+      EXPECT_FALSE(hasHalted(flag));
+    }
+    EXPECT_TRUE(hasHalted(flagAfterNonFinite(flag, most)));
+  }
+  // The largest number that an option can give.
+  const uint64_t most = 1'000'000'000;
+  const auto last = static_cast<int32_t>(2 * most);
+  EXPECT_FALSE(hasHalted(flagAfterNonFinite(last - 2, most)));
+  EXPECT_TRUE(hasHalted(flagAfterNonFinite(last, most)));
+}
+
+TEST(Clipping, ADeviceDecidesLikeTheHost) {
+  auto flagOf = [](int32_t value) { return at::full({}, value, at::kInt); };
+  for (uint64_t most : {0, 1, 3})
+    for (uint32_t pattern = 0; pattern < 64; ++pattern) {
+      int32_t onHost = 0;
+      const at::Tensor flag = flagOf(0);
+      for (int update = 0; update < 6; ++update) {
+        const bool isBad = pattern >> update & 1;
+        const bool stops = hasHalted(onHost) || isBad;
+        if (isBad && !hasHalted(onHost))
+          onHost = flagAfterNonFinite(onHost, most);
+        EXPECT_EQ(stopsOf(at::full({}, isBad, at::kBool), flag, most)
+                          .item<int32_t>() != 0,
+                  stops);
+        EXPECT_EQ(flag.item<int32_t>(), onHost);
+      }
+    }
+  for (double square : {0.0, 1e-6, 4.0, 1e8})
+    for (double limit : {0.1, 3.0})
+      EXPECT_DOUBLE_EQ(
+          clippedScaleOf(at::full({}, square, at::kDouble), 0.25, limit)
+              .item<double>(),
+          clippedScale(square, 0.25, limit));
+}
+
 TEST(Clipping, IsPartOfEveryOptimizer) {
-  for (const char *optimizer : {"adamw", "sgd"})
+  for (const char *optimizer : {"adamw", "muon", "sgd"})
     for (auto type : {program::DataType::Float32, program::DataType::Float64}) {
       program::ProgramT program = smallProgram({.type = type}, {2, 2});
       setOptimizer(program, optimizer);
