@@ -52,6 +52,15 @@ inline std::string adviceFor(std::string_view name) {
                      "--checkpoint-every and --keep"},
       {"early-stop", "early stopping is not supported yet: SIGUSR1 stops a run "
                      "after its step, with its results"},
+      {"max-steps", "did you mean '--steps'?"},
+      {"iters", "did you mean '--steps'?"},
+      {"log-every", "--log FILE has every step"},
+      {"logging-steps", "--log FILE has every step"},
+      {"wandb", "Weights & Biases is not supported: --tensorboard FOLDER and "
+                "--log FILE write the curves"},
+      {"save-best",
+       "--log FILE has the held-out loss after each checkpoint, if "
+       "--evaluate-every is equal to --checkpoint-every"},
       {"epoch", "set the length of a run with --steps or --epochs"},
       {"lr", "did you mean '--learning-rate'?", true},
       {"random-seed", "did you mean '--seed'?"},
@@ -79,7 +88,8 @@ inline std::string adviceFor(std::string_view name) {
       {"zero", kNoZero},
       {"fsdp", kNoZero},
       {"distributed-optimizer", kNoZero},
-      {"optimizer", "set optimizer(…) of chimera.training to adamw or sgd"},
+      {"optimizer",
+       "set optimizer(…) of chimera.training to adamw, muon or sgd"},
   };
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   for (const auto &[part, advice, isWhole] : kAdvice)

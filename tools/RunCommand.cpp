@@ -350,6 +350,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     if (!settings.sequential)
       printRunSummary(settings, program, load,
                       describeRanks(settings, program, job, share), share);
+    if (load.drawsWeights && !settings.quiet)
+      std::printf("the weights are drawn at random: --load starts from others, "
+                  "such as values.safetensors of the package\n");
     if (!load.noEvaluationReason.empty() && !settings.quiet)
       std::printf("%s\n", load.noEvaluationReason.c_str());
     reportResume(settings, load);
@@ -358,8 +361,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     warnOfLostWeights(settings, load);
     warnOfShortSchedule(settings, program, load);
     warnOfSlowType(settings, program, load, [&] {
-      if (use.setThreads)
-        use.setThreads(share.threads.computing);
+        if (use.setThreads)
+          use.setThreads(share.threads.computing);
     });
   };
   run.onStep = [&](const StepEvent &event) { results->onStep(event); };

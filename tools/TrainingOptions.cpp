@@ -7,7 +7,6 @@
 
 #include "tools/TrainingOptions.h"
 
-#include "runtime/program/Layers.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/random/Mix.h"
 #include "tools/CommandLine.h"
@@ -44,7 +43,7 @@ constexpr NumberOption kNumbers[] = {
     {"--beta2", &TrainingNumbers::beta2, &program::OptimizerT::beta2, 1,
      "beta2 of AdamW"},
     {"--momentum", &TrainingNumbers::momentum, &program::OptimizerT::momentum,
-     1, "Momentum of SGD, for programs that have one"},
+     1, "Momentum of SGD or Muon, for programs that have one"},
     {"--clip-norm", &TrainingNumbers::clipNorm, &program::OptimizerT::clip_norm,
      1e300,
      "The largest norm of the gradients of all stages, for programs that clip. "
@@ -93,12 +92,12 @@ void refuseUnused(const RunSettings &settings,
     if (settings.givenOptions.contains(option) && !isUsed)
       throw std::invalid_argument(option + reason);
   };
-  const bool isAdamW = optimizer.name == program::kAdamW;
+  const bool isMuon = optimizer.name == program::kMuon;
   for (const char *beta : {"--beta1", "--beta2"})
-    refuse(beta, isAdamW,
-           " is for adamw, and the program has " + optimizer.name +
+    refuse(beta, isMuon || optimizer.name == program::kAdamW,
+           " is for adamw and muon, and the program has " + optimizer.name +
                ": leave it out");
-  refuse("--momentum", optimizer.name == program::kSgdMomentum,
+  refuse("--momentum", isMuon || optimizer.name == program::kSgdMomentum,
          " is for programs with a momentum, which takes memory: compile the "
          "program with optimizer(sgd) momentum(…) of chimera.training");
   for (const char *option : {"--clip-norm", "--skip-nonfinite"})
@@ -113,8 +112,11 @@ void refuseUnused(const RunSettings &settings,
   const bool falls = optimizer.lr_schedule != RateSchedule::Constant;
   for (const char *option : {"--min-lr", "--lr-steps"})
     refuse(option, falls,
-           " is for a learning rate that falls, and this one is constant: "
-           "give --lr-schedule too");
+           std::string(" is for a learning rate that falls, and this one is "
+                       "constant: give ") +
+               (settings.givenOptions.contains("--lr-schedule")
+                    ? "another --lr-schedule"
+                    : "--lr-schedule too"));
   refuse("--decay-steps",
          optimizer.lr_schedule == RateSchedule::WarmupStableDecay,
          std::string(" is for the schedule wsd, and this one is ") +

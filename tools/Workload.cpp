@@ -158,7 +158,8 @@ static std::string kindOf(const RunSettings &settings,
 }
 
 /// Refuses a model with parameters whose initial values must come from a file.
-static void refuseWithoutValues(const program::ProgramT &program) {
+static void refuseWithoutValues(const RunSettings &settings,
+                                const program::ProgramT &program) {
   for (const auto &layer : program.model->package->layers)
     for (const auto &parameter :
          program.model->package->kinds[layer->kind]->parameters)
@@ -167,7 +168,12 @@ static void refuseWithoutValues(const program::ProgramT &program) {
             "expected initial values of '" +
             program::printable(layer->path + parameter->name) +
             "', which the model does not draw: give --load FILE, such as "
-            "values.safetensors of its package");
+            "values.safetensors of its package" +
+            (settings.resume.empty()
+                 ? std::string()
+                 : ". There is no checkpoint in '" + settings.resume +
+                       "' yet, so the training would begin at its first "
+                       "step"));
 }
 
 uint64_t chimera::trainingSteps(const RunSettings &settings,
@@ -182,6 +188,22 @@ uint64_t chimera::digestOfData(const RunSettings &settings,
   return load.dataset
              ? mix({load.dataset->digest(), settings.lastBatch == kFill})
              : 0;
+}
+
+/// Refuses a folder of checkpoints, which is not a checkpoint itself.
+static void refuseFolderOfCheckpoints(const std::string &folder) {
+  std::optional<std::string> found;
+  try {
+    found = findCheckpoint(folder);
+  } catch (const std::runtime_error &) {
+    return; // a file of weights, or a folder of such files
+  }
+  if (found && *found != folder)
+    throw std::invalid_argument("--load: expected weights, got the folder of "
+                                "checkpoints '" +
+                                folder + "': give one of them, such as " +
+                                *found + ", or continue with --resume " +
+                                folder);
 }
 
 /// The values with which the training begins: those of a checkpoint of --resume
@@ -206,6 +228,7 @@ valuesOf(Workload &load, const RunSettings &settings,
   }
   if (settings.load.empty())
     return nullptr;
+  refuseFolderOfCheckpoints(settings.load);
   auto values =
       std::make_shared<LoadedWeights>(program, settings.load, load.tensorNames);
   load.valuesDigest = values->digest();
@@ -227,8 +250,9 @@ static void addModel(Workload &load, const RunSettings &settings,
     if (!settings.allowNativeCode.empty())
       load.native =
           std::make_shared<NativeCode>(program, settings.allowNativeCode);
+    load.drawsWeights = !values;
     if (!values)
-      refuseWithoutValues(program);
+      refuseWithoutValues(settings, program);
     load.stages = [values, native = load.native](const program::ProgramT &whole,
                                                  uint32_t stage) {
       return makeExportedStage(whole, stage, values, {}, native);
@@ -358,8 +382,12 @@ static std::unique_ptr<Dataset> openDataset(Workload &load,
   load.text = load.heldOutText = dynamic_cast<TextData *>(dataset.get());
   if (holdsOut)
     return dataset;
-  load.validation = openSamples(settings.validation, /*holdOut=*/1, load.kind,
-                                settings, program);
+  try {
+    load.validation = openSamples(settings.validation, /*holdOut=*/1, load.kind,
+                                  settings, program);
+  } catch (const std::exception &error) {
+    throw std::runtime_error(std::string("--validation: ") + error.what());
+  }
   load.heldOutText = dynamic_cast<TextData *>(load.validation.get());
   return dataset;
 }

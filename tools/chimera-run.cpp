@@ -49,6 +49,18 @@ static void openManyFiles() {
 }
 
 /// Runs the tool and returns the exit status of the process.
+/// The message of a command line error. CLI11's text for an option that is
+/// given twice does not say so.
+static std::string messageOf(const CLI::Error &error) {
+  const std::string text = error.what();
+  constexpr std::string_view kTwice = ": At Most 1 required but received ";
+  const size_t at = text.find(kTwice);
+  if (at == text.npos)
+    return text;
+  return text.substr(0, at) + ": expected it once, got it " +
+         text.substr(at + kTwice.size()) + " times";
+}
+
 static int run(int argc, char **argv) {
   bool hasOutput = guardOutputs();
   // If the reader of the log or of standard output has gone, writing is an
@@ -349,7 +361,7 @@ static int run(int argc, char **argv) {
   app.allow_extras();
   app.failure_message([](const CLI::App *app, const CLI::Error &error) {
     std::string unknown = unknownArgument(*app, adviceFor);
-    return "chimera-run: " + (unknown.empty() ? error.what() : unknown) +
+    return "chimera-run: " + (unknown.empty() ? messageOf(error) : unknown) +
            "\nRun with --help for more information.\n";
   });
   try {
@@ -364,7 +376,7 @@ static int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     bool isWrong = error.get_exit_code() != 0;
     if (isWrong)
-      runtime::reportFailureToJob(error.what());
+      runtime::reportFailureToJob(messageOf(error));
     // Ignore CLI11's exit status, which only says which of its rules was
     // broken.
     app.exit(error);

@@ -321,7 +321,7 @@ class Test(Runs):
                            "exported models, bfloat16 is not supported yet"),
                 ("--dtype=bfloat16", "for exported models, bfloat16 is not "
                                      "supported yet"),
-                ("--optimizer", "set optimizer(…) of chimera.training to adamw "
+                ("--optimizer", "set optimizer(…) of chimera.training to adamw, muon "
                                 "or sgd"),
                 ("--tp", "tensor parallelism is not supported yet: a stage is "
                          "on one worker"),

@@ -97,7 +97,8 @@ REFUSED = [
     ("", "--min-lr 1e-5", "--min-lr is for a learning rate that falls, and this one is "
      "constant: give --lr-schedule too"),
     ("lr_schedule(cosine)", "--lr-schedule constant --lr-steps 9",
-     "--lr-steps is for a learning rate that falls"),
+     "--lr-steps is for a learning rate that falls, and this one is constant: give another "
+     "--lr-schedule"),
     ("lr_schedule(cosine) min_lr(1e-4)", "--learning-rate 1e-5",
      "expected min_lr to be at most the learning rate of 1e-05, got 0.0001"),
     ("lr_schedule(cosine) lr_steps(20)", "--warmup 21",
@@ -110,7 +111,7 @@ REFUSED = [
      "--no-decay: expected none alone, got it with other patterns"),
     ("", "--beta1 1", "expected a beta1 in [0, 1), got 1"),
     ("", "--momentum 0.5", "compile the program with optimizer(sgd) momentum(…)"),
-    ("optimizer(sgd)", "--beta2 0.5", "--beta2 is for adamw, and the program has sgd"),
+    ("optimizer(sgd)", "--beta2 0.5", "--beta2 is for adamw and muon, and the program has sgd"),
     ("", "--stages exact --weight-decay 0.5",
      "--weight-decay is for transformer and exported stages"),
 ]  # fmt: skip
