@@ -162,9 +162,10 @@ class Bench:
         self.sequential_steps = 1 + math.ceil(args.steps / RANKS) + 1
         self.slower = []  # the slower sequential process's speed, relative to the mean
 
-    def compile(self, tools, name, concatenation, package=None):
+    def compile(self, tools, name, concatenation, package=None, training=""):
         """Compiles a program file with the compiler in `tools`, if there is one. Uses
-        the exported model of `package` if it is given."""
+        the exported model of `package` if it is given. `training` has clauses of
+        chimera.training."""
         source, program = self.folder / "description.mlir", self.folder / name
         own = (
             "gpt2 layers({layers}) heads({heads}) width({width}) context({context}) "
@@ -173,7 +174,8 @@ class Bench:
         model = f'exported("{package}")' if package else own
         source.write_text(
             f"chimera.model @model {model}\n"
-            "chimera.pipeline @bench of @model stages({ranks}) "
+            f"chimera.training @training {training}\n"
+            "chimera.pipeline @bench of @model with @training stages({ranks}) "
             "micro_batches({micro-batches}) "
             'schedule("chimera", {{concatenation = "{concatenation}"}}) '
             "micro_batch_size({micro-batch-size})\n".format(
@@ -190,7 +192,7 @@ class Bench:
         """The time when each step ended, in seconds."""
         entries = [json.loads(line) for line in log.read_text().splitlines()]
         log.unlink()
-        entries = [entry for entry in entries if "summary" not in entry]
+        entries = [entry for entry in entries if "loss" in entry]
         losses = [entry["loss"] for entry in entries]
         if len(losses) != steps:
             sys.exit(f"expected {steps} steps, got {len(losses)}")

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Prints what checkpoints, clipping and Muon cost: the tokens per second of two ranks
+with each of them, divided by those of a run without that follows or precedes it. The
+ranks are threads of a process, with the model, the schedule and the batches of
+two_ranks.py.
+
+    test/bench/run_options.py [--rounds 9] [--steps 20] [--every 50] [--only clipping]
+
+A run with checkpoints has 2 × --every + 1 steps, the others 1 + --steps. The first step
+is left out. Every second round measures a pair in the opposite order.
+
+Also prints by how much checkpoints raise the peak resident memory of a rank, which is a
+process over MPI here, beside what the run says beforehand.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+
+import machine
+import two_ranks
+
+STATED = re.compile(r"a copy of its state of at most ([0-9.]+) MB")
+
+
+class Pair:
+    """Runs with and without something, both with `steps` steps."""
+
+    def __init__(self, name, steps, without, run_with):
+        self.name, self.steps = name, steps
+        self.runs = {False: without, True: run_with}
+        self.ratios = []
+
+    def measure(self, first):
+        speed = {which: self.runs[which](self.steps) for which in (first, not first)}
+        self.ratios.append(speed[True] / speed[False])
+
+    def row(self):
+        median = statistics.median(self.ratios)
+        return (
+            f"| {self.name} | {median:.3f} ({min(self.ratios):.3f}–{max(self.ratios):.3f}) "
+            f"| {len(self.ratios)} of {self.steps - 1} steps |"
+        )
+
+
+class Bench(two_ranks.Bench):
+    def remove_checkpoints(self):
+        shutil.rmtree(self.folder / "kept", ignore_errors=True)
+
+    def train(self, program, *options):
+        """Returns a function of the number of steps that trains `program` with threads
+        as ranks, and returns its tokens/s."""
+
+        def run(steps):
+            self.remove_checkpoints()
+            log = self.logs[0]
+            command = self.chimera_command(
+                self.args.tools, program, steps, log, "--transport", "in-process", *options
+            )
+            two_ranks.execute_together(self.folder, (command, {}))
+            return self.speed(self.ends(log, steps))
+
+        return run
+
+    def memory_of_checkpoints(self, program, options):
+        """The stated bytes of a rank's copy, and by how much checkpoints raise the peak
+        of the rank that has the highest one."""
+        peaks = {}
+        for some in ([], options):
+            self.remove_checkpoints()
+            command = self.chimera_command(
+                self.args.tools, program, 4, self.logs[0], "--transport", "mpi", *some
+            )
+            machine.execute(*machine.mpirun(two_ranks.RANKS), *command)
+            peaks[bool(some)] = max(map(int, self.peaks.read_text().split()))
+            self.peaks.unlink()
+            self.logs[0].unlink()
+        self.remove_checkpoints()
+        # fmt: off
+        said = machine.execute(
+            self.args.tools / "chimera-run", program, "--data", self.text, "--steps", 1,
+            "--threads", 1, "--evaluate-batches", 0, *options,
+        ).stdout
+        # fmt: on
+        return float(STATED.search(said)[1]) * 1e6, peaks[True] - peaks[False]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tools", type=pathlib.Path, default=machine.TOOLS)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=20, help="of a run that count")
+    parser.add_argument("--every", type=int, default=50, help="steps per checkpoint")
+    parser.add_argument("--only", default="", help="rows whose names have this")
+    for name, size in two_ranks.SIZES.items():
+        parser.add_argument(f"--{name}", type=int, default=size)
+    args = parser.parse_args()
+    if min(args.rounds, args.steps, args.every) < 1:
+        parser.error("expected at least 1 round, 1 step and 1 step per checkpoint")
+    with tempfile.TemporaryDirectory() as name, machine.OtherLoad() as load:
+        bench = Bench(args, pathlib.Path(name))
+        plain, clipped, muon = (
+            bench.compile(args.tools, name, "eager", training=training)
+            for name, training in (
+                ("plain", ""),
+                ("clipped", "clip_norm(1.0)"),
+                ("muon", "optimizer(muon) momentum(0.95)"),
+            )
+        )
+        saving = ["--checkpoint", bench.folder / "kept", "--checkpoint-every", args.every]
+        steps = 1 + args.steps
+        # fmt: off
+        pairs = [
+            Pair(f"a checkpoint every {args.every} steps", 1 + 2 * args.every,
+                 bench.train(plain), bench.train(plain, *saving)),
+            Pair("clipping", steps, bench.train(plain), bench.train(clipped)),
+            Pair("Muon in place of AdamW", steps, bench.train(plain), bench.train(muon)),
+        ]
+        # fmt: on
+        pairs = [pair for pair in pairs if args.only in pair.name]
+        if not pairs:
+            parser.error(f"expected a word of a row with --only, got '{args.only}'")
+        for number in range(args.rounds):
+            for pair in pairs:
+                pair.measure(first=number % 2 == 1)
+            print(f"round {number + 1} of {args.rounds}", file=sys.stderr, flush=True)
+        memory = None
+        if shutil.which("mpirun") and pairs[0].name.startswith("a checkpoint"):
+            memory = bench.memory_of_checkpoints(plain, saving)
+    print(f"{os.cpu_count()} cores; other load {load.cores:.2f} cores.\n")
+    print("| with | tokens/s, of those without (least–most) | pairs |\n|---|---|---|")
+    for pair in pairs:
+        print(pair.row())
+    if memory:
+        stated, grown = memory
+        print(
+            f"\nA rank's copy for checkpoints: {stated / 1e6:.1f} MB stated, its peak "
+            f"memory grew by {grown / 1e6:.1f} MB ({grown / stated:.3f})."
+        )
+
+
+if __name__ == "__main__":
+    main()
