@@ -97,7 +97,7 @@ hostile() {
 }
 
 soak() {
-  test/e2e/soak.py --tools $bin --mpirun mpirun
+  test/e2e/soak.py --tools $bin --data LICENSE --mpirun mpirun
 }
 
 plans() {
@@ -120,11 +120,11 @@ while os.getppid() == int(sys.argv[1]):
     python3 -c "$loop" $$ &
     loops+=($!)
   done
-  # Twice as many tests at a time as in run.sh get twice the share of the cores.
+  # Four times as many tests at a time as in run.sh get a larger share of the cores.
   for round in 1 2 3; do
     echo "== busy: round $round of 3"
     ctest --test-dir build/release --no-tests=error --output-on-failure \
-      -j "$((4 * $(nproc)))"
+      -j "$((8 * $(nproc)))"
   done
   kill "${loops[@]}"
   wait "${loops[@]}" || true

@@ -2,14 +2,16 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that a long run takes no more memory than a short one. Runs many short steps
-of exact stages in two directions, with all-reduces of several buckets: as threads, over
-MPI and over TCP. Near the last step, the resident memory of each rank's process may be
-at most 1 % larger than after the first thousand steps.
+as threads, over MPI and over TCP: of exact stages in two directions, with all-reduces of
+several buckets; and of a small GPT-2 that clips its gradients, reads samples ahead,
+writes a checkpoint every hundred steps, and keeps two. Near the last step, the resident
+memory of each rank's process may be at most 1 % larger than after the first thousand
+steps.
 
 The log is a pipe. While memory is measured, nobody reads the pipe, so the run waits.
 Therefore the result depends only on the number of steps.
 
-usage: soak.py --tools BIN [--mpirun MPIRUN] [--steps 20000]
+usage: soak.py --tools BIN --data TEXT [--mpirun MPIRUN] [--steps 20000]
 """
 
 import argparse
@@ -31,15 +33,23 @@ FIRST = 1000  # steps before the first measurement
 # of steps.
 PIPED = 100
 LIMIT = 1.01
+EVERY = 100  # steps per checkpoint
 TWO_COPIES = 'schedule("chimera") all_reduce(eager_opt) bucket_bytes(2048)'
 STAGE = """  chimera.stage {} cost <forward = 1, backward = 2>
     bytes <weights = 8192, optimizer = 16384, stash = 64, boundary = 4096>
 """
-DESCRIPTION = (
+EXACT = (
     f"chimera.pipeline @soak stages({RANKS}) micro_batches({RANKS}) {TWO_COPIES} {{\n"
     + "".join(map(STAGE.format, range(RANKS)))
     + "}\n"
 )
+TRAINING = f"""
+chimera.model @tiny gpt2 layers(2) heads(2) width(16) context(8) vocabulary(256) tied
+chimera.training @training clip_norm(1.0)
+chimera.pipeline @soak of @tiny with @training stages({RANKS}) micro_batches({RANKS})
+    {TWO_COPIES}
+"""
+DESCRIPTIONS = {"exact stages": EXACT, "training": TRAINING}
 
 
 def resident(pid):
@@ -62,13 +72,19 @@ def children_of(launcher):
 class Run:
     """A run of chimera-run over one transport. This object reads the run's log."""
 
-    def __init__(self, options, transport, program, folder):
+    def __init__(self, options, kind, transport, program, folder):
         self.log = folder / f"log-{transport}"
         os.mkfifo(self.log)
         # fmt: off
-        command = [options.tools / "chimera-run", program, "--stages", "exact",
+        command = [options.tools / "chimera-run", program,
                    "--steps", options.steps, "--quiet", "--threads", 1,
                    "--log", self.log]
+        if kind == "training":
+            command += ["--data", options.data, "--evaluate-batches", 0, "--checkpoint",
+                        folder / f"kept-{transport}", "--checkpoint-every", EVERY,
+                        "--keep", 2]
+        else:
+            command += ["--stages", "exact"]
         # fmt: on
         command = [str(word) for word in command]
         if transport == "mpi":
@@ -81,7 +97,7 @@ class Run:
             ]
         else:
             jobs = [([*command, "--transport", "in-process"], ENVIRONMENT)]
-        self.transport = transport
+        self.name = f"{kind}, {transport}"
         self.processes = [
             subprocess.Popen(job, env=environment, stdout=subprocess.DEVNULL)
             for job, environment in jobs
@@ -103,12 +119,12 @@ class Run:
         for line in self.lines:
             if json.loads(line).get("step") == step:
                 return
-        sys.exit(f"soak.py: over {self.transport}: the run ended before step {step}")
+        sys.exit(f"soak.py: {self.name}: the run ended before step {step}")
 
     def memory(self):
         """The resident bytes of each process."""
         pids = [process.pid for process in self.processes]
-        if self.transport == "mpi":
+        if self.name.endswith("mpi"):
             pids = children_of(*pids)
             if len(pids) != RANKS:
                 sys.exit(f"soak.py: found {len(pids)} ranks of mpirun")
@@ -119,12 +135,12 @@ class Run:
             pass
         for process in self.processes:
             if process.wait() != 0:
-                sys.exit(f"soak.py: over {self.transport}: status {process.returncode}")
+                sys.exit(f"soak.py: {self.name}: status {process.returncode}")
 
 
-def soak(options, transport, program, folder):
+def soak(options, kind, transport, program, folder):
     """Returns whether the memory of no process grew."""
-    with Run(options, transport, program, folder) as run:
+    with Run(options, kind, transport, program, folder) as run:
         run.read_to(FIRST)
         before = run.memory()
         run.read_to(options.steps - PIPED)
@@ -134,7 +150,7 @@ def soak(options, transport, program, folder):
     texts = (f"{a / 2**20:.1f} -> {b / 2**20:.1f}" for a, b in pairs)
     isFlat = all(b <= LIMIT * a for a, b in pairs)
     print(
-        f"{transport}: {options.steps} steps, MiB after {FIRST} and at the end: "
+        f"{run.name}: {options.steps} steps, MiB after {FIRST} and at the end: "
         f"{', '.join(texts)}{'' if isFlat else ': grows'}",
         flush=True,
     )
@@ -144,21 +160,23 @@ def soak(options, transport, program, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--mpirun", help="its path, to run over MPI too")
     parser.add_argument("--steps", type=int, default=20000)
     options = parser.parse_args()
     if options.steps < FIRST + 2 * PIPED:
         parser.error(f"expected at least {FIRST + 2 * PIPED} steps")
     transports = ["in-process", *["mpi"] * bool(options.mpirun), "tcp"]
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        (folder / "soak.mlir").write_text(DESCRIPTION)
-        program = folder / "program"
-        subprocess.run(
-            [options.tools / "chimera-compile", folder / "soak.mlir", "-o", program],
-            check=True,
-        )
-        flat = [soak(options, each, program, folder) for each in transports]
+    flat = []
+    for kind, description in DESCRIPTIONS.items():
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            source, program = folder / "soak.mlir", folder / "program"
+            source.write_text(description)
+            subprocess.run(
+                [options.tools / "chimera-compile", source, "-o", program], check=True
+            )
+            flat += [soak(options, kind, each, program, folder) for each in transports]
     sys.exit(0 if all(flat) else 1)
 
 
