@@ -8,6 +8,7 @@ export must report the parameter and the reason. Needs a Python with torch: that
 build/venv, unless another Python runs this script."""
 
 import argparse
+import inspect
 import math
 import os
 import sys
@@ -209,6 +210,14 @@ def inside():
     from chimera_export import empty, initial
     from chimera_export.model import Model
 
+    example = torch.zeros(1, 1)
+
+    def model_of(make):
+        module = make()
+        needed = inspect.signature(module.forward).parameters.values()
+        count = sum(each.default is each.empty for each in needed) or 1
+        return Model(module, (example,) * count, example, lambda output, labels: output)
+
     whole = cases(torch)
     try:
         import transformers
@@ -220,10 +229,7 @@ def inside():
     for name, (make, unknown) in whole.items():
         torch.manual_seed(1)
         values = dict(make().named_parameters())
-        example = torch.zeros(1, 1)
-        model = empty.without_values(
-            lambda make=make: Model(make(), example, example, lambda output, labels: output)
-        )
+        model = empty.without_values(lambda make=make: model_of(make))
         starts = {n: p.start for n, p in model.module.named_parameters()}
         problems = [] if starts.keys() == values.keys() else ["other parameters"]
         for path, start in starts.items():
