@@ -120,46 +120,9 @@ LogicalResult linkStream(Stream &stream, LocationTable &locations,
   return success();
 }
 
-program::RateSchedule rateScheduleOf(RateSchedule schedule) {
-  switch (schedule) {
-  case RateSchedule::Constant:
-    return program::RateSchedule::Constant;
-  case RateSchedule::Linear:
-    return program::RateSchedule::Linear;
-  case RateSchedule::Cosine:
-    return program::RateSchedule::Cosine;
-  case RateSchedule::WarmupStableDecay:
-    return program::RateSchedule::WarmupStableDecay;
-  }
-  llvm_unreachable("a schedule of the learning rate");
-}
-
-/// The number of steps in an attribute. 0 if it is null.
-uint64_t stepsOf(IntegerAttr steps) {
-  return steps ? static_cast<uint64_t>(steps.getInt()) : 0;
-}
-
 void emitTraining(PipelineOp pipeline, program::ProgramT &out) {
-  out.optimizer = std::make_unique<program::OptimizerT>();
   TrainingOp::Properties training = trainingOf(pipeline);
-  out.optimizer->name = optimizerOf(pipeline).str();
-  out.optimizer->learning_rate = training.learning_rate.getValueAsDouble();
-  out.optimizer->beta1 = training.beta1.getValueAsDouble();
-  out.optimizer->beta2 = training.beta2.getValueAsDouble();
-  out.optimizer->epsilon = training.epsilon.getValueAsDouble();
-  out.optimizer->weight_decay = training.weight_decay.getValueAsDouble();
-  out.optimizer->lr_schedule = rateScheduleOf(training.lr_schedule.getValue());
-  out.optimizer->warmup = stepsOf(training.warmup);
-  out.optimizer->min_lr = training.min_lr.getValueAsDouble();
-  out.optimizer->decay_steps = stepsOf(training.decay_steps);
-  out.optimizer->lr_steps = stepsOf(training.lr_steps);
-  out.optimizer->momentum = training.momentum.getValueAsDouble();
-  out.optimizer->nesterov = training.nesterov != nullptr;
-  if (training.clip_norm)
-    out.optimizer->clip_norm = training.clip_norm.getValueAsDouble();
-  if (training.no_decay)
-    for (auto pattern : training.no_decay.getAsRange<StringAttr>())
-      out.optimizer->no_decay.push_back(pattern.str());
+  out.optimizer = std::make_unique<program::OptimizerT>(optimizerOf(pipeline));
   program::Types types = typesOf(pipeline);
   out.weight_type = types.weights;
   out.activation_type = types.activations;

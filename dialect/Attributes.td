@@ -222,7 +222,8 @@ def Chimera_Updates : I32EnumAttr<"Updates", "when weights change", [
 
 def Chimera_Optimizer : I32EnumAttr<"Optimizer", "how weights are updated", [
     I32EnumAttrCase<"AdamW", 0, "adamw">,
-    I32EnumAttrCase<"SGD", 1, "sgd">]> {
+    I32EnumAttrCase<"SGD", 1, "sgd">,
+    I32EnumAttrCase<"Muon", 2, "muon">]> {
   let cppNamespace = "::chimera";
 }
 

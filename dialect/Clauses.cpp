@@ -192,6 +192,7 @@ static ArrayRef<Clause<TrainingOp>> clausesOf(TrainingOp) {
       numberClause<Op, &P::clip_norm>("clip_norm"),
       numberClause<Op, &P::weight_decay>("weight_decay"),
       stringListClause<Op, &P::no_decay>("no_decay"),
+      stringListClause<Op, &P::no_muon>("no_muon"),
       wholeNumberClause<Op, &P::seed>("seed")};
   return all;
 }

@@ -32,12 +32,15 @@ static LogicalResult verifyOptimizer(TrainingOp op) {
   TrainingOp::Properties defaults, &given = op.getProperties();
   TrainingOp::populateDefaultProperties(op->getName(), defaults);
   const bool isSgd = op.getOptimizer() == Optimizer::SGD;
+  const bool isMuon = op.getOptimizer() == Optimizer::Muon;
+  const bool isAdamW = op.getOptimizer() == Optimizer::AdamW;
   const std::tuple<const char *, bool, bool> unused[] = {
       {"beta1", isSgd, given.beta1 != defaults.beta1},
       {"beta2", isSgd, given.beta2 != defaults.beta2},
       {"epsilon", isSgd, given.epsilon != defaults.epsilon},
-      {"momentum", !isSgd, given.momentum != defaults.momentum},
-      {"nesterov", !isSgd, op.getNesterov()}};
+      {"momentum", isAdamW, given.momentum != defaults.momentum},
+      {"nesterov", isAdamW, op.getNesterov()},
+      {"no_muon", !isMuon, op.getNoMuon().has_value()}};
   for (auto [name, isUnused, isGiven] : unused)
     if (isUnused && isGiven)
       return op.emitOpError("expected no ")
@@ -49,12 +52,16 @@ static LogicalResult verifyOptimizer(TrainingOp op) {
         inRange("beta2", op.getBeta2(), true) &&
         inRange("epsilon", op.getEpsilon(), false) &&
         inRange("momentum", op.getMomentum(), true) &&
-        inRange("weight_decay", op.getWeightDecay(), false)))
+        inRange("weight_decay", op.getWeightDecay().value_or(APFloat(0.0)),
+                false)))
     return failure();
   if (std::optional<APFloat> limit = op.getClipNorm();
       limit && (!limit->isFinite() || !(limit->convertToDouble() > 0)))
     return op.emitOpError("expected clip_norm above 0, got ")
            << limit->convertToDouble();
+  if (isMuon && op.getMomentum().isZero())
+    return op.emitOpError("expected a momentum with optimizer(muon), such as "
+                          "momentum(0.95), got none");
   if (op.getNesterov() && op.getMomentum().isZero())
     return op.emitOpError("expected a momentum with nesterov, got none");
   return success();

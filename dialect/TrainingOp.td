@@ -18,14 +18,28 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     the model and of the workers. A pipeline names its training after `with`; a
     pipeline without one has the default of every clause.
 
-    *Optimizer.* `optimizer` is `adamw` (the default; Loshchilov and Hutter,
-    "Decoupled Weight Decay Regularization", ICLR'19) or `sgd`, stochastic
-    gradient descent as `torch.optim.SGD` computes it. With a `momentum`, `sgd`
-    updates the weights by a running sum: before each gradient is added, the sum
-    is multiplied by `momentum`. The sum is the optimizer's state and has the
-    size of the parameters. With `nesterov`, the update is the gradient plus
-    `momentum` times the sum. Without a `momentum`, `sgd` has no state. `seed`
-    determines the initial weights, the order of the data and dropout.
+    *Optimizer.* `optimizer` is one of:
+    - `adamw` (the default; Loshchilov and Hutter, "Decoupled Weight Decay
+      Regularization", ICLR'19). Its state has twice the size of the parameters.
+    - `sgd`, stochastic gradient descent as `torch.optim.SGD` computes it. With a
+      `momentum`, `sgd` updates the weights by a running sum: before each
+      gradient is added, the sum is multiplied by `momentum`. The sum is the
+      optimizer's state and has the size of the parameters. With `nesterov`, the
+      update is the gradient plus `momentum` times the sum. Without a
+      `momentum`, `sgd` has no state.
+    - `muon` for matrices, and `adamw` for all other parameters (Jordan et al.,
+      "Muon: an optimizer for hidden layers in neural networks", 2024). Muon
+      orthogonalises the running average of the gradients, in the type in which
+      the layers compute. `momentum`, which must be given, is the weight of the
+      average; `nesterov` looks one step ahead. Updates are scaled as Liu et al.
+      do ("Muon is Scalable for LLM Training", arXiv 2502.16982), so that
+      `learning_rate` and `weight_decay` suit both optimizers. A matrix has two
+      dimensions larger than 1, and is in a layer that is neither the first nor
+      the last: embedding and head are left to `adamw`. So are the parameters
+      whose names match a pattern in `no_muon`. The state of a matrix has the
+      size of the matrix.
+
+    `seed` determines the initial weights, the order of the data and dropout.
 
     *Clipping.* With `clip_norm(C)`, each update first computes the norm of all
     gradients of the model together. If the norm is above C, the gradients are
@@ -36,6 +50,7 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     C.
 
     *Weight decay.* A parameter decays by the learning rate times `weight_decay`
+    (by default 0.01 for `adamw`, 0.1 for `muon` and 0 for `sgd`, as in PyTorch)
     if more than one of its dimensions is larger than 1: matrices and embeddings
     decay, biases and the parameters of norms do not. An exported model may
     instead name the parameters that decay. `no_decay` is a list of patterns: no
@@ -60,16 +75,17 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     `runtime/stage/LearningRate.h` has the formulas.
 
     *A run can have other numbers.* The program contains the numbers, but options
-    of `chimera-run` override all of them except `optimizer`, `epsilon` and
-    `nesterov`. A `momentum` or a `clip_norm` can be changed but not added.
+    of `chimera-run` override all of them except `optimizer`, `epsilon`,
+    `nesterov` and `no_muon`. A `momentum` or a `clip_norm` can be changed but not added.
 
     Invalid if
     - a number is negative or not finite, or a beta or `momentum` is not below 1;
     - `clip_norm` is 0, or the schedule has no flush;
     - a clause is given that the optimizer or the schedule does not use;
+    - `muon` has no `momentum`;
     - `min_lr` is above `learning_rate`;
-    - a pattern in `no_decay` matches no parameter of the model (this is checked
-      when the program is written);
+    - a pattern in `no_decay` or `no_muon` matches no parameter of the model
+      (this is checked when the program is written);
     - `wsd` has no `decay_steps`;
     - `warmup` and `decay_steps` are together more than `lr_steps`.
 
@@ -79,6 +95,8 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     chimera.training @pretrain learning_rate(3.0e-4) lr_schedule(cosine)
         warmup(2000) min_lr(3.0e-5) clip_norm(1.0) no_decay("*embedding*")
     chimera.training @plainly optimizer(sgd) learning_rate(0.1) momentum(0.9)
+    chimera.training @hidden optimizer(muon) learning_rate(1.0e-3)
+        momentum(0.95) nesterov weight_decay(0.1) no_muon("*router*")
     ```
   }];
   let arguments = (ins
@@ -98,8 +116,9 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     DefaultValuedAttr<F64Attr, "0.0">:$momentum,
     UnitAttr:$nesterov,
     OptionalAttr<F64Attr>:$clip_norm,
-    DefaultValuedAttr<F64Attr, "0.01">:$weight_decay,
+    OptionalAttr<F64Attr>:$weight_decay,
     OptionalAttr<StrArrayAttr>:$no_decay,
+    OptionalAttr<StrArrayAttr>:$no_muon,
     DefaultValuedAttr<I64Attr, "1">:$seed);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

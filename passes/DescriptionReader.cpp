@@ -9,6 +9,7 @@
 
 #include "dialect/Decimal.h"
 #include "dialect/Spelling.h"
+#include "runtime/program/Optimizer.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
 
@@ -145,10 +146,12 @@ program::Types typesOf(PipelineOp pipeline) {
           typeOf(pipeline.getActivationType().value_or(weights))};
 }
 
-StringRef optimizerOf(const TrainingOp::Properties &training) {
+static const char *nameOf(const TrainingOp::Properties &training) {
   switch (training.optimizer.getValue()) {
   case Optimizer::AdamW:
     return program::kAdamW;
+  case Optimizer::Muon:
+    return program::kMuon;
   case Optimizer::SGD:
     return training.momentum.getValue().isZero() ? program::kSgd
                                                  : program::kSgdMomentum;
@@ -156,8 +159,70 @@ StringRef optimizerOf(const TrainingOp::Properties &training) {
   llvm_unreachable("an optimizer");
 }
 
-StringRef optimizerOf(PipelineOp pipeline) {
-  return optimizerOf(trainingOf(pipeline));
+/// The default of PyTorch's optimizer.
+static double defaultWeightDecay(Optimizer optimizer) {
+  switch (optimizer) {
+  case Optimizer::AdamW:
+    return 0.01;
+  case Optimizer::Muon:
+    return 0.1;
+  case Optimizer::SGD:
+    return 0;
+  }
+  llvm_unreachable("an optimizer");
+}
+
+static program::RateSchedule rateScheduleOf(RateSchedule schedule) {
+  switch (schedule) {
+  case RateSchedule::Constant:
+    return program::RateSchedule::Constant;
+  case RateSchedule::Linear:
+    return program::RateSchedule::Linear;
+  case RateSchedule::Cosine:
+    return program::RateSchedule::Cosine;
+  case RateSchedule::WarmupStableDecay:
+    return program::RateSchedule::WarmupStableDecay;
+  }
+  llvm_unreachable("a schedule of the learning rate");
+}
+
+/// The number of steps in an attribute. 0 if it is null.
+static uint64_t stepsOf(IntegerAttr steps) {
+  return steps ? static_cast<uint64_t>(steps.getInt()) : 0;
+}
+
+/// The texts of a list, which may be null.
+static std::vector<std::string> textsOf(ArrayAttr list) {
+  std::vector<std::string> texts;
+  if (list)
+    for (auto text : list.getAsRange<StringAttr>())
+      texts.push_back(text.str());
+  return texts;
+}
+
+program::OptimizerT optimizerOf(PipelineOp pipeline) {
+  const TrainingOp::Properties training = trainingOf(pipeline);
+  program::OptimizerT optimizer;
+  optimizer.name = nameOf(training);
+  optimizer.learning_rate = training.learning_rate.getValueAsDouble();
+  optimizer.beta1 = training.beta1.getValueAsDouble();
+  optimizer.beta2 = training.beta2.getValueAsDouble();
+  optimizer.epsilon = training.epsilon.getValueAsDouble();
+  optimizer.weight_decay =
+      training.weight_decay ? training.weight_decay.getValueAsDouble()
+                            : defaultWeightDecay(training.optimizer.getValue());
+  optimizer.lr_schedule = rateScheduleOf(training.lr_schedule.getValue());
+  optimizer.warmup = stepsOf(training.warmup);
+  optimizer.min_lr = training.min_lr.getValueAsDouble();
+  optimizer.decay_steps = stepsOf(training.decay_steps);
+  optimizer.lr_steps = stepsOf(training.lr_steps);
+  optimizer.momentum = training.momentum.getValueAsDouble();
+  optimizer.nesterov = training.nesterov != nullptr;
+  if (training.clip_norm)
+    optimizer.clip_norm = training.clip_norm.getValueAsDouble();
+  optimizer.no_decay = textsOf(training.no_decay);
+  optimizer.no_muon = textsOf(training.no_muon);
+  return optimizer;
 }
 
 FailureOr<const schedule::TimeUnit *> timeUnitOf(PipelineOp pipeline) {

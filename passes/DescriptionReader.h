@@ -57,9 +57,9 @@ TrainingOp::Properties trainingOf(PipelineOp pipeline);
 /// The data types of the pipeline's values.
 program::Types typesOf(PipelineOp pipeline);
 
-/// The name of the optimizer in a program (runtime/program/Layers.h).
-llvm::StringRef optimizerOf(const TrainingOp::Properties &training);
-llvm::StringRef optimizerOf(PipelineOp pipeline);
+/// The optimizer of the pipeline's training with its numbers, as a program has
+/// it.
+program::OptimizerT optimizerOf(PipelineOp pipeline);
 
 /// The unit of the stages' costs. This is the time_unit of the pipeline. If the
 /// pipeline states none, it is nanoseconds if its times have units, otherwise

@@ -40,13 +40,13 @@ static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
 }
 
 FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
-                                   StringRef optimizer) {
+                                   program::OptimizerT optimizer) {
   if (ArrayAttr layers = op.getBareLayersAttr())
-    return plan::Model(bareLayersOf(layers), types, optimizer.str());
+    return plan::Model(bareLayersOf(layers), types, std::move(optimizer));
   FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(op);
   if (failed(model))
     return failure();
-  return plan::Model(std::move(*model), types, optimizer.str());
+  return plan::Model(std::move(*model), types, std::move(optimizer));
 }
 
 FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline) {

@@ -20,7 +20,7 @@ namespace chimera {
 /// The model of `op` with values of these types and this optimizer. Fails with
 /// a diagnostic if the model is not bare and cannot be trained.
 mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
-                                         llvm::StringRef optimizer);
+                                         program::OptimizerT optimizer);
 
 /// The model of the pipeline, or none if the pipeline names none. Fails with a
 /// diagnostic if the model does not exist, or if it is not bare and cannot be

@@ -8,6 +8,7 @@
 #include "compiler/plan/Model.h"
 
 #include "compiler/plan/MeasuredLayers.h"
+#include "runtime/program/Optimizer.h"
 #include "runtime/program/Saturated.h"
 
 #include <algorithm>
@@ -15,11 +16,11 @@
 namespace chimera::plan {
 
 Model::Model(std::shared_ptr<const program::ModelT> model, program::Types types,
-             std::string optimizer)
+             program::OptimizerT optimizer)
     : model(std::move(model)), types(types), optimizer(std::move(optimizer)) {}
 
 Model::Model(std::vector<BareLayer> layers, program::Types types,
-             std::string optimizer)
+             program::OptimizerT optimizer)
     : bare(std::move(layers)), types(types), optimizer(std::move(optimizer)) {}
 
 int32_t Model::layerCount() const {
@@ -59,7 +60,8 @@ std::string Model::checkProfiles(const Machine &machine) const {
     if (!model)
       return profile.name + ": a model of bare layers takes no profile, "
                             "because its layers state their costs";
-    if (std::string problem = checkProfile(profile, *model, types, optimizer);
+    if (std::string problem =
+            checkProfile(profile, *model, types, optimizer.name);
         !problem.empty())
       return problem;
   }
@@ -99,11 +101,13 @@ std::string Model::check(int64_t microBatchSize, int64_t parts,
 LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
   LayerTable table;
   table.types = types;
-  table.optimizer = optimizer;
   auto batch = static_cast<uint32_t>(microBatchSize);
   if (model) {
     uint32_t count = program::layerCount(*model);
-    int64_t each = 0;
+    int64_t each = 0, eachState = 0;
+    const auto statesOf = [&](uint32_t first, uint32_t layers) {
+      return program::stateLayout(optimizer, *model, first, layers).elements;
+    };
     for (uint32_t layer = 0; layer < count; ++layer) {
       program::LayerCost cost = program::layerCost(*model, types, batch, layer);
       LayerCost &entry = table.layers.emplace_back();
@@ -126,9 +130,13 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       }
       entry.boundary = program::boundaryBytes(*model, types, batch, layer);
       entry.parameters = program::parameterCount(*model, layer, 1);
+      entry.states = statesOf(layer, 1);
+      entry.update = program::updateFlops(optimizer, *model, layer);
       each = program::saturatedSum({each, entry.parameters});
+      eachState = program::saturatedSum({eachState, entry.states});
     }
     table.tiedParameters = each - program::parameterCount(*model, 0, count);
+    table.tiedStates = eachState - statesOf(0, count);
   }
   for (const BareLayer &layer : bare) {
     LayerCost &entry = table.layers.emplace_back();
@@ -139,6 +147,13 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
     entry.weightStash = times(layer.weightStashBytes, microBatchSize);
     entry.boundary = times(layer.boundaryBytes, microBatchSize);
     entry.parameters = layer.parameters;
+    // A bare layer has no shapes: all its parameters count as matrices.
+    const bool isInner = &layer != &bare.front() && &layer != &bare.back();
+    entry.states =
+        times(layer.parameters,
+              static_cast<int64_t>(
+                  program::statesOf(program::ruleOfMatrices(optimizer, isInner))
+                      .size()));
   }
   for (LayerCost &layer : table.layers) {
     layer.backward =
@@ -168,10 +183,11 @@ LayerTable Model::table(int64_t microBatchSize, int64_t parts,
     // The bytes that an update moves: it reads the gradient, the weights and
     // the optimizer state, and writes the weights and the optimizer state.
     int64_t bytes = program::parameterBytes(types, layer.parameters);
-    int64_t state = program::optimizerBytes(optimizer, bytes);
+    int64_t state = program::parameterBytes(types, layer.states);
     int64_t copy = program::copyBytes(types, layer.parameters);
+    layer.update = nanosecondsFor(layer.update, machine->speed);
     if (machine->memoryBandwidth > 0)
-      layer.update = nanosecondsFor(
+      layer.update += nanosecondsFor(
           program::saturatedSum({bytes, 2 * bytes, 2 * copy, state, state}),
           machine->memoryBandwidth);
   }

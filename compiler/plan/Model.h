@@ -41,6 +41,7 @@ struct LayerCost {
   int64_t stash, weightStash; ///< bytes
   int64_t boundary;           ///< bytes of the activations for the next layer
   int64_t parameters;         ///< number of parameters
+  int64_t states;             ///< elements of the optimizer state
 };
 
 /// Costs of a model's layers for one micro-batch size. A tick is a nanosecond
@@ -50,8 +51,9 @@ struct LayerTable {
   /// Parameters of the last layer that the first layer has too (a tied
   /// embedding). A stage with both layers stores them once.
   int64_t tiedParameters = 0;
+  /// The elements of the optimizer state of these parameters.
+  int64_t tiedStates = 0;
   program::Types types;
-  std::string optimizer;
 
   int32_t size() const { return static_cast<int32_t>(layers.size()); }
 };
@@ -62,10 +64,10 @@ public:
   /// A model that can be trained. Requires that program::checkModel finds no
   /// error in `model`.
   Model(std::shared_ptr<const program::ModelT> model, program::Types types,
-        std::string optimizer);
+        program::OptimizerT optimizer);
   /// A bare model. Requires at least one layer, and no negative numbers.
   Model(std::vector<BareLayer> layers, program::Types types,
-        std::string optimizer);
+        program::OptimizerT optimizer);
 
   int32_t layerCount() const;
   /// Null for a bare model.
@@ -103,7 +105,7 @@ private:
   std::shared_ptr<const program::ModelT> model;
   std::vector<BareLayer> bare;
   program::Types types;
-  std::string optimizer;
+  program::OptimizerT optimizer;
 };
 
 } // namespace chimera::plan

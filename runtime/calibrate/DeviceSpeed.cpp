@@ -10,7 +10,7 @@
 #include "runtime/calibrate/MessageTimes.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
-#include "runtime/program/Layers.h"
+#include "runtime/program/Optimizer.h"
 #include "runtime/system/Deadline.h"
 
 #include <algorithm>
@@ -118,8 +118,8 @@ chimera::runtime::programToMeasure(uint32_t blocks, const BlockSizes &sizes,
       input += cost.inputGradientFlops;
       weight += cost.weightGradientFlops;
     }
-    const uint64_t state = static_cast<uint64_t>(program::optimizerBytes(
-        program.optimizer->name, static_cast<int64_t>(bytes)));
+    const auto state = static_cast<uint64_t>(program::optimizerBytes(
+        *program.optimizer, model, types, first, count));
     program.stages.emplace_back(first, count, forward, input + weight, input,
                                 weight, forward, /*update=*/0, bytes + copy,
                                 state, /*stash=*/0, /*weight stash=*/0,

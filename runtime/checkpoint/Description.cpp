@@ -144,7 +144,7 @@ static std::string numbersOf(const program::OptimizerT &optimizer,
                              uint64_t steps) {
   nlohmann::ordered_json numbers = {
       {"learning_rate", optimizer.learning_rate},
-      {"lr_schedule", program::EnumNameRateSchedule(optimizer.lr_schedule)},
+      {"lr_schedule", program::nameOf(optimizer.lr_schedule)},
       {"warmup", optimizer.warmup},
       {"min_lr", optimizer.min_lr},
       {"decay_steps", optimizer.decay_steps}};
@@ -158,6 +158,8 @@ static std::string numbersOf(const program::OptimizerT &optimizer,
   numbers["clip_norm"] = optimizer.clip_norm;
   numbers["weight_decay"] = optimizer.weight_decay;
   numbers["no_decay"] = optimizer.no_decay;
+  if (!optimizer.no_muon.empty())
+    numbers["no_muon"] = optimizer.no_muon;
   return numbers.dump();
 }
 
@@ -272,6 +274,27 @@ chimera::runtime::reasonNotToResume(const CheckpointDescription &saved,
   return {};
 }
 
+/// A text for each of the optimizer's numbers that differs between two objects
+/// of numbersOf.
+static std::vector<std::string> changedNumbers(const std::string &saved,
+                                               const std::string &now) {
+  std::vector<std::string> changes;
+  const auto before = nlohmann::json::parse(saved, nullptr, false);
+  const auto after = nlohmann::json::parse(now, nullptr, false);
+  if (!before.is_object() || !after.is_object())
+    return changes;
+  auto textOf = [](const nlohmann::json &numbers, const std::string &name) {
+    return numbers.contains(name) ? numbers[name].dump() : "not set";
+  };
+  nlohmann::json all = before;
+  all.update(after);
+  for (const auto &[name, ignored] : all.items())
+    if (textOf(before, name) != textOf(after, name))
+      changes.push_back(name + " was " + textOf(before, name) + " and is " +
+                        textOf(after, name));
+  return changes;
+}
+
 std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
                                             const CheckpointDescription &now) {
   std::string changes;
@@ -287,9 +310,8 @@ std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
     add("the dropout is another one");
   if (saved.graphs != now.graphs)
     add("the layers compute with other operators or numbers");
-  if (saved.numbers != now.numbers)
-    add("the optimizer's numbers were " + saved.numbers + " and are " +
-        now.numbers);
+  for (const std::string &change : changedNumbers(saved.numbers, now.numbers))
+    add(change);
   return changes.empty() ? ""
                          : changes + ": results will differ from those of a "
                                      "run without interruption";

@@ -32,6 +32,9 @@ CheckpointDescription descriptionFor(const program::ProgramT &program,
   if (const std::string problem = checkHasWeights(program); !problem.empty())
     throw failure(folder, problem);
   CheckpointDescription saved = readDescription(folder);
+  if (const std::string fault = faultOfStepName(folder, saved.step);
+      !fault.empty())
+    throw failure(folder, fault);
   if (const std::string reason = reasonNotToResume(
           saved, describeCheckpoint(program, saved.step, /*steps=*/0,
                                     /*dataDigest=*/0));
@@ -55,7 +58,7 @@ SavedState::SavedState(const program::ProgramT &program,
       weights(program, folder + "/" + indexName(kModelFiles), names) {
   for (const auto &[file, sums] : saved.checksums)
     checksums.insert(sums.begin(), sums.end());
-  if (program::optimizerStates(program.optimizer->name).empty())
+  if (optimizerTensors(program, 0, program::layerCount(*program.model)).empty())
     return;
   optimizer.emplace(folder + "/" + indexName(kOptimizerFiles));
   checkOptimizerFiles(program);

@@ -7,20 +7,21 @@
 
 #include "runtime/checkpoint/Shard.h"
 
-#include "runtime/program/Layers.h"
+#include "runtime/program/Optimizer.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The parameters of some layers that a checkpoint has under their own names,
-/// each with its offset in the flat parameters, in elements.
+/// A parameter of some layers that a checkpoint has under its own name.
 struct OwnParameter {
   std::string name;
   program::Parameter parameter;
-  int64_t offset;
+  size_t number;  ///< among the parameters of the layers (stageParameters)
+  int64_t offset; ///< in the flat parameters, in elements
 };
 
 std::vector<OwnParameter> ownParameters(const program::ProgramT &program,
@@ -28,14 +29,16 @@ std::vector<OwnParameter> ownParameters(const program::ProgramT &program,
   const program::ModelT &model = *program.model;
   std::vector<OwnParameter> own;
   int64_t offset = 0;
+  size_t number = 0;
   for (const program::StageParameter &held :
        program::stageParameters(model, first, layers)) {
     const program::ParameterNumber from =
         program::initialValueSource(model, held.layer, held.number);
     if (from.layer == held.layer && from.number == held.number)
       own.push_back({program::parameterName(model, held.layer, held.number),
-                     held.parameter, offset});
+                     held.parameter, number, offset});
     offset += held.parameter.elements();
+    ++number;
   }
   return own;
 }
@@ -64,21 +67,20 @@ std::vector<OutputTensor>
 chimera::runtime::optimizerTensors(const program::ProgramT &program,
                                    uint32_t first, uint32_t layers) {
   const int64_t elementBytes = program::bytesOf(program.weight_type);
-  const int64_t all = program::parameterCount(*program.model, first, layers);
+  const program::StateLayout layout =
+      program::stateLayout(*program.optimizer, *program.model, first, layers);
   std::vector<OutputTensor> tensors;
-  const std::vector<OwnParameter> parameters =
-      ownParameters(program, first, layers);
-  int64_t begin = 0; // of a state's vector, in elements
-  for (std::string_view state :
-       program::optimizerStates(program.optimizer->name)) {
-    for (const OwnParameter &own : parameters)
+  for (const OwnParameter &own : ownParameters(program, first, layers)) {
+    const program::StateLayout::Parameter &states =
+        layout.parameters[own.number];
+    for (size_t i = 0; i < states.states.size(); ++i)
       tensors.push_back(
-          {own.name + "." + std::string(state), program.weight_type,
-           own.parameter.shape, false,
-           static_cast<uint64_t>((begin + own.offset) * elementBytes),
+          {own.name + "." + std::string(program::statesOf(states.rule)[i]),
+           program.weight_type, own.parameter.shape, false,
+           static_cast<uint64_t>(states.states[i] * elementBytes),
            static_cast<uint64_t>(own.parameter.elements() * elementBytes)});
-    begin += all;
   }
+  std::ranges::sort(tensors, {}, &OutputTensor::begin);
   return tensors;
 }
 

@@ -7,7 +7,7 @@
 
 #include "runtime/checkpoint/Writer.h"
 
-#include "runtime/program/Layers.h"
+#include "runtime/program/Optimizer.h"
 #include "runtime/program/Output.h"
 
 #include <nlohmann/json.hpp>
@@ -66,10 +66,10 @@ struct CheckpointWriter::Report {
 
 uint64_t chimera::runtime::copyBytesOf(const program::ProgramT &program,
                                        const CheckpointPart &part) {
-  const uint64_t parameters = parameterBytesOf(program, part);
-  return parameters +
+  return parameterBytesOf(program, part) +
          static_cast<uint64_t>(program::optimizerBytes(
-             program.optimizer->name, static_cast<int64_t>(parameters)));
+             *program.optimizer, *program.model, program::typesOf(program),
+             part.first, part.layers));
 }
 
 CheckpointWriter::CheckpointWriter(const program::ProgramT &program,

@@ -221,7 +221,8 @@ Json dump(const OptimizerT *optimizer) {
           {"momentum", optimizer->momentum},
           {"nesterov", optimizer->nesterov},
           {"clip_norm", optimizer->clip_norm},
-          {"no_decay", optimizer->no_decay}};
+          {"no_decay", optimizer->no_decay},
+          {"no_muon", optimizer->no_muon}};
 }
 
 Json dump(const Stage &stage) {

@@ -294,7 +294,7 @@ static std::string checkLayers(const ProgramT &program) {
 }
 
 std::string checkBytes(const ModelT &model, Types types,
-                       std::string_view optimizer, uint32_t microBatchSize,
+                       const OptimizerT &optimizer, uint32_t microBatchSize,
                        const Stage &stage) {
   const int64_t elements =
       parameterCount(model, stage.first_layer(), stage.layers());
@@ -308,7 +308,8 @@ std::string checkBytes(const ModelT &model, Types types,
       {"weights", stage.weights_bytes(), saturatedSum({parameters, copy})},
       {"weights that are a copy", stage.copy_bytes(), copy},
       {"optimizer state", stage.optimizer_bytes(),
-       optimizerBytes(optimizer, parameters)},
+       optimizerBytes(optimizer, model, types, stage.first_layer(),
+                      stage.layers())},
       {"boundary", stage.boundary_bytes(),
        boundaryBytes(model, types, microBatchSize,
                      stage.first_layer() + stage.layers() - 1)}};
@@ -356,9 +357,9 @@ std::string checkStages(const ProgramT &program) {
   if (std::string problem = checkLayers(program); !problem.empty())
     return problem;
   for (size_t s = 0; s < program.stages.size(); ++s)
-    if (std::string problem = checkBytes(
-            *program.model, typesOf(program), program.optimizer->name,
-            program.micro_batch_size, program.stages[s]);
+    if (std::string problem =
+            checkBytes(*program.model, typesOf(program), *program.optimizer,
+                       program.micro_batch_size, program.stages[s]);
         !problem.empty())
       return "stage " + std::to_string(s) + ": " + problem;
   return checkTied(program);
@@ -387,29 +388,6 @@ int64_t copyBytes(Types types, int64_t elements) {
   return types.weightsHaveComputeCopy()
              ? saturatedProduct({elements, bytesOf(types.activations)})
              : 0;
-}
-
-std::string checkOptimizer(const std::string &name) {
-  if (name == kAdamW || name == kSgd || name == kSgdMomentum)
-    return "";
-  return "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got '" + name +
-         "'";
-}
-
-std::span<const std::string_view> optimizerStates(std::string_view optimizer) {
-  static constexpr std::string_view kOfAdamW[] = {"exp_avg", "exp_avg_sq"},
-                                    kOfMomentum[] = {"momentum_buffer"};
-  if (optimizer == kSgd)
-    return {};
-  if (optimizer == kSgdMomentum)
-    return kOfMomentum;
-  return kOfAdamW;
-}
-
-int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes) {
-  return saturatedProduct(
-      {static_cast<int64_t>(optimizerStates(optimizer).size()),
-       parameterBytes});
 }
 
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {

@@ -165,7 +165,7 @@ std::optional<Tied> tiedParameters(const ModelT &model, Types types,
 /// be those of its layers. Returns an error text, or an empty text. Requires a
 /// model that checkModel accepts.
 std::string checkBytes(const ModelT &model, Types types,
-                       std::string_view optimizer, uint32_t microBatchSize,
+                       const OptimizerT &optimizer, uint32_t microBatchSize,
                        const Stage &stage);
 
 /// Checks whether the stages of `program` agree with its model. Returns an
@@ -190,24 +190,6 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
 /// and the copy. The gradient has the size of the parameters.
 int64_t parameterBytes(Types types, int64_t elements);
 int64_t copyBytes(Types types, int64_t elements);
-
-/// The names of the optimizers. SGD with and without momentum are two of them,
-/// because only the first one has a state.
-inline constexpr char kAdamW[] = "adamw", kSgd[] = "sgd",
-                      kSgdMomentum[] = "sgd-momentum";
-
-/// Returns an error text, or an empty text if `name` is the name of an
-/// optimizer.
-std::string checkOptimizer(const std::string &name);
-
-/// The names of the vectors of an optimizer's state, in their order in memory,
-/// as in PyTorch: exp_avg and exp_avg_sq for AdamW, momentum_buffer for SGD
-/// with momentum, none for SGD. Each vector has as many elements as the
-/// parameters.
-std::span<const std::string_view> optimizerStates(std::string_view optimizer);
-
-/// Bytes of the optimizer state for `parameterBytes` bytes of parameters.
-int64_t optimizerBytes(std::string_view optimizer, int64_t parameterBytes);
 
 /// The bytes that the first stage (inputs) and the last stage (labels) load for
 /// one micro-batch. For "gpt2", inputs and labels are token numbers of type

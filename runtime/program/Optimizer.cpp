@@ -7,10 +7,11 @@
 
 #include "runtime/program/Optimizer.h"
 
-#include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
+#include "runtime/program/Saturated.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
 
@@ -55,6 +56,32 @@ std::string faultOfRanges(const OptimizerT &optimizer) {
   return {};
 }
 
+/// Whether a pattern matches the name of the parameter.
+bool matchesAny(const std::vector<std::string> &patterns,
+                std::string_view name) {
+  return std::ranges::any_of(patterns, [&](const std::string &pattern) {
+    return matches(pattern, name);
+  });
+}
+
+bool isMatrix(const Parameter &parameter) {
+  return parameter.shape.size() == 2 && parameter.shape[0] > 1 &&
+         parameter.shape[1] > 1;
+}
+
+UpdateRule ruleOf(const OptimizerT &optimizer, const ModelT &model,
+                  uint32_t layer, uint32_t number, const Parameter &parameter) {
+  const UpdateRule rule =
+      ruleOfMatrices(optimizer, layer > 0 && layer + 1 < layerCount(model));
+  if (rule != UpdateRule::Muon)
+    return rule;
+  const bool isExcepted =
+      !isMatrix(parameter) ||
+      (!optimizer.no_muon.empty() &&
+       matchesAny(optimizer.no_muon, parameterName(model, layer, number)));
+  return isExcepted ? UpdateRule::AdamW : UpdateRule::Muon;
+}
+
 /// Some names of parameters of the model, for an error text.
 std::string exampleNames(const ModelT &model) {
   std::string text;
@@ -68,18 +95,112 @@ std::string exampleNames(const ModelT &model) {
   return text;
 }
 
+/// The lists of patterns with their names.
+std::array<std::pair<const char *, const std::vector<std::string> *>, 2>
+patternLists(const OptimizerT &optimizer) {
+  return {{{"no_decay", &optimizer.no_decay}, {"no_muon", &optimizer.no_muon}}};
+}
+
 } // namespace
+
+std::string checkOptimizer(const std::string &name) {
+  for (const char *known : {kAdamW, kMuon, kSgd, kSgdMomentum})
+    if (name == known)
+      return "";
+  return "expected optimizer 'adamw', 'muon', 'sgd' or 'sgd-momentum', got '" +
+         name + "'";
+}
+
+UpdateRule ruleOfMatrices(const OptimizerT &optimizer, bool isInner) {
+  if (optimizer.name == kSgd)
+    return UpdateRule::Sgd;
+  if (optimizer.name == kSgdMomentum)
+    return UpdateRule::SgdMomentum;
+  return optimizer.name == kMuon && isInner ? UpdateRule::Muon
+                                            : UpdateRule::AdamW;
+}
+
+UpdateRule updateRuleOf(const OptimizerT &optimizer, const ModelT &model,
+                        uint32_t layer, uint32_t number) {
+  return ruleOf(optimizer, model, layer, number,
+                layerParameters(model, layer)[number]);
+}
+
+std::span<const std::string_view> statesOf(UpdateRule rule) {
+  static constexpr std::string_view kOfAdamW[] = {"exp_avg", "exp_avg_sq"},
+                                    kOfMomentum[] = {"momentum_buffer"};
+  switch (rule) {
+  case UpdateRule::Sgd:
+    return {};
+  case UpdateRule::SgdMomentum:
+  case UpdateRule::Muon:
+    return kOfMomentum;
+  case UpdateRule::AdamW:
+    return kOfAdamW;
+  }
+  return {};
+}
+
+StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
+                        uint32_t first, uint32_t count) {
+  const std::vector<StageParameter> parameters =
+      stageParameters(model, first, count);
+  StateLayout layout;
+  for (const StageParameter &held : parameters)
+    layout.parameters.push_back(
+        {ruleOf(optimizer, model, held.layer, held.number, held.parameter),
+         {}});
+  for (size_t state = 0; state < 2; ++state)
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (state < statesOf(layout.parameters[i].rule).size()) {
+        layout.parameters[i].states.push_back(layout.elements);
+        layout.elements =
+            saturatedSum({layout.elements, parameters[i].parameter.elements()});
+      }
+  return layout;
+}
+
+int64_t optimizerBytes(const OptimizerT &optimizer, const ModelT &model,
+                       Types types, uint32_t first, uint32_t count) {
+  return parameterBytes(types,
+                        stateLayout(optimizer, model, first, count).elements);
+}
+
+int64_t updateFlops(const OptimizerT &optimizer, const ModelT &model,
+                    uint32_t layer) {
+  if (optimizer.name != kMuon)
+    return 0;
+  int64_t flops = 0;
+  const std::vector<Parameter> parameters = layerParameters(model, layer);
+  for (uint32_t i = 0; i < parameters.size(); ++i) {
+    if (ruleOf(optimizer, model, layer, i, parameters[i]) != UpdateRule::Muon)
+      continue;
+    // Three products in each iteration: [s, l] × [l, s], [s, s] × [s, s] and
+    // [s, s] × [s, l], where s is the shorter side of the matrix.
+    const auto [s, l] =
+        std::minmax(parameters[i].shape[0], parameters[i].shape[1]);
+    flops = saturatedSum({flops, saturatedProduct({2 * kMuonIterations, s, s,
+                                                   saturatedSum({l, l, s})})});
+  }
+  return flops;
+}
 
 std::string faultOfOptimizer(const OptimizerT &optimizer) {
   if (std::string fault = faultOfRanges(optimizer); !fault.empty())
     return fault;
-  if (optimizer.no_decay.size() > kMaxPatterns)
-    return "expected at most " + std::to_string(kMaxPatterns) +
-           " patterns in no_decay, got " +
-           std::to_string(optimizer.no_decay.size());
-  if (optimizer.momentum > 0 && optimizer.name != kSgdMomentum)
+  for (const auto &[what, patterns] : patternLists(optimizer))
+    if (patterns->size() > kMaxPatterns)
+      return "expected at most " + std::to_string(kMaxPatterns) +
+             " patterns in " + what + ", got " +
+             std::to_string(patterns->size());
+  const bool isMuon = optimizer.name == kMuon;
+  if (optimizer.momentum > 0 && optimizer.name != kSgdMomentum && !isMuon)
     return "expected no momentum with '" + printable(optimizer.name) +
            "', got " + text(optimizer.momentum);
+  if (!optimizer.no_muon.empty() && !isMuon)
+    return "expected no patterns in no_muon with '" +
+           printable(optimizer.name) + "', got " +
+           std::to_string(optimizer.no_muon.size());
   if (optimizer.lr_schedule > RateSchedule::MAX)
     return "unknown lr_schedule " +
            std::to_string(static_cast<unsigned>(optimizer.lr_schedule));
@@ -124,26 +245,26 @@ bool matches(std::string_view pattern, std::string_view text) {
 }
 
 bool decays(const OptimizerT &optimizer, std::string_view name, bool byModel) {
-  return byModel && std::ranges::none_of(optimizer.no_decay,
-                                         [&](const std::string &pattern) {
-                                           return matches(pattern, name);
-                                         });
+  return byModel && !matchesAny(optimizer.no_decay, name);
 }
 
 std::string faultOfPatterns(const OptimizerT &optimizer, const ModelT &model) {
-  std::vector<std::string> unused = optimizer.no_decay;
-  for (uint32_t layer = 0; layer < layerCount(model) && !unused.empty();
-       ++layer)
-    for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i) {
-      const std::string name = parameterName(model, layer, i);
-      std::erase_if(unused, [&](const std::string &pattern) {
-        return matches(pattern, name);
-      });
-    }
-  if (unused.empty())
-    return {};
-  return "expected each pattern of no_decay to match a parameter, got '" +
-         printable(unused.front()) + "': names are like " + exampleNames(model);
+  for (const auto &[what, patterns] : patternLists(optimizer)) {
+    std::vector<std::string> unused = *patterns;
+    for (uint32_t layer = 0; layer < layerCount(model) && !unused.empty();
+         ++layer)
+      for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i) {
+        const std::string name = parameterName(model, layer, i);
+        std::erase_if(unused, [&](const std::string &pattern) {
+          return matches(pattern, name);
+        });
+      }
+    if (!unused.empty())
+      return std::string("expected each pattern of ") + what +
+             " to match a parameter, got '" + printable(unused.front()) +
+             "': names are like " + exampleNames(model);
+  }
+  return {};
 }
 
 } // namespace chimera::program

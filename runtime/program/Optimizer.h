@@ -5,24 +5,90 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The check of an optimizer's numbers, and the patterns of parameters without
-// weight decay. The proof uses the check for the numbers in a file, and a run
-// uses it again after its options have changed some of them.
+// How an optimizer updates each parameter of a model, where a stage keeps the
+// state for it, and the check of the optimizer's numbers. The proof uses the
+// check for the numbers in a file, and a run uses it again after its options
+// have changed some of them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_PROGRAM_OPTIMIZER_H
 #define CHIMERA_RUNTIME_PROGRAM_OPTIMIZER_H
 
-#include "runtime/program/Program.h"
+#include "runtime/program/Layers.h"
 
 namespace chimera::program {
+
+/// The names of the optimizers. SGD with and without momentum are two of them,
+/// because only the first one has a state.
+inline constexpr char kAdamW[] = "adamw", kMuon[] = "muon", kSgd[] = "sgd",
+                      kSgdMomentum[] = "sgd-momentum";
+
+/// Returns an error text, or an empty text if `name` is the name of an
+/// optimizer.
+std::string checkOptimizer(const std::string &name);
+
+/// How a parameter is updated. Muon updates some parameters by AdamW.
+enum class UpdateRule { Sgd, SgdMomentum, AdamW, Muon };
+
+/// How `optimizer` updates matrices that no pattern excepts. `isInner`: they
+/// are in a layer that is neither the first nor the last. Requires a name that
+/// checkOptimizer accepts.
+UpdateRule ruleOfMatrices(const OptimizerT &optimizer, bool isInner);
+
+/// How `optimizer` updates parameter `number` of `layer`. The rule of the
+/// optimizer "muon" is Muon for matrices of all layers but the first and the
+/// last, unless a pattern in no_muon matches the parameter's name. It is AdamW
+/// for the other parameters: vectors, convolution kernels, the embedding and
+/// the head. A matrix has two dimensions, both larger than 1. Requires a name
+/// that checkOptimizer accepts, a model that checkModel accepts, and a
+/// parameter of its layers.
+UpdateRule updateRuleOf(const OptimizerT &optimizer, const ModelT &model,
+                        uint32_t layer, uint32_t number);
+
+/// The names of the states that a rule keeps for a parameter, as in PyTorch:
+/// exp_avg and exp_avg_sq for AdamW, momentum_buffer for SGD with momentum and
+/// for Muon, none for SGD. Each state has the shape of the parameter.
+std::span<const std::string_view> statesOf(UpdateRule rule);
+
+/// The optimizer state of a stage: first the first state of all parameters that
+/// have one, then the second state of all parameters that have two. Both are in
+/// the order of stageParameters.
+struct StateLayout {
+  struct Parameter {
+    UpdateRule rule;
+    /// The offset of each state of statesOf(rule) in the optimizer state, in
+    /// elements.
+    std::vector<int64_t> states;
+  };
+  std::vector<Parameter> parameters; ///< those of stageParameters
+  int64_t elements = 0;              ///< of all states together
+};
+
+/// The optimizer state of a stage with layers [first, first + count). Requires
+/// what updateRuleOf and stageParameters require.
+StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
+                        uint32_t first, uint32_t count);
+
+/// The bytes of the optimizer state of a stage with layers [first, first +
+/// count). Requires what stateLayout requires.
+int64_t optimizerBytes(const OptimizerT &optimizer, const ModelT &model,
+                       Types types, uint32_t first, uint32_t count);
+
+/// The floating-point operations with which an update orthogonalises the
+/// matrices of `layer`. 0 for all rules but Muon, whose updates take as long as
+/// memory needs to move their operands. Requires what updateRuleOf requires.
+int64_t updateFlops(const OptimizerT &optimizer, const ModelT &model,
+                    uint32_t layer);
+
+/// The number of iterations with which Muon orthogonalises a matrix.
+inline constexpr int kMuonIterations = 5;
 
 /// The largest number of steps in a schedule of the learning rate. Sums of such
 /// numbers fit in 64 bits, and a float64 represents each of them exactly.
 inline constexpr uint64_t kMaxSteps = uint64_t{1} << 40;
 
-/// The largest number of patterns in no_decay.
+/// The largest number of patterns in no_decay, and in no_muon.
 inline constexpr size_t kMaxPatterns = 64;
 
 /// Returns an error text if a number is out of its range, or if two numbers
@@ -40,9 +106,9 @@ bool matches(std::string_view pattern, std::string_view text);
 /// (Parameter::decays).
 bool decays(const OptimizerT &optimizer, std::string_view name, bool byModel);
 
-/// Returns an error text if a pattern in no_decay matches no parameter of the
-/// model, which is mostly a typing error, otherwise an empty text. Requires a
-/// model that checkModel accepts.
+/// Returns an error text if a pattern in no_decay or no_muon matches no
+/// parameter of the model, which is mostly a typing error, otherwise an empty
+/// text. Requires a model that checkModel accepts.
 std::string faultOfPatterns(const OptimizerT &optimizer, const ModelT &model);
 
 } // namespace chimera::program

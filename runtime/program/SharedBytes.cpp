@@ -125,9 +125,10 @@ public:
     add(argument->text());
   }
   void add(const Optimizer *optimizer) {
-    table(2);
+    table(3);
     add(optimizer->name());
     add(optimizer->no_decay());
+    add(optimizer->no_muon());
   }
   void add(const Pipeline *pipeline) {
     table(2);

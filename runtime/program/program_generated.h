@@ -1077,6 +1077,7 @@ struct OptimizerT : public flatbuffers::NativeTable {
   bool nesterov = false;
   std::vector<std::string> no_decay{};
   double clip_norm = 0.0;
+  std::vector<std::string> no_muon{};
 };
 
 struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1098,7 +1099,8 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_MOMENTUM = 26,
     VT_NESTEROV = 28,
     VT_NO_DECAY = 30,
-    VT_CLIP_NORM = 32
+    VT_CLIP_NORM = 32,
+    VT_NO_MUON = 34
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -1190,6 +1192,12 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_clip_norm(double _clip_norm = 0.0) {
     return SetField<double>(VT_CLIP_NORM, _clip_norm, 0.0);
   }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *no_muon() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_NO_MUON);
+  }
+  flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *mutable_no_muon() {
+    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_NO_MUON);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -1210,6 +1218,9 @@ struct Optimizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(no_decay()) &&
            verifier.VerifyVectorOfStrings(no_decay()) &&
            VerifyField<double>(verifier, VT_CLIP_NORM, 8) &&
+           VerifyOffset(verifier, VT_NO_MUON) &&
+           verifier.VerifyVector(no_muon()) &&
+           verifier.VerifyVectorOfStrings(no_muon()) &&
            verifier.EndTable();
   }
   OptimizerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1266,6 +1277,9 @@ struct OptimizerBuilder {
   void add_clip_norm(double clip_norm) {
     fbb_.AddElement<double>(Optimizer::VT_CLIP_NORM, clip_norm, 0.0);
   }
+  void add_no_muon(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_muon) {
+    fbb_.AddOffset(Optimizer::VT_NO_MUON, no_muon);
+  }
   explicit OptimizerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1294,7 +1308,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(
     double momentum = 0.0,
     bool nesterov = false,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_decay = 0,
-    double clip_norm = 0.0) {
+    double clip_norm = 0.0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> no_muon = 0) {
   OptimizerBuilder builder_(_fbb);
   builder_.add_clip_norm(clip_norm);
   builder_.add_momentum(momentum);
@@ -1307,6 +1322,7 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(
   builder_.add_beta2(beta2);
   builder_.add_beta1(beta1);
   builder_.add_learning_rate(learning_rate);
+  builder_.add_no_muon(no_muon);
   builder_.add_no_decay(no_decay);
   builder_.add_name(name);
   builder_.add_nesterov(nesterov);
@@ -1335,9 +1351,11 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
     double momentum = 0.0,
     bool nesterov = false,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *no_decay = nullptr,
-    double clip_norm = 0.0) {
+    double clip_norm = 0.0,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *no_muon = nullptr) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   auto no_decay__ = no_decay ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*no_decay) : 0;
+  auto no_muon__ = no_muon ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*no_muon) : 0;
   return chimera::program::CreateOptimizer(
       _fbb,
       name__,
@@ -1354,7 +1372,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizerDirect(
       momentum,
       nesterov,
       no_decay__,
-      clip_norm);
+      clip_norm,
+      no_muon__);
 }
 
 flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2358,6 +2377,7 @@ inline void Optimizer::UnPackTo(OptimizerT *_o, const flatbuffers::resolver_func
   { auto _e = nesterov(); _o->nesterov = _e; }
   { auto _e = no_decay(); if (_e) { _o->no_decay.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->no_decay[_i] = _e->Get(_i)->str(); } } }
   { auto _e = clip_norm(); _o->clip_norm = _e; }
+  { auto _e = no_muon(); if (_e) { _o->no_muon.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->no_muon[_i] = _e->Get(_i)->str(); } } }
 }
 
 inline flatbuffers::Offset<Optimizer> Optimizer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const OptimizerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2383,6 +2403,7 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
   auto _nesterov = _o->nesterov;
   auto _no_decay = _o->no_decay.size() ? _fbb.CreateVectorOfStrings(_o->no_decay) : 0;
   auto _clip_norm = _o->clip_norm;
+  auto _no_muon = _o->no_muon.size() ? _fbb.CreateVectorOfStrings(_o->no_muon) : 0;
   return chimera::program::CreateOptimizer(
       _fbb,
       _name,
@@ -2399,7 +2420,8 @@ inline flatbuffers::Offset<Optimizer> CreateOptimizer(flatbuffers::FlatBufferBui
       _momentum,
       _nesterov,
       _no_decay,
-      _clip_norm);
+      _clip_norm,
+      _no_muon);
 }
 
 inline PipelineT *Pipeline::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

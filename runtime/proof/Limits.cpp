@@ -54,17 +54,23 @@ private:
            " of printable UTF-8 characters, got '" + printable(found) + "'");
   }
 
+  void verifyPatterns(const char *what,
+                      const std::vector<std::string> &patterns) {
+    for (const std::string &pattern : patterns) {
+      if (report.full())
+        return;
+      verifyText(what, pattern);
+    }
+  }
+
   void verifyTexts() {
     verifyText("producer", program.producer);
     verifyText("name", program.name);
     verifyText("schedule", program.schedule);
     verifyText("time unit", program.time_unit);
     verifyText("optimizer", program.optimizer->name);
-    for (const std::string &pattern : program.optimizer->no_decay) {
-      if (report.full())
-        return;
-      verifyText("pattern of no_decay", pattern);
-    }
+    verifyPatterns("pattern of no_decay", program.optimizer->no_decay);
+    verifyPatterns("pattern of no_muon", program.optimizer->no_muon);
     if (program.model)
       verifyText("model architecture", program.model->architecture);
     for (const std::string &file : program.files) {

@@ -374,8 +374,18 @@ chimera.training @t optimizer(sgd) beta2(0.9)
 
 // -----
 
-// expected-error@below {{expected optimizer to be one of adamw, sgd, got "adam"}}
+// expected-error@below {{expected optimizer to be one of adamw, sgd, muon, got "adam"}}
 chimera.training @t optimizer(adam)
+
+// -----
+
+// expected-error@below {{expected a momentum with optimizer(muon), such as momentum(0.95), got none}}
+chimera.training @t optimizer(muon)
+
+// -----
+
+// expected-error@below {{expected no no_muon with optimizer(sgd), which does not use it}}
+chimera.training @t optimizer(sgd) no_muon("*router*")
 
 // -----
 

@@ -46,6 +46,8 @@ chimera.training @selects no_decay("*embedding*", "head.?")
 chimera.training @clipped clip_norm(1)
 // CHECK: chimera.training @heavy optimizer(sgd) momentum(9.000000e-01) nesterov{{$}}
 chimera.training @heavy optimizer(sgd) nesterov momentum(0.9) lr_schedule(constant) warmup(0)
+// CHECK: chimera.training @hidden optimizer(muon) momentum(9.375000e-01) nesterov no_muon("*router*"){{$}}
+chimera.training @hidden no_muon("*router*") nesterov optimizer(muon) momentum(0.9375)
 
 // CHECK-LABEL: chimera.pipeline @types
 // CHECK-SAME: schedule("gpipe") activation_type(bf16) {

@@ -3,7 +3,7 @@
 // RUN: chimera-opt %s --verify-diagnostics --split-input-file -o /dev/null
 
 // The name of a clause has a typing error.
-// expected-error@below {{expected one of the clauses optimizer, learning_rate, lr_schedule, warmup, min_lr, decay_steps, lr_steps, beta1, beta2, epsilon, momentum, nesterov, clip_norm, weight_decay, no_decay, seed, got "lerning_rate": did you mean learning_rate?}}
+// expected-error@below {{expected one of the clauses optimizer, learning_rate, lr_schedule, warmup, min_lr, decay_steps, lr_steps, beta1, beta2, epsilon, momentum, nesterov, clip_norm, weight_decay, no_decay, no_muon, seed, got "lerning_rate": did you mean learning_rate?}}
 chimera.training @t lerning_rate(1e-3)
 
 // -----

@@ -39,6 +39,7 @@ OPTIMIZERS = {
     "adamw": "",
     "sgd": "optimizer(sgd)",
     "sgd-momentum": f"optimizer(sgd) momentum({MOMENTUM})",
+    "muon": f"optimizer(muon) momentum({MOMENTUM}) nesterov",
 }
 OF_MODULE = """
 chimera.model @m exported("{package}")
@@ -63,7 +64,7 @@ def plain_loop(source, target, optimizer, tied, text):
     import torch.distributed.checkpoint as dcp
     from chimera_export import command
     from chimera_export.arguments import parse_values
-    from reference import windows
+    from reference import muon_in, windows
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
     torch.set_num_threads(1)
@@ -72,19 +73,30 @@ def plain_loop(source, target, optimizer, tied, text):
     # Another seed: the weights must come from the DCP.
     model = make(**parse_values(SIZES.split()), tied=tied, seed=99)
     module = model.module.to(torch.float64)
+    hidden = {
+        name: p
+        for name, p in module.named_parameters()
+        if optimizer == "muon" and name.startswith("blocks.") and p.dim() == 2
+    }
     groups = {True: [], False: []}
-    for p in module.parameters():
-        groups[p.dim() > 1].append(p)
+    for name, p in module.named_parameters():
+        if name not in hidden:
+            groups[p.dim() > 1].append(p)
     groups = [
         {"params": groups[True], "weight_decay": DECAY},
         {"params": groups[False], "weight_decay": 0.0},
     ]
-    if optimizer == "adamw":
-        own = torch.optim.AdamW(groups, lr=RATE)
+    if optimizer.startswith("sgd"):
+        momentum = MOMENTUM if optimizer == "sgd-momentum" else 0.0
+        own = [torch.optim.SGD(groups, lr=RATE, momentum=momentum)]
     else:
-        own = torch.optim.SGD(
-            groups, lr=RATE, momentum=MOMENTUM if optimizer == "sgd-momentum" else 0.0
-        )
+        own = [torch.optim.AdamW(groups, lr=RATE)]
+    if hidden:
+        muon = torch.optim.Muon(
+            hidden.values(), lr=RATE, weight_decay=DECAY, momentum=MOMENTUM,
+            nesterov=True, adjust_lr_fn="match_rms_adamw",
+        )  # fmt: skip
+        own.append(muon)
     weights, state = get_state_dict(module, own)
     if tied:  # get_state_dict has the matrix under both names
         saved = {"model": dict(module.named_parameters())}
@@ -100,11 +112,13 @@ def plain_loop(source, target, optimizer, tied, text):
         micro_batches=BATCHES, data_parallel=1,
     )  # fmt: skip
     for step in range(BEFORE, BEFORE + IN_TORCH):
-        own.zero_grad()
+        module.zero_grad()
         for micro_batch in range(BATCHES):
             tokens, labels = windows(text, run_of, step, micro_batch)
             (model.loss(module(tokens), labels) / BATCHES).backward()
-        own.step()
+        with muon_in(torch.float64):
+            for each in own:
+                each.step()
     weights, state = get_state_dict(module, own)
     saved = {"model": weights, "optim": state, "step": step + 1}
     dcp.save(saved, checkpoint_id=target, no_dist=True)
@@ -206,6 +220,7 @@ class Dcp(unittest.TestCase):
     def test_train_here_and_in_torch(self):
         for optimizer, tied in (
             ("adamw", False), ("adamw", True), ("sgd", False), ("sgd-momentum", True),
+            ("muon", False), ("muon", True),
         ):  # fmt: skip
             with self.subTest(optimizer, tied=tied):
                 self.setUp()
@@ -248,6 +263,7 @@ class Dcp(unittest.TestCase):
         """Also from float32, and with a file of names that transposes matrices."""
         for optimizer, type, names in (
             ("adamw", "f32", True), ("sgd", "f32", True), ("sgd-momentum", "f64", False),
+            ("muon", "f32", True),
         ):  # fmt: skip
             with self.subTest(optimizer, type=type, names=names):
                 self.setUp()

@@ -20,6 +20,8 @@ it cannot run. Needs no package but torch.
 """
 
 import argparse
+import contextlib
+import fnmatch
 import json
 import math
 import struct
@@ -285,16 +287,30 @@ def rate_of(run, step):
     return run.min_lr + left * (run.learning_rate - run.min_lr)
 
 
-def train(run, text, parameters):
-    """Trains `parameters` in place. Returns the gradients of the last update, before
-    they are clipped."""
-    for parameter in parameters.values():
-        parameter.requires_grad_(True)
-    matrices = [p for p in parameters.values() if p.dim() >= 2]
-    others = [p for p in parameters.values() if p.dim() < 2]
+def optimizers_of(run, parameters):
+    """Muon for the matrices of all layers but the first and the last, and another
+    optimizer for the other parameters, or one optimizer for all."""
+    decaying = {"weight_decay": run.weight_decay}
+    hidden = {}
+    optimizers = []
+    if run.optimizer == "muon":
+        inner = tuple(f"layers.{layer}." for layer in range(1, run.layers + 1))
+        hidden = {
+            name: p
+            for name, p in parameters.items()
+            if name.startswith(inner) and p.dim() == 2
+            and not any(fnmatch.fnmatchcase(name, pattern) for pattern in run.no_muon)
+        }  # fmt: skip
+        optimizers.append(
+            torch.optim.Muon(
+                hidden.values(), lr=run.learning_rate, momentum=run.momentum,
+                nesterov=run.nesterov, adjust_lr_fn="match_rms_adamw", **decaying,
+            )
+        )  # fmt: skip
+    rest = [p for name, p in parameters.items() if name not in hidden]
     groups = [
-        {"params": matrices, "weight_decay": run.weight_decay},
-        {"params": others, "weight_decay": 0.0},
+        {"params": [p for p in rest if p.dim() >= 2], **decaying},
+        {"params": [p for p in rest if p.dim() < 2], "weight_decay": 0.0},
     ]
     if run.optimizer.startswith("sgd"):
         optimizer = torch.optim.SGD(
@@ -305,14 +321,36 @@ def train(run, text, parameters):
             groups, lr=run.learning_rate, betas=(run.beta1, run.beta2),
             eps=run.epsilon,
         )  # fmt: skip
+    return [*optimizers, optimizer]
+
+
+@contextlib.contextmanager
+def muon_in(dtype):
+    """torch.optim.Muon orthogonalises in bfloat16. Makes it use another type."""
+    own = torch.Tensor.bfloat16
+    torch.Tensor.bfloat16 = lambda tensor: tensor.to(dtype, copy=True)
+    try:
+        yield
+    finally:
+        torch.Tensor.bfloat16 = own
+
+
+def train(run, text, parameters):
+    """Trains `parameters` in place. Returns the gradients of the last update, before
+    they are clipped."""
+    for parameter in parameters.values():
+        parameter.requires_grad_(True)
+    optimizers = optimizers_of(run, parameters)
     history = History(run, parameters)
     per_update = 1 if run.updates == "each_micro_batch" else run.micro_batches
     for step in range(run.steps):
-        for group in optimizer.param_groups:
-            group["lr"] = rate_of(run, step)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate_of(run, step)
         total = 0.0
         for first in range(0, run.micro_batches, per_update):
-            optimizer.zero_grad()
+            for optimizer in optimizers:
+                optimizer.zero_grad()
             for copy in range(run.data_parallel):
                 for m in range(first, first + per_update):
                     weights = history.read(step, m)
@@ -333,7 +371,9 @@ def train(run, text, parameters):
             }
             if run.clip_norm > 0:
                 torch.nn.utils.clip_grad_norm_(parameters.values(), run.clip_norm)
-            optimizer.step()
+            with muon_in(COMPUTED_TYPES[run.computed]):
+                for optimizer in optimizers:
+                    optimizer.step()
             history.keep()
         mean = total / (run.micro_batches * run.data_parallel)
         print(f"step {step} loss {mean:.17g}", flush=True)
@@ -425,6 +465,7 @@ def arguments():
         parser.error("--dtype is needed: the program does not say it")
     run.updates = program.get("updates", "flush")
     run.optimizer = program.get("optimizer", {}).get("name", "adamw")
+    run.no_muon = program.get("optimizer", {}).get("no_muon", [])
     run.stages = program.get("stages", [])
     return run
 

@@ -128,3 +128,14 @@ chimera.training @training optimizer(sgd)
 chimera.pipeline @plain_descent of @sgd with @training stages(2) micro_batches(2)
     schedule("gpipe")
 chimera.model @sgd gpt2 layers(2) heads(2) width(8) context(16) vocabulary(256)
+
+// -----
+
+// Muon has one state for each of the 1,536 elements of the matrices of two blocks, and AdamW two
+// states for each of the other 2,384 elements. Only updates by Muon have operations that count.
+// CHECK-LABEL: chimera.pipeline @muon
+// CHECK: chimera.stage 0 {{.*}} update = 286720> bytes <weights = 15680, optimizer = 25216,
+chimera.training @training optimizer(muon) momentum(0.95)
+chimera.pipeline @muon of @hidden with @training stages(2) micro_batches(2)
+    schedule("gpipe")
+chimera.model @hidden gpt2 layers(2) heads(2) width(8) context(16) vocabulary(256)

@@ -50,20 +50,23 @@ at::ScalarType chimera::runtime::scalarTypeOf(program::DataType type) {
   throw std::invalid_argument("expected a known data type");
 }
 
-static std::vector<DecayRange>
-decayRanges(const program::OptimizerT &optimizer,
-            const std::vector<StageWeights::Slot> &slots) {
-  std::vector<DecayRange> ranges;
-  for (const StageWeights::Slot &slot : slots) {
-    const int64_t end = slot.offset + slot.parameter.elements();
-    const bool decays =
-        program::decays(optimizer, slot.name, slot.parameter.decays());
-    if (!ranges.empty() && ranges.back().decays == decays)
-      ranges.back().end = end;
+std::vector<StageWeights::UpdateRun>
+StageWeights::runsOf(const std::vector<Slot> &slots) {
+  std::vector<UpdateRun> runs;
+  int64_t end = -1; // of the last run
+  for (const Slot &slot : slots) {
+    if (slot.state.rule == program::UpdateRule::Muon)
+      continue;
+    if (slot.offset != end)
+      runs.push_back({slot.offset, slot.state.states, {}});
+    UpdateRun &run = runs.back();
+    end = slot.offset + slot.parameter.elements();
+    if (!run.ranges.empty() && run.ranges.back().decays == slot.decays)
+      run.ranges.back().end = end - run.begin;
     else
-      ranges.push_back({end, decays});
+      run.ranges.push_back({end - run.begin, slot.decays});
   }
-  return ranges;
+  return runs;
 }
 
 StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
@@ -90,6 +93,9 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
       !problem.empty())
     throw std::invalid_argument(problem);
   optimizer = *program.optimizer;
+  const program::StateLayout layout =
+      program::stateLayout(optimizer, *model, first, layers);
+  stateElements = layout.elements;
   for (program::StageParameter &held :
        program::stageParameters(*model, first, layers)) {
     const int64_t size = held.parameter.elements();
@@ -97,11 +103,14 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
         program::initialValueSource(*model, held.layer, held.number);
     std::string name =
         program::parameterName(*model, initialFrom.layer, initialFrom.number);
+    const bool decays =
+        program::decays(optimizer, name, held.parameter.decays());
     parameterSlots.push_back(
-        {std::move(held), count, std::move(name), initialFrom});
+        {std::move(held), count, std::move(name), initialFrom,
+         layout.parameters[parameterSlots.size()], decays});
     count += size;
   }
-  ranges = decayRanges(optimizer, parameterSlots);
+  runs = runsOf(parameterSlots);
 }
 
 at::ScalarType StageWeights::type() const {
@@ -225,19 +234,18 @@ void StageWeights::initialize(Bytes weights, Bytes optimizerState,
 /// Sets the parts of the optimizer state that `values` has.
 void StageWeights::readStates(Bytes optimizerState,
                               const InitialValues &values) const {
-  const std::span<const std::string_view> states =
-      program::optimizerStates(optimizer.name);
-  for (size_t i = 0; i < states.size(); ++i) {
-    const auto begin = static_cast<int64_t>(i) * parameterBytes();
-    const std::vector<Tensor> tensors =
-        tensorsOver(optimizerState.data() + begin);
-    for (size_t slot = 0; slot < tensors.size(); ++slot) {
-      const std::vector<int64_t> &shape = parameterSlots[slot].parameter.shape;
+  for (const Slot &slot : parameterSlots) {
+    const std::vector<int64_t> &shape = slot.parameter.shape;
+    for (size_t i = 0; i < slot.state.states.size(); ++i) {
       Tensor read = at::empty(shape, type());
       if (values.readState(
-              parameterSlots[slot].name, states[i], types.weights, shape,
+              slot.name, program::statesOf(slot.state.rule)[i], types.weights,
+              shape,
               {static_cast<std::byte *>(read.data_ptr()), read.nbytes()}))
-        tensors[slot].copy_(read);
+        tensorOver(optimizerState.data() +
+                       program::parameterBytes(types, slot.state.states[i]),
+                   shape, type(), placement)
+            .copy_(read);
     }
   }
 }
@@ -285,12 +293,15 @@ void StageWeights::update(const Update &given, ConstBytes gradientSum,
     expectBytes("a squared norm", squaredNorm.size(), program::kNormBytes);
   const at::NoGradGuard noGraph;
   Update numbers = given;
-  OnGpu onGpu;
+  UpdateTensors onGpu;
   if (placement.isCuda)
     onGpu = decideOnGpu(numbers, gradientSum, halted, squaredNorm);
   else if (!goesOn(numbers, gradientSum, halted, squaredNorm))
     return;
-  if (optimizer.name != program::kAdamW)
+  if (optimizer.name == program::kMuon)
+    stepOfMuon(numbers, onGpu, gradientSum, weights, optimizerState);
+  if (optimizer.name == program::kSgd ||
+      optimizer.name == program::kSgdMomentum)
     stepOfSgd(numbers, onGpu, gradientSum, weights, optimizerState);
   else if (type() == at::kDouble)
     stepOfAdamW<double>(numbers, onGpu, gradientSum, weights, optimizerState);
@@ -304,7 +315,7 @@ bool StageWeights::goesOn(Update &numbers, ConstBytes gradientSum, Bytes halted,
   int32_t flag = 0;
   if (!halted.empty())
     std::memcpy(&flag, halted.data(), sizeof flag);
-  if (flag != 0)
+  if (hasHalted(flag))
     return false;
   bool isFinite = true;
   if (!squaredNorm.empty()) {
@@ -316,31 +327,23 @@ bool StageWeights::goesOn(Update &numbers, ConstBytes gradientSum, Bytes halted,
   } else if (!halted.empty()) {
     isFinite = areFinite(types.weights, gradientSum);
   }
-  if (!isFinite && !halted.empty() && !numbers.skipsNonFinite) {
-    flag = 1;
+  if (!isFinite && !halted.empty()) {
+    flag = flagAfterNonFinite(flag, numbers.mostSkipped);
     std::memcpy(halted.data(), &flag, sizeof flag);
   }
   return isFinite;
 }
 
-StageWeights::OnGpu StageWeights::decideOnGpu(const Update &numbers,
-                                              ConstBytes gradientSum,
-                                              Bytes halted,
-                                              ConstBytes squaredNorm) const {
-  OnGpu result;
+UpdateTensors StageWeights::decideOnGpu(const Update &numbers,
+                                        ConstBytes gradientSum, Bytes halted,
+                                        ConstBytes squaredNorm) const {
+  UpdateTensors result;
   Tensor isBad;
   if (!squaredNorm.empty()) {
     const Tensor square =
         tensorOver(squaredNorm.data(), {}, at::kDouble, placement);
     isBad = square.isfinite().logical_not();
-    // Like clippedScale.
-    result.scale = square.sqrt()
-                       .mul_(numbers.scale)
-                       .add_(kClipEpsilon)
-                       .reciprocal_()
-                       .mul_(numbers.clipNorm)
-                       .clamp_max_(1)
-                       .mul_(numbers.scale);
+    result.scale = clippedScaleOf(square, numbers.scale, numbers.clipNorm);
   } else if (!halted.empty()) {
     // If an element is not finite, the infinity norm is not finite either,
     // since NaN propagates.
@@ -352,17 +355,32 @@ StageWeights::OnGpu StageWeights::decideOnGpu(const Update &numbers,
   }
   if (!isBad.defined())
     return result;
-  result.stops = isBad.to(at::kInt);
-  if (!halted.empty()) {
-    Tensor flag = tensorOver(halted.data(), {}, at::kInt, placement);
-    if (!numbers.skipsNonFinite)
-      flag.bitwise_or_(isBad);
-    result.stops.bitwise_or_(flag);
-  }
+  result.stops =
+      halted.empty()
+          ? isBad.to(at::kInt)
+          : stopsOf(isBad, tensorOver(halted.data(), {}, at::kInt, placement),
+                    numbers.mostSkipped);
   return result;
 }
 
-void StageWeights::stepOfSgd(const Update &numbers, const OnGpu &onGpu,
+void StageWeights::stepOfMuon(const Update &numbers, const UpdateTensors &onGpu,
+                              ConstBytes gradientSum, Bytes weights,
+                              Bytes optimizerState) const {
+  for (const Slot &slot : parameterSlots) {
+    if (slot.state.rule != program::UpdateRule::Muon)
+      continue;
+    auto matrix = [&](const std::byte *flat, int64_t offset) {
+      return tensorOver(flat + program::parameterBytes(types, offset),
+                        slot.parameter.shape, type(), placement);
+    };
+    muonStep(optimizer, numbers, onGpu, slot.decays, computedType(),
+             matrix(gradientSum.data(), slot.offset),
+             matrix(weights.data(), slot.offset),
+             matrix(optimizerState.data(), slot.state.states[0]));
+  }
+}
+
+void StageWeights::stepOfSgd(const Update &numbers, const UpdateTensors &onGpu,
                              ConstBytes gradientSum, Bytes weights,
                              Bytes optimizerState) const {
   auto flat = [&](const std::byte *begin) {
@@ -380,6 +398,9 @@ void StageWeights::stepOfSgd(const Update &numbers, const OnGpu &onGpu,
   // temporary memory.
   constexpr int64_t kBlock = int64_t{1} << 20;
   int64_t begin = 0;
+  // All parameters have one rule, so they are one run.
+  const std::span<const DecayRange> ranges =
+      runs.empty() ? std::span<const DecayRange>() : runs.front().ranges;
   for (const DecayRange &range : ranges)
     for (; begin < range.end; begin += std::min(kBlock, range.end - begin)) {
       const int64_t size = std::min(kBlock, range.end - begin);
@@ -404,24 +425,32 @@ void StageWeights::stepOfSgd(const Update &numbers, const OnGpu &onGpu,
 }
 
 template <typename T>
-void StageWeights::stepOfAdamW(const Update &numbers, const OnGpu &onGpu,
+void StageWeights::stepOfAdamW(const Update &numbers,
+                               const UpdateTensors &onGpu,
                                ConstBytes gradientSum, Bytes weights,
                                Bytes optimizerState) const {
-  auto *gradient = reinterpret_cast<const T *>(gradientSum.data());
-  auto *weight = reinterpret_cast<T *>(weights.data());
-  auto *average = reinterpret_cast<T *>(optimizerState.data());
-  T *ofSquares = average + count;
-  if (placement.kernels)
-    return placement.kernels->adamW(
-        adamWFactors<T>(optimizer, numbers, /*decay=*/true), ranges, gradient,
-        weight, average, ofSquares,
-        onGpu.stops.defined() ? onGpu.stops.const_data_ptr<int32_t>() : nullptr,
-        onGpu.scale.defined() ? onGpu.scale.const_data_ptr<double>() : nullptr);
-  int64_t begin = 0;
-  for (const DecayRange &range : ranges) {
-    adamWStep<T>(optimizer, numbers, range.decays, range.end - begin,
-                 gradient + begin, weight + begin, average + begin,
-                 ofSquares + begin);
-    begin = range.end;
+  auto *state = reinterpret_cast<T *>(optimizerState.data());
+  for (const UpdateRun &run : runs) {
+    auto *gradient =
+        reinterpret_cast<const T *>(gradientSum.data()) + run.begin;
+    T *weight = reinterpret_cast<T *>(weights.data()) + run.begin;
+    T *average = state + run.states[0], *ofSquares = state + run.states[1];
+    if (placement.kernels) {
+      placement.kernels->adamW(
+          adamWFactors<T>(optimizer, numbers, /*decay=*/true), run.ranges,
+          gradient, weight, average, ofSquares,
+          onGpu.stops.defined() ? onGpu.stops.const_data_ptr<int32_t>()
+                                : nullptr,
+          onGpu.scale.defined() ? onGpu.scale.const_data_ptr<double>()
+                                : nullptr);
+      continue;
+    }
+    int64_t begin = 0;
+    for (const DecayRange &range : run.ranges) {
+      adamWStep<T>(optimizer, numbers, range.decays, range.end - begin,
+                   gradient + begin, weight + begin, average + begin,
+                   ofSquares + begin);
+      begin = range.end;
+    }
   }
 }

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The parameters of a range of a model's layers, one after another in memory of
-// the caller, in the order of runtime/program/Layers.h. Their gradients and the
-// optimizer's averages have the same layout. In some programs, a copy of the
-// parameters in another type follows them. The stage then computes with the
-// copy.
+// the caller, in the order of runtime/program/Layers.h. Their gradients have
+// the same layout. The optimizer's state is laid out as
+// runtime/program/Optimizer.h says. In some programs, a copy of the parameters
+// in another type follows them. The stage then computes with the copy.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -18,10 +18,11 @@
 #ifndef CHIMERA_RUNTIME_STAGE_TORCH_STAGEWEIGHTS_H
 #define CHIMERA_RUNTIME_STAGE_TORCH_STAGEWEIGHTS_H
 
-#include "runtime/program/Layers.h"
+#include "runtime/program/Optimizer.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/DevicePlacement.h"
 #include "runtime/stage/torch/InitialValues.h"
+#include "runtime/stage/torch/Muon.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -61,6 +62,8 @@ public:
     /// The parameter whose initial values this one gets: itself or, for a copy
     /// of a tied parameter, the first layer's.
     program::ParameterNumber initialFrom;
+    program::StateLayout::Parameter state; ///< of the optimizer
+    bool decays;                           ///< whether weight decay applies
   };
   const std::vector<Slot> &slots() const { return parameterSlots; }
 
@@ -81,7 +84,7 @@ public:
 
   /// The size of the optimizer's state.
   int64_t stateBytes() const {
-    return program::optimizerBytes(optimizer.name, parameterBytes());
+    return program::parameterBytes(types, stateElements);
   }
 
   /// Like initialize(), but only for the weights.
@@ -99,32 +102,39 @@ public:
               ConstBytes squaredNorm = {}) const;
 
 private:
+  /// Consecutive parameters that SGD or AdamW updates together: their first
+  /// element, their states, and the ranges with and without weight decay, whose
+  /// ends count from the first element.
+  struct UpdateRun {
+    int64_t begin;
+    std::vector<int64_t> states;
+    std::vector<DecayRange> ranges;
+  };
+  static std::vector<UpdateRun> runsOf(const std::vector<Slot> &slots);
   std::vector<at::Tensor> tensorsOverAs(const std::byte *flat,
                                         program::DataType type) const;
   at::Tensor startOf(const Slot &slot, const InitialValues *values) const;
   void readStates(Bytes optimizerState, const InitialValues &values) const;
   /// Makes the copy equal to the parameters.
   void refreshCopy(std::byte *weights) const;
-  /// Numbers of an update that only the GPU knows. The host does not wait for
-  /// them.
-  struct OnGpu {
-    at::Tensor stops; ///< int32: not 0 if the update must change nothing;
-                      ///< undefined if nothing can stop it
-    at::Tensor scale; ///< float64: the clipped Update::scale; undefined if
-                      ///< gradients are not clipped
-  };
   /// Decides about an update on the host: sets the flag `halted` if necessary
   /// and clips `numbers.scale`. Returns whether the update changes anything.
   bool goesOn(Update &numbers, ConstBytes gradientSum, Bytes halted,
               ConstBytes squaredNorm) const;
-  /// Lets the GPU decide about an update: see `goesOn`.
-  OnGpu decideOnGpu(const Update &numbers, ConstBytes gradientSum, Bytes halted,
-                    ConstBytes squaredNorm) const;
+  /// Lets the GPU decide about an update: see `goesOn`. The host does not wait
+  /// for its decision.
+  UpdateTensors decideOnGpu(const Update &numbers, ConstBytes gradientSum,
+                            Bytes halted, ConstBytes squaredNorm) const;
+  /// Updates the parameters whose rule is AdamW.
   template <typename T>
-  void stepOfAdamW(const Update &numbers, const OnGpu &onGpu,
+  void stepOfAdamW(const Update &numbers, const UpdateTensors &onGpu,
                    ConstBytes gradientSum, Bytes weights,
                    Bytes optimizerState) const;
-  void stepOfSgd(const Update &numbers, const OnGpu &onGpu,
+  /// Updates the parameters whose rule is Muon.
+  void stepOfMuon(const Update &numbers, const UpdateTensors &onGpu,
+                  ConstBytes gradientSum, Bytes weights,
+                  Bytes optimizerState) const;
+  void stepOfSgd(const Update &numbers, const UpdateTensors &onGpu,
                  ConstBytes gradientSum, Bytes weights,
                  Bytes optimizerState) const;
 
@@ -133,8 +143,9 @@ private:
   uint64_t seed;
   DevicePlacement placement;
   int64_t count = 0;
+  int64_t stateElements = 0;
   std::vector<Slot> parameterSlots;
-  std::vector<DecayRange> ranges;
+  std::vector<UpdateRun> runs;
 };
 
 /// If `bytes` is not `expected`, throws std::invalid_argument with `what` in

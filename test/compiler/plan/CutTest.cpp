@@ -115,7 +115,7 @@ TEST(CutModel, HoldsTiedParametersOnceWhereAStageHasBoth) {
 }
 
 TEST(CutModel, GivesEachPartOfABackwardTime) {
-  Model model({{1, 1, 1, 1, 1, 1, 1}}, kFloats, program::kSgd);
+  Model model({{1, 1, 1, 1, 1, 1, 1}}, kFloats, optimizerNamed(program::kSgd));
   schedule::StageCost cost =
       cutIntoStages(model.table(1, 1, nullptr), 1, {}, 4)[0].cost;
   for (int64_t time :
@@ -125,7 +125,7 @@ TEST(CutModel, GivesEachPartOfABackwardTime) {
 
 TEST(Model, CountsWhatEachPartKeeps) {
   Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
-              program::kSgd);
+              optimizerNamed(program::kSgd));
   std::vector<LayerCost> whole = model.table(4, 1, nullptr).layers,
                          halves = model.table(4, 2, nullptr).layers,
                          half = model.table(2, 1, nullptr).layers;
@@ -153,7 +153,8 @@ TEST(Model, TakesTheMachinesTimePerLayer) {
   Machine machine = someMachine(1, 1);
   machine.speed = 2000000000;
   machine.layerOverhead = 5;
-  Model model({{10, 20, 31, 1, 1, 1, 1}}, kFloats, program::kSgd);
+  Model model({{10, 20, 31, 1, 1, 1, 1}}, kFloats,
+              optimizerNamed(program::kSgd));
   LayerCost cost = model.table(3, 1, &machine).layers[0];
   EXPECT_EQ(cost.forward, 15 + 5);
   EXPECT_EQ(cost.inputGradient, 30 + 5);
@@ -163,7 +164,7 @@ TEST(Model, TakesTheMachinesTimePerLayer) {
 TEST(Model, RefusesWhatCannotBeAddedUp) {
   int64_t huge = int64_t{1} << 59;
   Model model({{huge, 1, 1, 1, 1, 1, 1}, {huge, 1, 1, 1, 1, 1, 1}}, kFloats,
-              program::kSgd);
+              optimizerNamed(program::kSgd));
   EXPECT_EQ(model.check(1, 1, nullptr),
             "expected a model whose operations, bytes and nanoseconds for a "
             "micro-batch are below 2^60");

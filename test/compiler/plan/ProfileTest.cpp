@@ -208,7 +208,7 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
   exported->package = program::samplePackage();
   constexpr program::Types kDoubles = {program::DataType::Float64,
                                        program::DataType::Float64};
-  Model model(exported, kDoubles, "sgd");
+  Model model(exported, kDoubles, optimizerNamed("sgd"));
   EXPECT_EQ(model.smallestMicroBatch(), 2);
   json document = smallProfile();
   document["micro_batch_size"] = 8;
@@ -259,7 +259,8 @@ TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
   EXPECT_EQ(read(smallProfile(), split),
             ""); // new: times of the last stage's halves
   EXPECT_EQ(missingKinds(machine.profiles), kBackward | kRecompute);
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+              optimizerNamed("sgd"));
   for (bool isWholeFirst : {true, false}) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
     LayerCost head = model.table(2, 1, &machine).layers[2];
@@ -294,7 +295,8 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   machine.profiles.resize(1);
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), machine.profiles[0]),
             "");
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+              optimizerNamed("sgd"));
   ASSERT_EQ(model.check(2, 1, &machine), "");
   std::vector<LayerCost> layers = model.table(2, 1, &machine).layers;
   ASSERT_EQ(layers.size(), 3u);
@@ -324,7 +326,8 @@ TEST(Profile, ReachesOtherSizes) {
         readProfile("p.json", document.dump(), machine.profiles.emplace_back()),
         "");
   }
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+              optimizerNamed("sgd"));
   auto forward = [&](int64_t size) {
     return model.table(size, 1, &machine).layers[2].forward;
   };
@@ -356,7 +359,8 @@ TEST(Profile, RefusesTimesThatOverflow) {
   json document = smallProfile();
   document["stages"][1]["forward"] = {{"count", 1}, {"total", (1LL << 60) - 1}};
   ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats, "sgd");
+  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+              optimizerNamed("sgd"));
   for (int64_t size : {1, 2, 3, 16, 64, 1 << 20})
     EXPECT_NE(model.check(size, 1, &machine), "") << size;
 }

@@ -9,6 +9,7 @@
 #define CHIMERA_TEST_COMPILER_PLAN_QUESTIONS_H
 
 #include "compiler/plan/Search.h"
+#include "runtime/program/Optimizer.h"
 
 #include <random>
 
@@ -26,6 +27,12 @@ inline program::ModelT smallModel() {
   return model;
 }
 
+inline program::OptimizerT optimizerNamed(const char *name) {
+  program::OptimizerT optimizer;
+  optimizer.name = name;
+  return optimizer;
+}
+
 inline constexpr program::Types kFloats = {program::DataType::Float32,
                                            program::DataType::Float32};
 
@@ -41,7 +48,7 @@ inline Model someModel(int32_t layers, uint32_t seed) {
     all.push_back({100 + upTo(20), 90 + upTo(40), 80 + upTo(50),
                    1000 + upTo(100), 5000 + upTo(2000), 4000 + upTo(3000),
                    4 * upTo(50)});
-  return Model(all, kFloats, program::kAdamW);
+  return Model(all, kFloats, optimizerNamed(program::kAdamW));
 }
 
 /// A machine on which all computations and messages take time.

@@ -69,8 +69,7 @@ TEST(ModelsOfGpus, NeedTheStatedMemory) {
     const program::ProgramT program = programToMeasure(4, sizes);
     const program::Types types = program::typesOf(program);
     for (const program::Stage &stage : program.stages)
-      EXPECT_EQ(program::checkBytes(*program.model, types,
-                                    program.optimizer->name,
+      EXPECT_EQ(program::checkBytes(*program.model, types, *program.optimizer,
                                     program.micro_batch_size, stage),
                 "");
     uint64_t stashes = 0;

@@ -151,8 +151,8 @@ TEST(Calibrate, MeasuresAValidProgram) {
   program::ProgramT program = programToMeasure(2);
   for (const program::Stage &stage : program.stages)
     EXPECT_EQ(program::checkBytes(*program.model, program::typesOf(program),
-                                  program.optimizer->name,
-                                  program.micro_batch_size, stage),
+                                  *program.optimizer, program.micro_batch_size,
+                                  stage),
               "");
   EXPECT_GT(bytesToMeasure(2), bytesToMeasure(1));
 }

@@ -233,7 +233,10 @@ void changeTraining(ProgramT &program, Random &random) {
                        &optimizer.momentum,      &optimizer.clip_norm};
   uint64_t *steps[] = {&optimizer.warmup, &optimizer.decay_steps,
                        &optimizer.lr_steps};
-  switch (random.below(13)) {
+  switch (random.below(14)) {
+  case 13:
+    optimizer.no_muon.assign(random.below(3), "*mlp*");
+    return;
   case 12:
     optimizer.lr_schedule = program::RateSchedule(random.below(5));
     return;

@@ -1,4 +1,4 @@
-//===- OptimizerTest.cpp - Tests of patterns without weight decay ---------===//
+//===- OptimizerTest.cpp - Tests of what an optimizer does to parameters --===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -72,6 +72,125 @@ TEST(Optimizer, APatternThatMatchesNothingIsRefused) {
       "expected each pattern of no_decay to match a parameter, got '*wte*': "
       "names are like layers.0.token_embedding, layers."))
       << fault;
+}
+
+/// The sample model, which has layers between the first and the last one.
+ModelT sampleModel() {
+  return std::move(*samplePipeline({.ofModel = true}).model);
+}
+
+OptimizerT named(const char *name) {
+  OptimizerT optimizer;
+  optimizer.name = name;
+  return optimizer;
+}
+
+TEST(Optimizer, MuonIsForTheMatricesOfInnerLayers) {
+  const ModelT model = sampleModel();
+  OptimizerT muon = named(kMuon);
+  const uint32_t layers = layerCount(model);
+  ASSERT_GT(layers, 2u);
+  auto matricesOf = [&](uint32_t layer) {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i)
+      if (updateRuleOf(muon, model, layer, i) == UpdateRule::Muon)
+        names.push_back(layerParameters(model, layer)[i].name);
+      else
+        EXPECT_EQ(updateRuleOf(muon, model, layer, i), UpdateRule::AdamW);
+    return names;
+  };
+  EXPECT_TRUE(matricesOf(0).empty());
+  EXPECT_TRUE(matricesOf(layers - 1).empty());
+  EXPECT_EQ(matricesOf(1),
+            (std::vector<std::string>{"attention.weight",
+                                      "attention_projection.weight",
+                                      "mlp.weight", "mlp_projection.weight"}));
+  muon.no_muon = {"layers.1.mlp*", "*.attention.weight"};
+  EXPECT_EQ(matricesOf(1),
+            std::vector<std::string>{"attention_projection.weight"});
+}
+
+TEST(Optimizer, OthersUpdateAllParametersAlike) {
+  const ModelT model = sampleModel();
+  const std::pair<const char *, UpdateRule> rules[] = {
+      {kAdamW, UpdateRule::AdamW},
+      {kSgd, UpdateRule::Sgd},
+      {kSgdMomentum, UpdateRule::SgdMomentum}};
+  for (const auto &[name, rule] : rules)
+    for (uint32_t layer = 0; layer < layerCount(model); ++layer) {
+      for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i)
+        EXPECT_EQ(updateRuleOf(named(name), model, layer, i), rule);
+      EXPECT_EQ(updateFlops(named(name), model, layer), 0);
+    }
+}
+
+TEST(Optimizer, StatesLieOneAfterAnother) {
+  const ModelT model = sampleModel();
+  const uint32_t layers = layerCount(model);
+  for (const char *name : {kAdamW, kMuon, kSgd, kSgdMomentum})
+    for (uint32_t first = 0; first < layers; ++first)
+      for (uint32_t count = 1; first + count <= layers; ++count) {
+        const std::vector<StageParameter> held =
+            stageParameters(model, first, count);
+        const StateLayout layout =
+            stateLayout(named(name), model, first, count);
+        ASSERT_EQ(layout.parameters.size(), held.size());
+        std::vector<bool> isUsed(static_cast<size_t>(layout.elements));
+        int64_t used = 0;
+        for (size_t i = 0; i < held.size(); ++i) {
+          const auto &[rule, states] = layout.parameters[i];
+          EXPECT_EQ(rule, updateRuleOf(named(name), model, held[i].layer,
+                                       held[i].number));
+          ASSERT_EQ(states.size(), statesOf(rule).size());
+          for (int64_t begin : states)
+            for (int64_t e = 0; e < held[i].parameter.elements(); ++e, ++used) {
+              ASSERT_LT(begin + e, layout.elements);
+              EXPECT_FALSE(isUsed[static_cast<size_t>(begin + e)]);
+              isUsed[static_cast<size_t>(begin + e)] = true;
+            }
+        }
+        EXPECT_EQ(used, layout.elements);
+        for (auto type : {DataType::Float32, DataType::Float64})
+          EXPECT_EQ(
+              optimizerBytes(named(name), model, {type, type}, first, count),
+              used * bytesOf(type));
+      }
+}
+
+TEST(Optimizer, MuonKeepsOneStateOfAMatrix) {
+  const ModelT model = sampleModel();
+  const int64_t c = model.width, all = parameterCount(model, 1, 1);
+  // [3c, c], [c, c], [4c, c] and [c, 4c].
+  const int64_t matrices = 12 * c * c;
+  EXPECT_EQ(stateLayout(named(kMuon), model, 1, 1).elements,
+            2 * all - matrices);
+  EXPECT_EQ(stateLayout(named(kMuon), model, 0, 1).elements,
+            2 * parameterCount(model, 0, 1));
+}
+
+TEST(Optimizer, AnUpdateOfMuonIsThreeProductsAnIteration) {
+  const ModelT model = sampleModel();
+  const int64_t c = model.width;
+  // The shorter side is c. The longer sides are 3c, c, 4c and 4c.
+  int64_t flops = 0;
+  for (int64_t l : {3 * c, c, 4 * c, 4 * c})
+    flops += 5 * (2 * c * l * c + 2 * c * c * c + 2 * c * c * l);
+  EXPECT_EQ(updateFlops(named(kMuon), model, 1), flops);
+  EXPECT_EQ(updateFlops(named(kMuon), model, 0), 0);
+}
+
+TEST(Optimizer, PatternsOfNoMuonAreForMuon) {
+  const ModelT model = sampleModel();
+  OptimizerT optimizer = named(kMuon);
+  optimizer.no_muon = {"*router*"};
+  EXPECT_EQ(faultOfOptimizer(optimizer), "");
+  EXPECT_TRUE(faultOfPatterns(optimizer, model)
+                  .starts_with("expected each pattern of no_muon to match a "
+                               "parameter, got '*router*': names are like "))
+      << faultOfPatterns(optimizer, model);
+  optimizer.name = kAdamW;
+  EXPECT_EQ(faultOfOptimizer(optimizer),
+            "expected no patterns in no_muon with 'adamw', got 1");
 }
 
 } // namespace

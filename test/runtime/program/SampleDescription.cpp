@@ -87,8 +87,7 @@ private:
       int64_t weights = parameterBytes(types, parameterCount(*model, s, 1));
       Stage &stage = program.stages[s];
       stage.mutate_weights_bytes(static_cast<uint64_t>(weights));
-      stage.mutate_optimizer_bytes(
-          static_cast<uint64_t>(optimizerBytes(kAdamW, weights)));
+      stage.mutate_optimizer_bytes(2 * static_cast<uint64_t>(weights));
       stage.mutate_boundary_bytes(options.boundaryBytes);
     }
     program.model = std::move(model);

@@ -99,6 +99,15 @@ const Refusal kLimitCases[] = {
     {"PatternOfTwoLines", Rule::Structure,
      "expected a pattern of no_decay of printable",
      [](ProgramT &p) { p.optimizer->no_decay = {"a\nb"}; }},
+    {"PatternsOfNoMuon", Rule::Structure,
+     "optimizer: expected no patterns in no_muon with 'adamw', got 1",
+     [](ProgramT &p) { p.optimizer->no_muon = {"*"}; }},
+    {"PatternOfNoMuon", Rule::Structure,
+     "expected a pattern of no_muon of printable",
+     [](ProgramT &p) {
+       p.optimizer->name = "muon";
+       p.optimizer->no_muon = {"a\nb"};
+     }},
     {"MomentumOfOne", Rule::Structure,
      "optimizer: expected a momentum in [0, 1), got 1",
      [](ProgramT &p) { p.optimizer->momentum = 1; }},

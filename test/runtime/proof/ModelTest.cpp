@@ -49,7 +49,7 @@ const Refusal kModelCases[] = {
      "expected a micro-batch size of at least 1, got 0",
      [](ProgramT &p) { p.micro_batch_size = 0; }},
     {"OtherOptimizer", Rule::Structure,
-     "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got 'adam'",
+     "expected optimizer 'adamw', 'muon', 'sgd' or 'sgd-momentum', got 'adam'",
      [](ProgramT &p) { p.optimizer->name = "adam"; }},
     {"LayersLeftOut", Rule::Structure,
      "stage 1: expected layers that begin at 1 and end by 4, got 1 from 2 on",

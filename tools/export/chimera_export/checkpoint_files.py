@@ -23,10 +23,12 @@ FORMAT = "chimera checkpoint 1"
 TRAINING = "training.json"
 INDEXES = ("model.safetensors.index.json", "optimizer.safetensors.index.json")
 TYPES = {"float32": ("F32", torch.float32), "float64": ("F64", torch.float64)}
-STATES = {  # of each optimizer
-    "sgd": (),
-    "sgd-momentum": ("momentum_buffer",),
-    "adamw": ("exp_avg", "exp_avg_sq"),
+ADAMW, MOMENTUM = ("exp_avg", "exp_avg_sq"), ("momentum_buffer",)
+STATES = {  # of each optimizer: what a parameter may have
+    "sgd": [()],
+    "sgd-momentum": [MOMENTUM],
+    "adamw": [ADAMW],
+    "muon": [MOMENTUM, ADAMW],
 }
 CHECKSUM = re.compile(rb'("checksum": ").{16}', re.DOTALL)  # of training.json itself
 TEXT, NUMBER = "a text", "a whole number"
@@ -161,7 +163,8 @@ class Checkpoint:
             for name, shape in shapes.items()
         ]
         shapes = {tensor.parameter: tensor.shape for tensor in tensors}
-        expected = {(name, state) for name in shapes for state in self.states}
+        known = {state for states in self.states for state in states}
+        present = {name: set() for name in shapes}  # states by parameter
         for file in headers:
             if file.startswith("model-"):
                 continue
@@ -169,18 +172,25 @@ class Checkpoint:
                 own, _, state = name.rpartition(".")
                 parameter, is_transposed = names.tensor_of(own)
                 found = shape[::-1] if is_transposed else shape
-                if (parameter, state) not in expected or shapes[parameter] != found:
+                if (
+                    state not in known
+                    or shapes.get(parameter) != found
+                    or state in present[parameter]
+                ):
                     raise Refused(
                         f"{self.path / file}: expected the optimizer state of a parameter "
                         f"with its shape, got '{name}' {list(shape)}: if the run had "
                         "--names, give it the same file here"
                     )
-                expected.remove((parameter, state))
+                present[parameter].add(state)
                 tensors.append(Tensor(file, name, parameter, state, found, is_transposed))
-        if expected:
-            parameter, state = min(expected)
+        for parameter, states in sorted(present.items()):
+            if states in map(set, self.states):
+                continue
+            likely = max(self.states, key=lambda each: len(states & set(each)))
+            missing = next(state for state in likely if state not in states)
             raise Refused(
-                f"{self.path}: expected the optimizer state {state} of '{parameter}', got "
+                f"{self.path}: expected the optimizer state {missing} of '{parameter}', got "
                 f"none: {DAMAGED}"
             )
         return tensors

@@ -21,6 +21,8 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from . import Refused, checkpoint_files
 
 STEP = "step"
+# A state of each parameter that AdamW updates. In a DCP it has its number of steps beside it.
+OF_ADAMW = "exp_avg"
 
 
 @dataclasses.dataclass
@@ -57,7 +59,7 @@ def to_dcp(folder, target, keys, names):
     step = saved.training["step"]
     values = {keys.of(tensor): saved.read(tensor) for tensor in saved.tensors}
     for tensor in saved.tensors:
-        if saved.training["optimizer"] == "adamw" and tensor.state is None:
+        if tensor.state == OF_ADAMW:
             values[keys.state(tensor.parameter, STEP)] = torch.tensor(float(step))
     values[STEP] = step
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
@@ -205,9 +207,9 @@ def _text(dtype, shape):
 
 def _step(reader, found, source, like, keys, given):
     """The number of steps before a DCP was written."""
-    entries = [STEP]
-    if like.training["optimizer"] == "adamw":
-        entries = [keys.state(t.parameter, STEP) for t in like.tensors if not t.state]
+    entries = [
+        keys.state(t.parameter, STEP) for t in like.tensors if t.state == OF_ADAMW
+    ] or [STEP]
     values = {
         key: torch.zeros((), dtype=found[key].properties.dtype)
         if isinstance(found[key], TensorStorageMetadata)

@@ -517,8 +517,9 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
             }),
             "expected an operator that exported models may call, got "
             "'aten::from_file'");
-  EXPECT_EQ(refusal([](auto &program) { program.optimizer->name = "x"; }),
-            "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got 'x'");
+  EXPECT_EQ(
+      refusal([](auto &program) { program.optimizer->name = "x"; }),
+      "expected optimizer 'adamw', 'muon', 'sgd' or 'sgd-momentum', got 'x'");
 }
 
 TEST_F(ExportedStageTest, refusesBytesThatAreNotItsOwn) {

@@ -63,9 +63,13 @@ private:
   }
 };
 
-template <typename T> void expectTheHostsTraining(program::DataType type) {
-  const program::ProgramT program =
+/// `byKernel` is the number of elements that the kernel must update in a step.
+template <typename T>
+void expectTheHostsTraining(program::DataType type, const char *optimizer,
+                            int64_t byKernel) {
+  program::ProgramT program =
       smallProgram({.dropout = 0.3, .type = type}, {2, 2});
+  setOptimizer(program, optimizer);
   CountingKernels kernels;
   Line<T> host(program), device(program, {.kernels = &kernels});
   for (uint64_t step = 0; step < 3; ++step)
@@ -84,14 +88,20 @@ template <typename T> void expectTheHostsTraining(program::DataType type) {
   // embedding, and four masks for each of two blocks: a block has three masks,
   // and its backward makes one of them again.
   EXPECT_EQ(kernels.masks, 3u * (1 + 2 * 4));
-  EXPECT_EQ(
-      kernels.updated,
-      static_cast<int64_t>(3 * host.whole(&Line<T>::Part::weights).size()));
+  EXPECT_EQ(kernels.updated, 3 * byKernel);
 }
 
 TEST(PlaceTest, kernelsAreTheDevices) {
-  expectTheHostsTraining<float>(program::DataType::Float32);
-  expectTheHostsTraining<double>(program::DataType::Float64);
+  const program::ProgramT program = smallProgram({}, {4});
+  const int64_t all = program::parameterCount(*program.model, 0, 4);
+  // Muon updates the matrices of two blocks of width 8.
+  for (const auto &[optimizer, byKernel] :
+       {std::pair("adamw", all), std::pair("muon", all - 2 * 12 * 8 * 8)}) {
+    expectTheHostsTraining<float>(program::DataType::Float32, optimizer,
+                                  byKernel);
+    expectTheHostsTraining<double>(program::DataType::Float64, optimizer,
+                                   byKernel);
+  }
 }
 
 TEST(PlaceTest, aGpuNeedsKernels) {

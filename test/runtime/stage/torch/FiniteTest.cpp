@@ -91,7 +91,7 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
 }
 
 TEST(Finite, UpdatesStopAtNonFiniteGradients) {
-  for (const char *optimizer : {"adamw", "sgd"}) {
+  for (const char *optimizer : {"adamw", "muon", "sgd"}) {
     for (auto type : {program::DataType::Float32, program::DataType::Float64}) {
       program::ProgramT program = smallProgram({.type = type}, {2, 2});
       setOptimizer(program, optimizer);

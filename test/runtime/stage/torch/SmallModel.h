@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_STAGE_TORCH_SMALLMODEL_H
 #define CHIMERA_TEST_RUNTIME_STAGE_TORCH_SMALLMODEL_H
 
-#include "runtime/program/Layers.h"
+#include "runtime/program/Optimizer.h"
 #include "runtime/stage/Stage.h"
 #include "runtime/stage/torch/Tensors.h"
 #include "runtime/stage/torch/TransformerStage.h"
@@ -90,7 +90,8 @@ inline void setOptimizer(program::ProgramT &program, const char *name) {
   program.optimizer->name = name;
   for (program::Stage &stage : program.stages)
     stage.mutate_optimizer_bytes(static_cast<uint64_t>(program::optimizerBytes(
-        name, static_cast<int64_t>(program::gradientBytes(stage)))));
+        *program.optimizer, *program.model, program::typesOf(program),
+        stage.first_layer(), stage.layers())));
 }
 
 template <typename T> Bytes bytesOf(std::vector<T> &values) {
@@ -141,7 +142,7 @@ template <typename T, typename A = T> struct Line {
       part.weights.resize(program.stages[s].weights_bytes() / sizeof(T));
       part.gradient.resize(program::gradientBytes(program.stages[s]) /
                            sizeof(T));
-      part.state.resize(2 * part.gradient.size());
+      part.state.resize(program.stages[s].optimizer_bytes() / sizeof(T));
       part.output.resize(boundary / sizeof(A));
       part.outputGradient.resize(boundary / sizeof(A));
       part.stage->initialize(bytesOf(part.weights), bytesOf(part.state));

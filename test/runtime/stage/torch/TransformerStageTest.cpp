@@ -419,10 +419,12 @@ TEST(TransformerStageTest, refusesAnUnknownOptimizer) {
   program::ProgramT program = smallProgram({}, {4});
   program.optimizer->name = "adam";
   EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
-            "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got 'adam'");
+            "expected optimizer 'adamw', 'muon', 'sgd' or 'sgd-momentum', got "
+            "'adam'");
   program.optimizer.reset();
-  EXPECT_EQ(refusal([&] { makeTransformerStage(program, 0); }),
-            "expected optimizer 'adamw', 'sgd' or 'sgd-momentum', got ''");
+  EXPECT_EQ(
+      refusal([&] { makeTransformerStage(program, 0); }),
+      "expected optimizer 'adamw', 'muon', 'sgd' or 'sgd-momentum', got ''");
 }
 
 TEST(TransformerStageTest, refusesStagesThatAreNotTheModels) {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a small GPT-2 in float64 for five steps by SGD with momentum, with and without
-Nesterov's look-ahead, with weight decay and a learning rate that changes. Compares the
-run with `chimera-run --sequential` and with torch.optim.SGD in reference.py, like
-numerics.py. A program with a momentum has one value of optimizer state for each weight.
+"""Trains a small GPT-2 in float64 for five steps by Muon and by SGD with momentum, with
+and without Nesterov's look-ahead, with weight decay and a learning rate that changes.
+Compares the run with `chimera-run --sequential` and with torch.optim.Muon and
+torch.optim.SGD in reference.py, like numerics.py. Also checks the bytes of optimizer
+state: a momentum has one value for each weight.
 
 Prints a line for each comparison and exits non-zero if one fails."""
 
@@ -19,9 +20,21 @@ from grid import compile_to, run
 from numerics import Checks, Training, compare, reference
 
 CASES = {
-    "momentum": "learning_rate(0.5) momentum(0.9)",
-    "nesterov": "learning_rate(0.5) momentum(0.9) nesterov lr_schedule(linear)",
-    "no momentum": "learning_rate(0.5)",
+    "momentum": "optimizer(sgd) learning_rate(0.5) momentum(0.9)",
+    "nesterov": "optimizer(sgd) learning_rate(0.5) momentum(0.9) nesterov lr_schedule(linear)",
+    "no momentum": "optimizer(sgd) learning_rate(0.5)",
+    "muon": "optimizer(muon) learning_rate(0.02) momentum(0.9)",
+    "muon with nesterov": "optimizer(muon) learning_rate(0.02) momentum(0.95) nesterov "
+    "lr_schedule(cosine) warmup(2) clip_norm(0.5)",
+    "muon but for some": 'optimizer(muon) learning_rate(0.02) momentum(0.9) no_muon("*.mlp*")',
+}
+# The elements of the matrices that Muon updates: in each of six layers of width 16, those
+# of the attention, [48, 16] and [16, 16], and of the MLP, [64, 16] and [16, 64].
+ATTENTION, MLP = 6 * 64 * 16, 6 * 2 * 64 * 16
+BY_MUON = {
+    "muon": ATTENTION + MLP,
+    "muon with nesterov": ATTENTION + MLP,
+    "muon but for some": ATTENTION,
 }
 
 
@@ -32,16 +45,20 @@ def check(args, folder, case):
         args.tools,
         numerics.DESCRIPTION.format(
             model=numerics.MODEL.format(tied="tied"),
-            training=f"optimizer(sgd) weight_decay(0.1) {CASES[case]}",
+            training=f"weight_decay(0.1) {CASES[case]}",
             stages=4, batches=4, width=2, schedule='"chimera"', options="",
         ),
         program,
     )  # fmt: skip
     stages = json.loads(run(args.tools / "chimera-translate", "--program-to-json", program))
-    for stage in stages["stages"]:
-        expected = 0 if case == "no momentum" else stage["weights_bytes"]
-        got = stage["optimizer_bytes"]
-        checks.check(got == expected, f"{case}: {got} bytes of state")
+    weights, state = (
+        sum(stage[field] for stage in stages["stages"])
+        for field in ("weights_bytes", "optimizer_bytes")
+    )
+    expected = 0 if case == "no momentum" else weights
+    if case in BY_MUON:
+        expected = 2 * weights - 8 * BY_MUON[case]
+    checks.check(state == expected, f"{case}: {state} bytes of state")
     common = (args.tools, program, args.data)
     alone = Training(folder, "alone", [], *common, "--sequential")
     threads = Training(folder, "threads", [], *common, "--check-replicas")
