@@ -117,7 +117,7 @@ void LogFile::readOld(const Classify &classify) {
   const std::string &name = isComplete ? target : part;
   std::ifstream lines(name, std::ios::binary);
   std::string line;
-  kept.emplace();
+  kept = Kept{0, {}};
   bool isPrefix = true;
   // A last line without a line break is incomplete.
   for (uint64_t number = 1; std::getline(lines, line) && !lines.eof();

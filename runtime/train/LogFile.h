@@ -78,7 +78,7 @@ private:
   /// Of a log that is continued and has not changed yet: the size of its first
   /// lines that stay, and the later lines that stay.
   struct Kept {
-    off_t size = 0;
+    off_t size;
     std::string later;
   };
   std::optional<Kept> kept;

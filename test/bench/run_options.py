@@ -16,6 +16,7 @@ beside what the run says beforehand.
 """
 
 import argparse
+import fcntl
 import os
 import pathlib
 import re
@@ -30,7 +31,14 @@ import machine
 import two_ranks
 
 STEPS_PER_COPY = 3  # when memory is measured
+QUIET = 5  # measurements of 0.2 s without work, after which ranks count as stopped
 STATED = re.compile(r"a copy of its state of at most ([0-9.]+) MB")
+
+
+def cpu_seconds(process):
+    """The processor time that a process has used."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Pair:
@@ -73,14 +81,19 @@ class Bench(two_ranks.Bench):
         return run
 
     def memory_of_ranks(self, program, *options):
-        """The anonymous resident bytes of each rank, as processes over TCP, after some
-        steps. Pages of libraries are left out, since their number varies."""
+        """The anonymous resident bytes of each rank, as processes over TCP. Pages of
+        libraries are left out, since their number varies. The log is a pipe that nobody
+        reads, so all ranks stop at the same step, and memory is read then."""
         self.remove_checkpoints()
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
         command = [
             self.args.tools / "chimera-run", program, "--data", self.text, "--threads", 1,
             "--steps", 10**6, "--evaluate-batches", 0, "--quiet", "--transport", "tcp",
-            "--log", self.logs[0], *options,
+            "--log", pipe, *options,
         ]  # fmt: skip
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
         ranks = [
             subprocess.Popen(
                 list(map(str, command)), env=os.environ | environment,
@@ -88,29 +101,30 @@ class Bench(two_ranks.Bench):
             )  # fmt: skip
             for environment in two_ranks.rank_environments()
         ]
-        part = self.logs[0].with_name(self.logs[0].name + ".part")
-        while not part.exists() or part.read_text().count("loss") < 2 * STEPS_PER_COPY:
+        used = []
+        while not used or sum(used[-QUIET:]) > 0.01 * QUIET:
+            before = sum(map(cpu_seconds, ranks))
+            time.sleep(0.2)
+            used.append(sum(map(cpu_seconds, ranks)) - before)
+            if len(used) < 10 * QUIET:  # a rank may wait for another at its start
+                used[-1] = 1
             if any(rank.poll() is not None for rank in ranks):
                 sys.exit("a rank ended early")
-            time.sleep(0.1)
         status = (pathlib.Path(f"/proc/{rank.pid}/status").read_text() for rank in ranks)
         memory = [int(re.search(r"RssAnon:\s+(\d+) kB", text)[1]) * 1024 for text in status]
         for rank in ranks:
             rank.kill()
             rank.wait()
-        part.unlink()
+        os.close(reader)
+        pipe.unlink()
         return memory
 
     def memory_of_checkpoints(self, program):
-        """The stated bytes of the largest copy, and by how much the memory of a rank grows.
-        All ranks have copies of nearly the same size. Their temporary tensors differ by
-        some MB when memory is read, so takes the mean of the ranks and the median of
-        seven pairs of runs."""
+        """The stated bytes of the largest copy, and the mean growth of the ranks' memory.
+        All ranks have copies of nearly the same size."""
         saving = ["--checkpoint", self.folder / "kept", "--checkpoint-every", STEPS_PER_COPY]
-        grown = statistics.median(
-            statistics.mean(self.memory_of_ranks(program, *saving))
-            - statistics.mean(self.memory_of_ranks(program))
-            for _ in range(7)
+        grown = statistics.mean(self.memory_of_ranks(program, *saving)) - statistics.mean(
+            self.memory_of_ranks(program)
         )
         self.remove_checkpoints()
         # fmt: off
