@@ -18,9 +18,9 @@ Then trains with slow bfloat16. The run must print one note that says so.
 import argparse
 import os
 import pathlib
-import sys
 import tempfile
 
+from exporting import check_each
 from grid import run
 from numerics import Checks, losses, same_bits
 
@@ -104,7 +104,7 @@ def check_case(args, folder, schedule, dropout, options, tied, in_order):
     )
     if args.torch_python:
         reference(checks, args, folder, case, program, one)
-    return checks
+    return checks.lines, checks.failed
 
 
 def reference(checks, args, folder, case, program, ours):
@@ -123,10 +123,15 @@ def reference(checks, args, folder, case, program, ours):
     checks.check(len(reports) == 1, f"{case} against PyTorch: {'; '.join(reports)}")
 
 
-def check_note(args, folder):
+def check_note(args):
     """Forbids oneDNN, which computes in bfloat16, to use instructions that are newer
     than AVX2. Then bfloat16 takes many times as long as float32 on every x86
     processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        return check_note_in(args, pathlib.Path(folder))
+
+
+def check_note_in(args, folder):
     checks = Checks()
     source, program = folder / "slow.mlir", folder / "slow"
     source.write_text(SLOW)
@@ -146,7 +151,7 @@ def check_note(args, folder):
                 notes == expected,
                 f"slow bfloat16 over {name} {' '.join(options)}: {notes} notes",
             )
-    return checks
+    return checks.lines, checks.failed
 
 
 def main():
@@ -156,18 +161,10 @@ def main():
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-        for i, case in enumerate(CASES):
-            folder = pathlib.Path(name) / str(i)
-            folder.mkdir()
-            checks = check_case(args, folder, *case)
-            print("\n".join(checks.lines), flush=True)
-            failed += checks.failed
-        checks = check_note(args, pathlib.Path(name))
-        print("\n".join(checks.lines))
-        failed += checks.failed
-    sys.exit(f"{failed} comparisons failed" if failed else 0)
+    check_each(
+        lambda folder, case: check_case(args, folder, *case), CASES,
+        at_end=lambda: check_note(args),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -64,8 +64,9 @@ def plain_loop(source, target, optimizer, tied, text):
     import torch.distributed.checkpoint as dcp
     from chimera_export import command
     from chimera_export.arguments import parse_values
-    from reference import muon_in, windows
+    from reference import windows
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    from torch_optimizers import muon_in, optimizers_of
 
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
@@ -73,30 +74,12 @@ def plain_loop(source, target, optimizer, tied, text):
     # Another seed: the weights must come from the DCP.
     model = make(**parse_values(SIZES.split()), tied=tied, seed=99)
     module = model.module.to(torch.float64)
-    hidden = {
-        name: p
-        for name, p in module.named_parameters()
-        if optimizer == "muon" and name.startswith("blocks.") and p.dim() == 2
-    }
-    groups = {True: [], False: []}
-    for name, p in module.named_parameters():
-        if name not in hidden:
-            groups[p.dim() > 1].append(p)
-    groups = [
-        {"params": groups[True], "weight_decay": DECAY},
-        {"params": groups[False], "weight_decay": 0.0},
-    ]
-    if optimizer.startswith("sgd"):
-        momentum = MOMENTUM if optimizer == "sgd-momentum" else 0.0
-        own = [torch.optim.SGD(groups, lr=RATE, momentum=momentum)]
-    else:
-        own = [torch.optim.AdamW(groups, lr=RATE)]
-    if hidden:
-        muon = torch.optim.Muon(
-            hidden.values(), lr=RATE, weight_decay=DECAY, momentum=MOMENTUM,
-            nesterov=True, adjust_lr_fn="match_rms_adamw",
-        )  # fmt: skip
-        own.append(muon)
+    parameters = dict(module.named_parameters())
+    hidden = [n for n, p in parameters.items() if n.startswith("blocks.") and p.dim() == 2]
+    own = optimizers_of(
+        optimizer, parameters, hidden, rate=RATE, decay=DECAY,
+        momentum=0.0 if optimizer == "sgd" else MOMENTUM, nesterov=optimizer == "muon",
+    )  # fmt: skip
     weights, state = get_state_dict(module, own)
     if tied:  # get_state_dict has the matrix under both names
         saved = {"model": dict(module.named_parameters())}

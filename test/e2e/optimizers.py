@@ -12,10 +12,9 @@ Prints a line for each comparison and exits non-zero if one fails."""
 import argparse
 import json
 import pathlib
-import sys
-import tempfile
 
 import numerics
+from exporting import check_each
 from grid import compile_to, run
 from numerics import Checks, Training, compare, reference
 
@@ -66,7 +65,7 @@ def check(args, folder, case):
     numerics.check_peaks(checks, case, threads)
     if args.torch_python:
         reference(checks, args, folder, case, program, threads)
-    return checks
+    return checks.lines, checks.failed
 
 
 def main():
@@ -75,15 +74,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--torch-python", help="a Python that has torch")
     args = parser.parse_args()
-    failed = 0
-    with tempfile.TemporaryDirectory() as name:
-        for number, case in enumerate(CASES):
-            folder = pathlib.Path(name) / str(number)
-            folder.mkdir()
-            checks = check(args, folder, case)
-            print("\n".join(checks.lines), flush=True)
-            failed += checks.failed
-    sys.exit(f"{failed} comparisons failed" if failed else 0)
+    check_each(lambda folder, case: check(args, folder, case), list(CASES))
 
 
 if __name__ == "__main__":

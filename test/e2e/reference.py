@@ -20,7 +20,6 @@ it cannot run. Needs no package but torch.
 """
 
 import argparse
-import contextlib
 import fnmatch
 import json
 import math
@@ -29,6 +28,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from torch_optimizers import muon_in, optimizers_of
 
 from reference_random import (
     ATTENTION,
@@ -287,60 +287,23 @@ def rate_of(run, step):
     return run.min_lr + left * (run.learning_rate - run.min_lr)
 
 
-def optimizers_of(run, parameters):
-    """Muon for the matrices of all layers but the first and the last, and another
-    optimizer for the other parameters, or one optimizer for all."""
-    decaying = {"weight_decay": run.weight_decay}
-    hidden = {}
-    optimizers = []
-    if run.optimizer == "muon":
-        inner = tuple(f"layers.{layer}." for layer in range(1, run.layers + 1))
-        hidden = {
-            name: p
-            for name, p in parameters.items()
-            if name.startswith(inner) and p.dim() == 2
-            and not any(fnmatch.fnmatchcase(name, pattern) for pattern in run.no_muon)
-        }  # fmt: skip
-        optimizers.append(
-            torch.optim.Muon(
-                hidden.values(), lr=run.learning_rate, momentum=run.momentum,
-                nesterov=run.nesterov, adjust_lr_fn="match_rms_adamw", **decaying,
-            )
-        )  # fmt: skip
-    rest = [p for name, p in parameters.items() if name not in hidden]
-    groups = [
-        {"params": [p for p in rest if p.dim() >= 2], **decaying},
-        {"params": [p for p in rest if p.dim() < 2], "weight_decay": 0.0},
-    ]
-    if run.optimizer.startswith("sgd"):
-        optimizer = torch.optim.SGD(
-            groups, lr=run.learning_rate, momentum=run.momentum, nesterov=run.nesterov
-        )
-    else:
-        optimizer = torch.optim.AdamW(
-            groups, lr=run.learning_rate, betas=(run.beta1, run.beta2),
-            eps=run.epsilon,
-        )  # fmt: skip
-    return [*optimizers, optimizer]
-
-
-@contextlib.contextmanager
-def muon_in(dtype):
-    """torch.optim.Muon orthogonalises in bfloat16. Makes it use another type."""
-    own = torch.Tensor.bfloat16
-    torch.Tensor.bfloat16 = lambda tensor: tensor.to(dtype, copy=True)
-    try:
-        yield
-    finally:
-        torch.Tensor.bfloat16 = own
-
-
 def train(run, text, parameters):
     """Trains `parameters` in place. Returns the gradients of the last update, before
     they are clipped."""
     for parameter in parameters.values():
         parameter.requires_grad_(True)
-    optimizers = optimizers_of(run, parameters)
+    inner = tuple(f"layers.{layer}." for layer in range(1, run.layers + 1))
+    hidden = [
+        name
+        for name, p in parameters.items()
+        if name.startswith(inner) and p.dim() == 2
+        and not any(fnmatch.fnmatchcase(name, pattern) for pattern in run.no_muon)
+    ]  # fmt: skip
+    optimizers = optimizers_of(
+        run.optimizer, parameters, hidden, rate=run.learning_rate, decay=run.weight_decay,
+        momentum=run.momentum, nesterov=run.nesterov, betas=(run.beta1, run.beta2),
+        eps=run.epsilon,
+    )  # fmt: skip
     history = History(run, parameters)
     per_update = 1 if run.updates == "each_micro_batch" else run.micro_batches
     for step in range(run.steps):

@@ -172,9 +172,11 @@ class ResumedFiles(Trainings):
         log = self.folder / "log"
         with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", 0,
                  *self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
-                               "--evaluate-every", 2, "--evaluate-batches", 1, "--log",
+                               "--evaluate-every", 1000, "--evaluate-batches", 1, "--log",
                                log)[2:]) as job:
             job.wait_for_line("held-out loss")
+            while self.steps_of(self.lines("log.part"), "loss")[-1] == 1000:
+                pass  # a later step makes the evaluation an old one
             job.process.terminate()
             job.end()
         lines = self.lines()
