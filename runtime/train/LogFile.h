@@ -29,26 +29,26 @@ std::string temporaryName(const std::string &file);
 /// before the first text is appended.
 class LogFile {
 public:
-  /// What happens to a line of a log that is continued. A log may have Unknown
-  /// lines after a crash, but not as its first line.
+  /// Whether a line stays if the log is continued. No run writes an Unknown
+  /// line. A crash can leave such lines in a log, and they do not stay.
   enum class Line { Keep, Drop, Unknown };
-  /// Decides about a line, which has no line break.
+  /// Classifies a line. The text has no line break.
   using Classify = std::function<Line(std::string_view)>;
 
   /// If `classify` is not empty and an earlier run left a log, continues this
-  /// log, of which only the lines to keep stay. Throws std::runtime_error if
-  /// the file cannot be written, if another process is writing it, or if its
-  /// first line is Unknown: the file is no log.
+  /// log after its lines that stay. Throws std::runtime_error if the file
+  /// cannot be written, if another process is writing it, or if its first line
+  /// is Unknown, because then the file is no log.
   explicit LogFile(const std::string &file, const Classify &classify = {});
   /// An incomplete log keeps its temporary name.
   ~LogFile();
   LogFile(const LogFile &) = delete;
   LogFile &operator=(const LogFile &) = delete;
 
-  /// Whether the log has its final name: it is the log of an earlier run that
-  /// ended, and nothing was appended to it.
-  bool isCompleteStill() const { return isComplete; }
-  /// The number of Unknown lines, which do not stay.
+  /// Whether this is the log of an earlier run that ended, and nothing has been
+  /// appended to it.
+  bool isUnchanged() const { return isComplete; }
+  /// The number of Unknown lines.
   uint64_t unknownLines() const { return unknown; }
 
   /// Appends text. Other processes that read the file see it at once. Throws

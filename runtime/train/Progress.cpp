@@ -237,7 +237,7 @@ void Progress::endLine() {
 void Progress::finish(const nlohmann::json &summary) {
   std::string failures;
   attempt(log, failures, [&](LogFile &file) {
-    if (file.isCompleteStill())
+    if (file.isUnchanged())
       return;
     file.append(nlohmann::json{{"summary", summary}}.dump() + "\n");
     file.complete();

@@ -235,9 +235,9 @@ TEST_F(LogFileTest, continuesALog) {
       write(old, text);
       LogFile log(path, classify);
       EXPECT_EQ(log.unknownLines(), unknown);
-      EXPECT_EQ(log.isCompleteStill(), old == path);
+      EXPECT_EQ(log.isUnchanged(), old == path);
       log.append("new\n");
-      EXPECT_FALSE(log.isCompleteStill());
+      EXPECT_FALSE(log.isUnchanged());
       EXPECT_FALSE(fs::exists(path));
       EXPECT_EQ(read(part), kept + "new\n");
       log.complete();
