@@ -33,11 +33,11 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
       the layers compute. `momentum`, which must be given, is the weight of the
       average; `nesterov` looks one step ahead. Updates are scaled as Liu et al.
       do ("Muon is Scalable for LLM Training", arXiv 2502.16982), so that
-      `learning_rate` and `weight_decay` suit both optimizers. A matrix has two
-      dimensions larger than 1, and is in a layer that is neither the first nor
-      the last: embedding and head are left to `adamw`. So are the parameters
-      whose names match a pattern in `no_muon`. The state of a matrix has the
-      size of the matrix.
+      `learning_rate` and `weight_decay` suit both optimizers. A matrix is a
+      parameter with exactly two dimensions, both larger than 1. `adamw` also
+      updates all parameters of the first and of the last layer (the embedding
+      and the head), and those whose names match a pattern in `no_muon`. The
+      state of a matrix has the size of the matrix.
 
     `seed` determines the initial weights, the order of the data and dropout.
 
@@ -76,13 +76,15 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
 
     *A run can have other numbers.* The program contains the numbers, but options
     of `chimera-run` override all of them except `optimizer`, `epsilon`,
-    `nesterov` and `no_muon`. A `momentum` or a `clip_norm` can be changed but not added.
+    `nesterov` and `no_muon`. A `momentum` or a `clip_norm` can be changed but
+    not added.
 
     Invalid if
     - a number is negative or not finite, or a beta or `momentum` is not below 1;
     - `clip_norm` is 0, or the schedule has no flush;
     - a clause is given that the optimizer or the schedule does not use;
-    - `muon` has no `momentum`;
+    - `muon` has no `momentum`, or no matrix to update (the latter is checked
+      when the program is written);
     - `min_lr` is above `learning_rate`;
     - a pattern in `no_decay` or `no_muon` matches no parameter of the model
       (this is checked when the program is written);

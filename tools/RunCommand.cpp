@@ -361,8 +361,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     warnOfLostWeights(settings, load);
     warnOfShortSchedule(settings, program, load);
     warnOfSlowType(settings, program, load, [&] {
-        if (use.setThreads)
-          use.setThreads(share.threads.computing);
+      if (use.setThreads)
+        use.setThreads(share.threads.computing);
     });
   };
   run.onStep = [&](const StepEvent &event) { results->onStep(event); };

@@ -224,7 +224,7 @@ void chimera::applyTrainingOptions(const RunSettings &settings,
                                 fault);
   if (given.noDecay.empty() || !program.model)
     return;
-  if (std::string fault = program::faultOfPatterns(optimizer, *program.model);
+  if (std::string fault = program::faultOfParameters(optimizer, *program.model);
       !fault.empty())
     throw std::invalid_argument("--no-decay: " + fault);
 }

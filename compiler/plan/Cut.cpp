@@ -31,7 +31,7 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
                         int64_t parts) {
   CutStage stage{first, end, {}, {}};
   schedule::StageCost sum{0, 0, 0, 0, 0, 0};
-  int64_t parameters = 0, states = 0;
+  int64_t parameters = 0, stateElements = 0;
   schedule::StageBytes &bytes = stage.bytes;
   for (int32_t i = first; i < end; ++i) {
     const LayerCost &layer = table.layers[i];
@@ -42,18 +42,18 @@ static CutStage stageOf(const LayerTable &table, int32_t first, int32_t end,
     sum.recompute += layer.recompute;
     sum.update += layer.update;
     parameters += layer.parameters;
-    states += layer.states;
+    stateElements += layer.stateElements;
     bytes.stash += layer.stash;
     bytes.weightStash += layer.weightStash;
   }
   if (first == 0 && end == table.size()) {
     parameters -= table.tiedParameters;
-    states -= table.tiedStates;
+    stateElements -= table.tiedStateElements;
   }
   int64_t parameterBytes = program::parameterBytes(table.types, parameters);
   bytes.parameterCopy = program::copyBytes(table.types, parameters);
   bytes.weights = parameterBytes + bytes.parameterCopy;
-  bytes.optimizer = program::parameterBytes(table.types, states);
+  bytes.optimizer = program::parameterBytes(table.types, stateElements);
   bytes.boundary = table.layers[end - 1].boundary;
   bytes.stash = std::max<int64_t>(bytes.stash, 1);
   bytes.weightStash = std::max<int64_t>(bytes.weightStash, 1);

@@ -105,7 +105,7 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
   if (model) {
     uint32_t count = program::layerCount(*model);
     int64_t each = 0, eachState = 0;
-    const auto statesOf = [&](uint32_t first, uint32_t layers) {
+    const auto stateElementsOf = [&](uint32_t first, uint32_t layers) {
       return program::stateLayout(optimizer, *model, first, layers).elements;
     };
     for (uint32_t layer = 0; layer < count; ++layer) {
@@ -130,13 +130,13 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       }
       entry.boundary = program::boundaryBytes(*model, types, batch, layer);
       entry.parameters = program::parameterCount(*model, layer, 1);
-      entry.states = statesOf(layer, 1);
+      entry.stateElements = stateElementsOf(layer, 1);
       entry.update = program::updateFlops(optimizer, *model, layer);
       each = program::saturatedSum({each, entry.parameters});
-      eachState = program::saturatedSum({eachState, entry.states});
+      eachState = program::saturatedSum({eachState, entry.stateElements});
     }
     table.tiedParameters = each - program::parameterCount(*model, 0, count);
-    table.tiedStates = eachState - statesOf(0, count);
+    table.tiedStateElements = eachState - stateElementsOf(0, count);
   }
   for (const BareLayer &layer : bare) {
     LayerCost &entry = table.layers.emplace_back();
@@ -149,7 +149,7 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
     entry.parameters = layer.parameters;
     // A bare layer has no shapes: all its parameters count as matrices.
     const bool isInner = &layer != &bare.front() && &layer != &bare.back();
-    entry.states =
+    entry.stateElements =
         times(layer.parameters,
               static_cast<int64_t>(
                   program::statesOf(program::ruleOfMatrices(optimizer, isInner))
@@ -183,7 +183,7 @@ LayerTable Model::table(int64_t microBatchSize, int64_t parts,
     // The bytes that an update moves: it reads the gradient, the weights and
     // the optimizer state, and writes the weights and the optimizer state.
     int64_t bytes = program::parameterBytes(types, layer.parameters);
-    int64_t state = program::parameterBytes(types, layer.states);
+    int64_t state = program::parameterBytes(types, layer.stateElements);
     int64_t copy = program::copyBytes(types, layer.parameters);
     layer.update = nanosecondsFor(layer.update, machine->speed);
     if (machine->memoryBandwidth > 0)

@@ -41,7 +41,7 @@ struct LayerCost {
   int64_t stash, weightStash; ///< bytes
   int64_t boundary;           ///< bytes of the activations for the next layer
   int64_t parameters;         ///< number of parameters
-  int64_t states;             ///< elements of the optimizer state
+  int64_t stateElements;      ///< elements of the optimizer state
 };
 
 /// Costs of a model's layers for one micro-batch size. A tick is a nanosecond
@@ -52,7 +52,7 @@ struct LayerTable {
   /// embedding). A stage with both layers stores them once.
   int64_t tiedParameters = 0;
   /// The elements of the optimizer state of these parameters.
-  int64_t tiedStates = 0;
+  int64_t tiedStateElements = 0;
   program::Types types;
 
   int32_t size() const { return static_cast<int32_t>(layers.size()); }

@@ -71,13 +71,12 @@ chimera::runtime::optimizerTensors(const program::ProgramT &program,
       program::stateLayout(*program.optimizer, *program.model, first, layers);
   std::vector<OutputTensor> tensors;
   for (const OwnParameter &own : ownParameters(program, first, layers)) {
-    const program::StateLayout::Parameter &states =
-        layout.parameters[own.number];
-    for (size_t i = 0; i < states.states.size(); ++i)
+    const auto &[rule, offsets] = layout.parameters[own.number];
+    for (size_t i = 0; i < offsets.size(); ++i)
       tensors.push_back(
-          {own.name + "." + std::string(program::statesOf(states.rule)[i]),
+          {own.name + "." + std::string(program::statesOf(rule)[i]),
            program.weight_type, own.parameter.shape, false,
-           static_cast<uint64_t>(states.states[i] * elementBytes),
+           static_cast<uint64_t>(offsets[i] * elementBytes),
            static_cast<uint64_t>(own.parameter.elements() * elementBytes)});
   }
   std::ranges::sort(tensors, {}, &OutputTensor::begin);

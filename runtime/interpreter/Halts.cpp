@@ -7,11 +7,12 @@
 //
 // The option keepFinite: updates halt if a gradient sum is not finite. Each
 // replica has a flag in the memory of the device. An update sets the flag if
-// its gradient sum is not finite, and changes nothing if the flag is set. If the
-// program clips, some updates may first be left out (Options::mostSkipped). The
-// host reads the flag together with the loss of the step. All replicas of a
-// stage use the same gradient sums, so they halt at the same update without
-// communication. Other stages may do a few more updates before the run stops.
+// its gradient sum is not finite, and changes nothing if the flag is set. If
+// the program clips, some updates may first be left out
+// (Options::skipNonFinite). The host reads the flag together with the loss of
+// the step. All replicas of a stage use the same gradient sums, so they halt at
+// the same update without communication. Other stages may do a few more updates
+// before the run stops.
 //
 //===----------------------------------------------------------------------===//
 

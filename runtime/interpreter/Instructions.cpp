@@ -270,7 +270,7 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
           learningRateAt(*program.optimizer, stepsOfTraining, stepOfUpdate),
       .scale = scale,
       .clipNorm = program.optimizer->clip_norm,
-      .mostSkipped = options.mostSkipped};
+      .skipNonFinite = options.skipNonFinite};
   compute->launch({reads(gradient), reads(norm), updates(weights),
                    updates(optimizerState), updates(halted)},
                   [=, stage = stageOf(instruction)](const AddressMap &at) {

@@ -67,9 +67,9 @@ public:
     bool keepFinite = false;
     std::function<void()> onHalt = {};
     /// The number of updates with a norm that is not finite that are left out
-    /// before such a norm halts the updates (Update::mostSkipped). Has no effect
-    /// unless the program clips.
-    uint64_t mostSkipped = 0;
+    /// before such a norm halts the updates (Update::skipNonFinite). Has no
+    /// effect unless the program clips.
+    uint64_t skipNonFinite = 0;
     /// Called with the number of each step, except the first, before the step
     /// begins. If it returns false, the run ends before this step. Without a
     /// flush, part of this step has already run together with the previous

@@ -351,7 +351,8 @@ std::string checkStages(const ProgramT &program) {
   if (std::string problem = checkOptimizer(program.optimizer->name);
       !problem.empty())
     return problem;
-  if (std::string problem = faultOfPatterns(*program.optimizer, *program.model);
+  if (std::string problem =
+          faultOfParameters(*program.optimizer, *program.model);
       !problem.empty())
     return problem;
   if (std::string problem = checkLayers(program); !problem.empty())

@@ -120,12 +120,6 @@ UpdateRule ruleOfMatrices(const OptimizerT &optimizer, bool isInner) {
                                             : UpdateRule::AdamW;
 }
 
-UpdateRule updateRuleOf(const OptimizerT &optimizer, const ModelT &model,
-                        uint32_t layer, uint32_t number) {
-  return ruleOf(optimizer, model, layer, number,
-                layerParameters(model, layer)[number]);
-}
-
 std::span<const std::string_view> statesOf(UpdateRule rule) {
   static constexpr std::string_view kOfAdamW[] = {"exp_avg", "exp_avg_sq"},
                                     kOfMomentum[] = {"momentum_buffer"};
@@ -153,7 +147,7 @@ StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
   for (size_t state = 0; state < 2; ++state)
     for (size_t i = 0; i < parameters.size(); ++i)
       if (state < statesOf(layout.parameters[i].rule).size()) {
-        layout.parameters[i].states.push_back(layout.elements);
+        layout.parameters[i].offsets.push_back(layout.elements);
         layout.elements =
             saturatedSum({layout.elements, parameters[i].parameter.elements()});
       }
@@ -248,7 +242,8 @@ bool decays(const OptimizerT &optimizer, std::string_view name, bool byModel) {
   return byModel && !matchesAny(optimizer.no_decay, name);
 }
 
-std::string faultOfPatterns(const OptimizerT &optimizer, const ModelT &model) {
+std::string faultOfParameters(const OptimizerT &optimizer,
+                              const ModelT &model) {
   for (const auto &[what, patterns] : patternLists(optimizer)) {
     std::vector<std::string> unused = *patterns;
     for (uint32_t layer = 0; layer < layerCount(model) && !unused.empty();
@@ -264,7 +259,14 @@ std::string faultOfPatterns(const OptimizerT &optimizer, const ModelT &model) {
              " to match a parameter, got '" + printable(unused.front()) +
              "': names are like " + exampleNames(model);
   }
-  return {};
+  const bool isMuon = optimizer.name == kMuon;
+  for (uint32_t layer = 0; isMuon && layer < layerCount(model); ++layer)
+    if (updateFlops(optimizer, model, layer) > 0)
+      return {};
+  return isMuon ? "expected a matrix that 'muon' updates: of a layer that is "
+                  "neither the first nor the last, and that no pattern of "
+                  "no_muon matches; got none: use optimizer(adamw)"
+                : "";
 }
 
 } // namespace chimera::program

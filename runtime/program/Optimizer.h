@@ -28,23 +28,17 @@ inline constexpr char kAdamW[] = "adamw", kMuon[] = "muon", kSgd[] = "sgd",
 /// optimizer.
 std::string checkOptimizer(const std::string &name);
 
-/// How a parameter is updated. Muon updates some parameters by AdamW.
+/// How a parameter is updated. The optimizer "muon" updates by Muon the
+/// matrices of all layers but the first and the last, unless a pattern in
+/// no_muon matches the parameter's name. It updates all other parameters by
+/// AdamW: vectors, convolution kernels, the embedding and the head. A matrix
+/// has two dimensions, both larger than 1.
 enum class UpdateRule { Sgd, SgdMomentum, AdamW, Muon };
 
 /// How `optimizer` updates matrices that no pattern excepts. `isInner`: they
 /// are in a layer that is neither the first nor the last. Requires a name that
 /// checkOptimizer accepts.
 UpdateRule ruleOfMatrices(const OptimizerT &optimizer, bool isInner);
-
-/// How `optimizer` updates parameter `number` of `layer`. The rule of the
-/// optimizer "muon" is Muon for matrices of all layers but the first and the
-/// last, unless a pattern in no_muon matches the parameter's name. It is AdamW
-/// for the other parameters: vectors, convolution kernels, the embedding and
-/// the head. A matrix has two dimensions, both larger than 1. Requires a name
-/// that checkOptimizer accepts, a model that checkModel accepts, and a
-/// parameter of its layers.
-UpdateRule updateRuleOf(const OptimizerT &optimizer, const ModelT &model,
-                        uint32_t layer, uint32_t number);
 
 /// The names of the states that a rule keeps for a parameter, as in PyTorch:
 /// exp_avg and exp_avg_sq for AdamW, momentum_buffer for SGD with momentum and
@@ -57,16 +51,16 @@ std::span<const std::string_view> statesOf(UpdateRule rule);
 struct StateLayout {
   struct Parameter {
     UpdateRule rule;
-    /// The offset of each state of statesOf(rule) in the optimizer state, in
+    /// For each state of statesOf(rule): its offset in the optimizer state, in
     /// elements.
-    std::vector<int64_t> states;
+    std::vector<int64_t> offsets;
   };
   std::vector<Parameter> parameters; ///< those of stageParameters
   int64_t elements = 0;              ///< of all states together
 };
 
 /// The optimizer state of a stage with layers [first, first + count). Requires
-/// what updateRuleOf and stageParameters require.
+/// a name that checkOptimizer accepts, and what stageParameters requires.
 StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
                         uint32_t first, uint32_t count);
 
@@ -75,9 +69,9 @@ StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
 int64_t optimizerBytes(const OptimizerT &optimizer, const ModelT &model,
                        Types types, uint32_t first, uint32_t count);
 
-/// The floating-point operations with which an update orthogonalises the
-/// matrices of `layer`. 0 for all rules but Muon, whose updates take as long as
-/// memory needs to move their operands. Requires what updateRuleOf requires.
+/// The floating-point operations with which Muon orthogonalises the matrices of
+/// `layer`. 0 for the other optimizers: their updates only take the time in
+/// which memory moves their operands. Requires what stateLayout requires.
 int64_t updateFlops(const OptimizerT &optimizer, const ModelT &model,
                     uint32_t layer);
 
@@ -107,9 +101,10 @@ bool matches(std::string_view pattern, std::string_view text);
 bool decays(const OptimizerT &optimizer, std::string_view name, bool byModel);
 
 /// Returns an error text if a pattern in no_decay or no_muon matches no
-/// parameter of the model, which is mostly a typing error, otherwise an empty
-/// text. Requires a model that checkModel accepts.
-std::string faultOfPatterns(const OptimizerT &optimizer, const ModelT &model);
+/// parameter of the model, which is mostly a typing error, or if the optimizer
+/// is "muon" and Muon updates no parameter; otherwise an empty text. Requires a
+/// model that checkModel accepts.
+std::string faultOfParameters(const OptimizerT &optimizer, const ModelT &model);
 
 } // namespace chimera::program
 

@@ -72,17 +72,17 @@ struct Update {
   double clipNorm = 0;
   /// If gradients are clipped: the number of updates that are left out because
   /// their norm is not finite, before such a norm halts the updates.
-  uint64_t mostSkipped = 0;
+  uint64_t skipNonFinite = 0;
 };
 
 /// Whether the flag of `optimizerStep` says that updates have halted. The other
-/// bits of a flag count the updates that were left out (Update::mostSkipped).
+/// bits of a flag count the updates that were left out (Update::skipNonFinite).
 inline bool hasHalted(int32_t flag) { return flag & 1; }
 
 /// The flag after an update whose gradients are not finite. Requires a flag
 /// that has not halted.
-inline int32_t flagAfterNonFinite(int32_t flag, uint64_t mostSkipped) {
-  return static_cast<uint64_t>(flag) / 2 < mostSkipped ? flag + 2 : flag + 1;
+inline int32_t flagAfterNonFinite(int32_t flag, uint64_t skipNonFinite) {
+  return static_cast<uint64_t>(flag) / 2 < skipNonFinite ? flag + 2 : flag + 1;
 }
 
 class Stage {

@@ -170,7 +170,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   StepGate gate(between.decide);
   options.mayBeginStep = [&](uint64_t step) { return gate.mayBegin(step); };
   options.keepFinite = run.keepFinite;
-  options.mostSkipped = run.skipNonFinite;
+  options.skipNonFinite = run.skipNonFinite;
   options.readAhead = readAheadOf(
       run, static_cast<uint32_t>(control.rank() % run.program.workers.size()));
   options.onHalt = between.askToStop;

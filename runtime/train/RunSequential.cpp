@@ -133,7 +133,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
             return result.endedRegularly();
           },
       .keepFinite = run.keepFinite,
-      .mostSkipped = run.skipNonFinite};
+      .skipNonFinite = run.skipNonFinite};
   if (writer) {
     options.checkpointEvery = run.checkpoints->every;
     options.savesStart = run.checkpoints->resumedFrom.empty();

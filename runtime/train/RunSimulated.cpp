@@ -82,7 +82,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
       return page.decide(step) == StepDecision::Begin;
     };
     options.interpreter.keepFinite = run.keepFinite;
-    options.interpreter.mostSkipped = run.skipNonFinite;
+    options.interpreter.skipNonFinite = run.skipNonFinite;
     options.interpreter.onHalt = [&] { page.askToStop(); };
     options.interpreter.evaluation = run.evaluation;
     options.onEvaluation =

@@ -265,7 +265,7 @@ SequentialResult chimera::runtime::trainSequentially(
                                 learningRateAt(*program.optimizer, steps, step),
                             .scale = scale,
                             .clipNorm = program.optimizer->clip_norm,
-                            .mostSkipped = options.mostSkipped};
+                            .skipNonFinite = options.skipNonFinite};
     if (numbers.clipNorm > 0)
       squaredNorm = squaredNormOf(program, stages, memory);
     for (size_t s = 0; s < count; ++s) {

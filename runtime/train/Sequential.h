@@ -34,7 +34,7 @@ struct SequentialOptions {
   /// step in which they halt.
   bool keepFinite = false;
   /// See Interpreter::Options.
-  uint64_t mostSkipped = 0;
+  uint64_t skipNonFinite = 0;
   /// If `onCheckpoint` is set: called after every `checkpointEvery` steps (0:
   /// never), after each step for which `isCheckpointWanted` returns true, and
   /// after the last one, with the number of steps, whether updates have halted,

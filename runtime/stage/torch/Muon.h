@@ -34,10 +34,11 @@
 
 namespace chimera::runtime {
 
-/// A matrix with the singular vectors of `matrix` and with singular values
-/// between about 0.7 and 1.2: five Newton-Schulz iterations with Jordan's
-/// coefficients, as in torch.optim.Muon. Computes in `type` and returns a
-/// matrix of this type. torch.optim.Muon always computes in bfloat16.
+/// Returns a matrix with the singular vectors of `matrix`. Its singular values
+/// are between 0.5 and 1.3, except for those that were tiny beside the others.
+/// Applies Newton-Schulz iterations with Jordan's coefficients, as
+/// torch.optim.Muon does. Computes in `type`, which is the type of the result.
+/// torch.optim.Muon always computes in bfloat16.
 at::Tensor orthogonalized(const at::Tensor &matrix, at::ScalarType type);
 
 /// Updates a matrix and its momentum buffer in place. `decay`: whether weight

@@ -58,7 +58,7 @@ StageWeights::runsOf(const std::vector<Slot> &slots) {
     if (slot.state.rule == program::UpdateRule::Muon)
       continue;
     if (slot.offset != end)
-      runs.push_back({slot.offset, slot.state.states, {}});
+      runs.push_back({slot.offset, slot.state.offsets, {}});
     UpdateRun &run = runs.back();
     end = slot.offset + slot.parameter.elements();
     if (!run.ranges.empty() && run.ranges.back().decays == slot.decays)
@@ -236,14 +236,14 @@ void StageWeights::readStates(Bytes optimizerState,
                               const InitialValues &values) const {
   for (const Slot &slot : parameterSlots) {
     const std::vector<int64_t> &shape = slot.parameter.shape;
-    for (size_t i = 0; i < slot.state.states.size(); ++i) {
+    for (size_t i = 0; i < slot.state.offsets.size(); ++i) {
       Tensor read = at::empty(shape, type());
       if (values.readState(
               slot.name, program::statesOf(slot.state.rule)[i], types.weights,
               shape,
               {static_cast<std::byte *>(read.data_ptr()), read.nbytes()}))
         tensorOver(optimizerState.data() +
-                       program::parameterBytes(types, slot.state.states[i]),
+                       program::parameterBytes(types, slot.state.offsets[i]),
                    shape, type(), placement)
             .copy_(read);
     }
@@ -328,7 +328,7 @@ bool StageWeights::goesOn(Update &numbers, ConstBytes gradientSum, Bytes halted,
     isFinite = areFinite(types.weights, gradientSum);
   }
   if (!isFinite && !halted.empty()) {
-    flag = flagAfterNonFinite(flag, numbers.mostSkipped);
+    flag = flagAfterNonFinite(flag, numbers.skipNonFinite);
     std::memcpy(halted.data(), &flag, sizeof flag);
   }
   return isFinite;
@@ -359,7 +359,7 @@ UpdateTensors StageWeights::decideOnGpu(const Update &numbers,
       halted.empty()
           ? isBad.to(at::kInt)
           : stopsOf(isBad, tensorOver(halted.data(), {}, at::kInt, placement),
-                    numbers.mostSkipped);
+                    numbers.skipNonFinite);
   return result;
 }
 
@@ -376,7 +376,7 @@ void StageWeights::stepOfMuon(const Update &numbers, const UpdateTensors &onGpu,
     muonStep(optimizer, numbers, onGpu, slot.decays, computedType(),
              matrix(gradientSum.data(), slot.offset),
              matrix(weights.data(), slot.offset),
-             matrix(optimizerState.data(), slot.state.states[0]));
+             matrix(optimizerState.data(), slot.state.offsets[0]));
   }
 }
 
@@ -434,7 +434,8 @@ void StageWeights::stepOfAdamW(const Update &numbers,
     auto *gradient =
         reinterpret_cast<const T *>(gradientSum.data()) + run.begin;
     T *weight = reinterpret_cast<T *>(weights.data()) + run.begin;
-    T *average = state + run.states[0], *ofSquares = state + run.states[1];
+    T *average = state + run.stateOffsets[0],
+      *ofSquares = state + run.stateOffsets[1];
     if (placement.kernels) {
       placement.kernels->adamW(
           adamWFactors<T>(optimizer, numbers, /*decay=*/true), run.ranges,

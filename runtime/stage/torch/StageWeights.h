@@ -102,12 +102,11 @@ public:
               ConstBytes squaredNorm = {}) const;
 
 private:
-  /// Consecutive parameters that SGD or AdamW updates together: their first
-  /// element, their states, and the ranges with and without weight decay, whose
-  /// ends count from the first element.
+  /// Consecutive parameters that SGD or AdamW updates together.
   struct UpdateRun {
-    int64_t begin;
-    std::vector<int64_t> states;
+    int64_t begin;                     ///< the first element
+    std::vector<int64_t> stateOffsets; ///< of the first element's states
+    /// With and without weight decay. Their ends count from the first element.
     std::vector<DecayRange> ranges;
   };
   static std::vector<UpdateRun> runsOf(const std::vector<Slot> &slots);

@@ -27,10 +27,10 @@ Tensor chimera::runtime::clippedScaleOf(const Tensor &squaredNorm, double scale,
 }
 
 Tensor chimera::runtime::stopsOf(const Tensor &isBad, Tensor flag,
-                                 uint64_t mostSkipped) {
+                                 uint64_t skipNonFinite) {
   const Tensor bad = isBad.to(at::kInt), halted = flag.bitwise_and(1);
   const Tensor isLast =
-      flag.div(2, "trunc").ge(static_cast<int64_t>(mostSkipped));
+      flag.div(2, "trunc").ge(static_cast<int64_t>(skipNonFinite));
   flag.add_(bad.mul(1 - halted).mul_(2 - isLast.to(at::kInt)));
   return bad.bitwise_or(halted);
 }

@@ -36,7 +36,7 @@ at::Tensor clippedScaleOf(const at::Tensor &squaredNorm, double scale,
 /// whether its gradients are not finite. Changes `flag`, the flag of
 /// Stage::optimizerStep, like flagAfterNonFinite, unless it has halted.
 at::Tensor stopsOf(const at::Tensor &isBad, at::Tensor flag,
-                   uint64_t mostSkipped);
+                   uint64_t skipNonFinite);
 
 } // namespace chimera::runtime
 

@@ -63,11 +63,11 @@ TEST(Optimizer, PatternsOnlyRemoveDecay) {
 TEST(Optimizer, APatternThatMatchesNothingIsRefused) {
   const ProgramT program = samplePipeline({.ofModel = true});
   OptimizerT optimizer;
-  EXPECT_EQ(faultOfPatterns(optimizer, *program.model), "");
+  EXPECT_EQ(faultOfParameters(optimizer, *program.model), "");
   optimizer.no_decay = {"*embedding*", "*.bias"};
-  EXPECT_EQ(faultOfPatterns(optimizer, *program.model), "");
+  EXPECT_EQ(faultOfParameters(optimizer, *program.model), "");
   optimizer.no_decay.push_back("*wte*");
-  const std::string fault = faultOfPatterns(optimizer, *program.model);
+  const std::string fault = faultOfParameters(optimizer, *program.model);
   EXPECT_TRUE(fault.starts_with(
       "expected each pattern of no_decay to match a parameter, got '*wte*': "
       "names are like layers.0.token_embedding, layers."))
@@ -85,6 +85,11 @@ OptimizerT named(const char *name) {
   return optimizer;
 }
 
+UpdateRule ruleOf(const OptimizerT &optimizer, const ModelT &model,
+                  uint32_t layer, uint32_t number) {
+  return stateLayout(optimizer, model, layer, 1).parameters[number].rule;
+}
+
 TEST(Optimizer, MuonIsForTheMatricesOfInnerLayers) {
   const ModelT model = sampleModel();
   OptimizerT muon = named(kMuon);
@@ -93,10 +98,10 @@ TEST(Optimizer, MuonIsForTheMatricesOfInnerLayers) {
   auto matricesOf = [&](uint32_t layer) {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i)
-      if (updateRuleOf(muon, model, layer, i) == UpdateRule::Muon)
+      if (ruleOf(muon, model, layer, i) == UpdateRule::Muon)
         names.push_back(layerParameters(model, layer)[i].name);
       else
-        EXPECT_EQ(updateRuleOf(muon, model, layer, i), UpdateRule::AdamW);
+        EXPECT_EQ(ruleOf(muon, model, layer, i), UpdateRule::AdamW);
     return names;
   };
   EXPECT_TRUE(matricesOf(0).empty());
@@ -119,7 +124,7 @@ TEST(Optimizer, OthersUpdateAllParametersAlike) {
   for (const auto &[name, rule] : rules)
     for (uint32_t layer = 0; layer < layerCount(model); ++layer) {
       for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i)
-        EXPECT_EQ(updateRuleOf(named(name), model, layer, i), rule);
+        EXPECT_EQ(ruleOf(named(name), model, layer, i), rule);
       EXPECT_EQ(updateFlops(named(name), model, layer), 0);
     }
 }
@@ -138,11 +143,11 @@ TEST(Optimizer, StatesLieOneAfterAnother) {
         std::vector<bool> isUsed(static_cast<size_t>(layout.elements));
         int64_t used = 0;
         for (size_t i = 0; i < held.size(); ++i) {
-          const auto &[rule, states] = layout.parameters[i];
-          EXPECT_EQ(rule, updateRuleOf(named(name), model, held[i].layer,
-                                       held[i].number));
-          ASSERT_EQ(states.size(), statesOf(rule).size());
-          for (int64_t begin : states)
+          const auto &[rule, offsets] = layout.parameters[i];
+          EXPECT_EQ(rule,
+                    ruleOf(named(name), model, held[i].layer, held[i].number));
+          ASSERT_EQ(offsets.size(), statesOf(rule).size());
+          for (int64_t begin : offsets)
             for (int64_t e = 0; e < held[i].parameter.elements(); ++e, ++used) {
               ASSERT_LT(begin + e, layout.elements);
               EXPECT_FALSE(isUsed[static_cast<size_t>(begin + e)]);
@@ -179,15 +184,28 @@ TEST(Optimizer, AnUpdateOfMuonIsThreeProductsAnIteration) {
   EXPECT_EQ(updateFlops(named(kMuon), model, 0), 0);
 }
 
+TEST(Optimizer, MuonNeedsAMatrix) {
+  const ModelT model = sampleModel();
+  OptimizerT optimizer = named(kMuon);
+  EXPECT_EQ(faultOfParameters(optimizer, model), "");
+  optimizer.no_muon = {"*"};
+  EXPECT_EQ(faultOfParameters(optimizer, model),
+            "expected a matrix that 'muon' updates: of a layer that is neither "
+            "the first nor the last, and that no pattern of no_muon matches; "
+            "got none: use optimizer(adamw)");
+  optimizer = named(kAdamW);
+  EXPECT_EQ(faultOfParameters(optimizer, model), "");
+}
+
 TEST(Optimizer, PatternsOfNoMuonAreForMuon) {
   const ModelT model = sampleModel();
   OptimizerT optimizer = named(kMuon);
   optimizer.no_muon = {"*router*"};
   EXPECT_EQ(faultOfOptimizer(optimizer), "");
-  EXPECT_TRUE(faultOfPatterns(optimizer, model)
+  EXPECT_TRUE(faultOfParameters(optimizer, model)
                   .starts_with("expected each pattern of no_muon to match a "
                                "parameter, got '*router*': names are like "))
-      << faultOfPatterns(optimizer, model);
+      << faultOfParameters(optimizer, model);
   optimizer.name = kAdamW;
   EXPECT_EQ(faultOfOptimizer(optimizer),
             "expected no patterns in no_muon with 'adamw', got 1");

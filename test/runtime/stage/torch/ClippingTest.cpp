@@ -118,7 +118,7 @@ void expectNothingForBadNorms(const program::ProgramT &program) {
                               .learningRate = 1e-3,
                               .scale = 0.25,
                               .clipNorm = 1,
-                              .mostSkipped = skips ? 5u : 0u},
+                              .skipNonFinite = skips ? 5u : 0u},
                              bad);
       EXPECT_EQ(after.weights, initial);
       EXPECT_EQ(hasHalted(after.flag), !skips);
