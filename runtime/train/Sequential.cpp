@@ -317,8 +317,10 @@ SequentialResult chimera::runtime::trainSequentially(
     bool any = false;
     for (size_t s = 0; s < result.halted.size(); ++s) {
       const Memory &flag = memory[std::min(s, count - 1)].halted;
-      int32_t value = 0;
-      std::memcpy(&value, flag.data(), flag.size());
+      if (flag.empty())
+        continue;
+      int32_t value;
+      std::memcpy(&value, flag.data(), sizeof value);
       if (!hasHalted(value))
         continue;
       any = true;

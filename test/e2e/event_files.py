@@ -108,22 +108,24 @@ class Test(Runs):
         steps = re.findall(r'^\{"step":(\d+),"loss".*\}$', text, re.MULTILINE)
         return int(steps[-1]) if steps else 0
 
+    def kept_steps(self):
+        return [int(name[len("step-"):]) for name in os.listdir(self.kept)
+                if re.fullmatch(r"step-\d+", name)]
+
     def killed(self, *more):
-        """Kills a run after at least 30 more steps. Returns the last step that it
-        logged, and the last one that it kept."""
+        """Kills a run after at least 30 more steps and one checkpoint. Returns the last
+        step that it logged, and the last one that it kept."""
         arguments = self.command("--steps", str(10**9), "--checkpoint", self.kept,
                                  "--checkpoint-every", "25", "--resume", self.kept, *more)
         begin = self.last_logged()
         with subprocess.Popen([CHIMERA_RUN, *arguments], env=ENVIRONMENT,
                               stdout=subprocess.DEVNULL) as process:
             end = time.monotonic() + PATIENCE
-            while self.last_logged() < begin + 30:
+            while self.last_logged() < begin + 30 or not self.kept_steps():
                 self.assertLess(time.monotonic(), end)
                 time.sleep(0.02)
             process.send_signal(signal.SIGKILL)
-        kept = [int(name[len("step-"):]) for name in os.listdir(self.kept)
-                if re.fullmatch(r"step-\d+", name)]
-        return self.last_logged(), max(kept)
+        return self.last_logged(), max(self.kept_steps())
 
     def test_a_run_that_is_killed_and_resumed(self):
         lost = 0
