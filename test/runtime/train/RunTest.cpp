@@ -72,27 +72,33 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   expectContains(report, "; waiting for rank ");
 }
 
-// Rank 0 loads slowly, so rank 1 waits.
+// Rank 0 loads slowly, so rank 1 waits about half of the time of both. On a busy
+// machine, ranks also wait for processors. So the test tries slower loads, too.
 TEST(Run, TellsWhatItsRanksUsed) {
   const program::ProgramT program = program::samplePipeline({.workers = 2});
-  Data data([](program::ValueKind kind, MicroBatch) {
-    if (kind == program::ValueKind::Tokens)
-      std::this_thread::sleep_for(2ms);
+  test::retryUntilSuccess(2ms, [&](std::chrono::milliseconds load) {
+    Data data([=](program::ValueKind kind, MicroBatch) {
+      if (kind == program::ValueKind::Tokens)
+        std::this_thread::sleep_for(load);
+    });
+    TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+    run.steps = 4;
+    std::vector<StepUse> uses;
+    run.onStep = [&](const StepEvent &event) { uses.push_back(event.use); };
+    runInProcess(run);
+    EXPECT_EQ(uses.size(), 4u);
+    std::string wrong;
+    // When the root ends the first step, rank 0 may still be in it.
+    for (const StepUse &use : std::span(uses).subspan(1)) {
+      EXPECT_EQ(use.measured, 2u);
+      EXPECT_GT(use.residentBytes, 1u << 20);
+      EXPECT_EQ(use.deviceBytes, 0u);
+      if (use.waiting < 0.2 || use.waiting > 0.9)
+        wrong += "expected a share of waiting from 0.2 to 0.9, got " +
+                 std::to_string(use.waiting) + "\n";
+    }
+    return wrong;
   });
-  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.steps = 4;
-  std::vector<StepUse> uses;
-  run.onStep = [&](const StepEvent &event) { uses.push_back(event.use); };
-  runInProcess(run);
-  ASSERT_EQ(uses.size(), 4u);
-  // When the root ends the first step, rank 0 may still be in it.
-  for (const StepUse &use : std::span(uses).subspan(1)) {
-    EXPECT_EQ(use.measured, 2u);
-    EXPECT_GT(use.waiting, 0.2);
-    EXPECT_LT(use.waiting, 0.9);
-    EXPECT_GT(use.residentBytes, 1u << 20);
-    EXPECT_EQ(use.deviceBytes, 0u);
-  }
 }
 
 TEST(Run, AWaitTimesOut) {
