@@ -147,10 +147,9 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
     return std::nullopt;
   }
   used.devices = static_cast<int32_t>(devices);
-  // Check only the smallest micro-batch. If it has an error, such as a profile
-  // of another model, all micro-batches have the error.
-  const plan::Model &model = request.question.model;
-  if (std::string fault = model.check(model.smallestMicroBatch(), 1, &used);
+  // Check only micro-batches of one sample. If they have an error, such as a
+  // profile of another model, all micro-batches have the error.
+  if (std::string fault = request.question.model.check(1, 1, &used);
       !fault.empty()) {
     fail(program::printable(fault));
     return std::nullopt;

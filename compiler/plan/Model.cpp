@@ -32,20 +32,6 @@ int64_t Model::tokens() const {
   return model && !model->package ? model->context : 0;
 }
 
-std::vector<int64_t> Model::microBatchSizes() const {
-  std::vector<int64_t> sizes;
-  if (model && model->package)
-    for (const auto &graph : program::kindOf(*model->package, 0).graphs)
-      sizes.push_back(graph->samples);
-  std::ranges::sort(sizes);
-  return sizes;
-}
-
-int64_t Model::smallestMicroBatch() const {
-  const std::vector<int64_t> sizes = microBatchSizes();
-  return sizes.empty() ? 1 : sizes.front();
-}
-
 /// The limit for the sum of a model's costs. Later sums of such costs then stay
 /// below 2^63.
 static constexpr int64_t kLargest = int64_t{1} << 60;

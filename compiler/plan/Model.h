@@ -75,12 +75,6 @@ public:
   /// The number of tokens of a sample, or 0 if the model does not state it.
   int64_t tokens() const;
 
-  /// The possible micro-batch sizes in samples, ascending: the sizes that a
-  /// package was exported for. Empty if every size is possible.
-  std::vector<int64_t> microBatchSizes() const;
-  /// The smallest possible micro-batch size in samples.
-  int64_t smallestMicroBatch() const;
-
   /// Returns an error if the model cannot run micro-batches of `microBatchSize`
   /// samples, with backwards in `parts` parts, on the machine (null: on any
   /// machine). Otherwise returns an empty text.

@@ -189,8 +189,6 @@ private:
     std::vector<int64_t> sizes(pins.microBatchSizes.begin(),
                                pins.microBatchSizes.end());
     if (sizes.empty())
-      sizes = question.model.microBatchSizes();
-    if (sizes.empty())
       sizes = {1};
     const int64_t batch = question.batch;
     int64_t fewer = 0, more = INT64_MAX, least = INT64_MAX;

@@ -65,7 +65,7 @@ std::string digestOfGraphs(const program::PackageT &package) {
   };
   for (const auto &layer : package.layers) {
     const program::LayerKindT &kind = *package.kinds.at(layer->kind);
-    for (const auto &call : kind.graphs.at(0)->forward->calls) {
+    for (const auto &call : kind.graphs->forward->calls) {
       addText(call->operator_);
       addText(call->overload);
       for (const auto &argument : call->arguments) {

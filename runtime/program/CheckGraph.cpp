@@ -30,6 +30,24 @@ void checkTensorType(FirstError &error, TensorType type) {
                std::to_string(static_cast<unsigned>(type)));
 }
 
+bool checkPerSample(FirstError &error, const std::vector<int64_t> &constants,
+                    const std::vector<int64_t> &perSample) {
+  if (!perSample.empty() && perSample.size() != constants.size()) {
+    error.fail("expected a number per sample for each of " +
+               std::to_string(constants.size()) + " integers, got " +
+               std::to_string(perSample.size()));
+    return false;
+  }
+  for (size_t i = 0; i < perSample.size(); ++i) {
+    const __int128 most = constants[i] + __int128(perSample[i]) * kMaxSamples;
+    if (most > INT64_MAX || most < INT64_MIN) {
+      error.fail("expected integers below 2^63 for 2^20 samples");
+      return false;
+    }
+  }
+  return true;
+}
+
 static void checkPorts(FirstError &error, const std::vector<Port> &ports,
                        std::span<const Role> roles,
                        const std::function<size_t(Role)> &count) {
@@ -58,6 +76,10 @@ static void checkArgument(FirstError &error, const ArgumentT &argument) {
   if (argument.kind != ArgumentKind::Value &&
       argument.kind != ArgumentKind::Values)
     expect(argument.values.empty());
+  if (argument.kind != ArgumentKind::Integer &&
+      argument.kind != ArgumentKind::Integers)
+    expect(argument.per_sample.empty());
+  checkPerSample(error, argument.integers, argument.per_sample);
   switch (argument.kind) {
   case ArgumentKind::None:
   case ArgumentKind::Values:

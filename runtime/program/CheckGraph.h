@@ -35,6 +35,12 @@ void checkPrintable(FirstError &error, const char *what,
                     const std::string &text);
 void checkTensorType(FirstError &error, TensorType type);
 
+/// Checks that `perSample` is empty or has as many numbers as `constants`, and
+/// that valuesFor(constants, perSample, n) overflows for no number of samples n
+/// from 1 to kMaxSamples. Returns whether this is true.
+bool checkPerSample(FirstError &error, const std::vector<int64_t> &constants,
+                    const std::vector<int64_t> &perSample);
+
 /// Checks a graph. Reports an error
 /// - if an input has a role that is not in `takes`, or an output has a role
 ///   that is not in `makes`;

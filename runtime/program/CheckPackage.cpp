@@ -22,8 +22,17 @@ namespace {
 // overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 44;
 constexpr size_t kMaxLayers = 1 << 14;
+// The maximum number of operations of a graph: such numbers can be added.
+constexpr int64_t kMaxOperations = (int64_t{1} << 61) - 1;
 
 using Shapes = std::vector<std::unique_ptr<TensorShapeT>>;
+
+/// The largest of the layer's three numbers of operations.
+int64_t mostOperations(const LayerGraphsT &graphs, uint32_t samples) {
+  return std::max({operationsFor(graphs.forward_flops, samples),
+                   operationsFor(graphs.input_gradient_flops, samples),
+                   operationsFor(graphs.weight_gradient_flops, samples)});
+}
 
 /// Finds the first error of a package.
 class Checker {
@@ -78,7 +87,13 @@ private:
       return fail("expected at most 2^20 tensors");
     for (const auto &shape : shapes) {
       checkTensorType(error, shape->type);
-      checkShape(shape->shape);
+      if (!checkPerSample(error, shape->shape, shape->per_sample))
+        return;
+      const auto isNegative = [](int64_t number) { return number < 0; };
+      if (std::ranges::any_of(shape->shape, isNegative) ||
+          std::ranges::any_of(shape->per_sample, isNegative))
+        return fail("expected extents that do not shrink with the samples");
+      checkShape(shapeFor(*shape, 1));
     }
   }
 
@@ -137,26 +152,18 @@ private:
              " bytes of a constant, got " +
              std::to_string(constant->bytes.size()));
     }
-    if (kind.graphs.empty())
-      return fail("expected graphs for at least one number of samples");
-    for (size_t i = 0; i < kind.graphs.size() && !error; ++i) {
-      const LayerGraphsT &graphs = *kind.graphs[i];
-      if (graphs.samples < 1 || graphs.samples > (1u << 20))
-        fail("expected 1 to 2^20 samples, got " +
-             std::to_string(graphs.samples));
-      for (size_t j = 0; j < i; ++j)
-        if (kind.graphs[j]->samples == graphs.samples)
-          fail(
-              "expected graphs for different numbers of samples, got two for " +
-              std::to_string(graphs.samples));
-      checkGraphs(kind, graphs);
-    }
+    if (!kind.graphs)
+      return fail("expected the graphs of the kind");
+    checkGraphs(kind, *kind.graphs);
   }
 
   void checkGraphs(const LayerKindT &kind, const LayerGraphsT &graphs) {
-    for (const Shapes *shapes :
-         {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved})
+    for (const Shapes *shapes : {&graphs.inputs, &graphs.labels, &graphs.outputs,
+                                 &graphs.saved, &graphs.kept_shapes})
       checkShapes(*shapes);
+    if (mostOperations(graphs, 1) > kMaxOperations)
+      fail("expected numbers of operations below 2^61");
+    checkNative(graphs);
     if (error)
       return;
     if (graphs.inputs.empty() || graphs.outputs.empty())
@@ -165,20 +172,6 @@ private:
       return fail("expected an entry of differentiable for each of " +
                   std::to_string(graphs.inputs.size()) + " inputs, got " +
                   std::to_string(graphs.differentiable.size()));
-    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-    if (graphs.forward_flops > kMost / 4 ||
-        graphs.input_gradient_flops > kMost / 4 ||
-        graphs.weight_gradient_flops > kMost / 4 || graphs.kept_bytes > kMost)
-      return fail("expected numbers of operations below 2^61");
-    // Check the form of the hash, because it is used as a file name.
-    const std::string &native = graphs.native;
-    if (!native.empty() &&
-        (native.size() != 64 ||
-         native.find_first_not_of("0123456789abcdef") != std::string::npos))
-      return fail("expected the SHA-256 of native code to be 64 hexadecimal "
-                  "digits, got '" +
-                  printable(native.substr(0, 70)) + "'");
-
     auto count = [&](Role role) -> size_t {
       switch (role) {
       case Role::Parameter:
@@ -245,6 +238,10 @@ private:
           !graphs.differentiable[port.index()])
         fail("expected no gradient of input " + std::to_string(port.index()) +
              ", which is not differentiable");
+    if (graphs.kept_shapes.size() != graphs.kept.size())
+      fail("expected a shape for each of " +
+           std::to_string(graphs.kept.size()) + " kept values, got " +
+           std::to_string(graphs.kept_shapes.size()));
     if (error)
       return;
     std::vector<bool> isThere(graphs.backward->values);
@@ -254,6 +251,23 @@ private:
       isThere[value] = true;
     }
     error.where = before;
+  }
+
+  void checkNative(const LayerGraphsT &graphs) {
+    std::set<uint32_t> samples;
+    for (const auto &archive : graphs.native) {
+      // Check the form of the hash, because it is used as a file name.
+      const std::string &hash = archive->sha256;
+      if (hash.size() != 64 ||
+          hash.find_first_not_of("0123456789abcdef") != std::string::npos)
+        fail("expected the SHA-256 of native code to be 64 hexadecimal digits, "
+             "got '" +
+             printable(hash.substr(0, 70)) + "'");
+      if (!samples.insert(archive->samples).second)
+        fail("expected native code once for each number of samples, got two "
+             "for " +
+             std::to_string(archive->samples));
+    }
   }
 
   static bool isAmong(const std::vector<Port> &ports, Role role,
@@ -270,60 +284,55 @@ private:
                   " kinds, got " + std::to_string(layer.kind));
     checkPrintable(error, "path", layer.path);
     const bool isLast = number + 1 == package.layers.size();
-    const LayerKindT &kind = *package.kinds[layer.kind];
-    const LayerKindT &reference = *package.kinds[package.layers[0]->kind];
-    if (kind.graphs.size() != reference.graphs.size())
-      return fail(
-          "expected graphs for the same numbers of samples as the first layer");
-    for (const auto &graphs : kind.graphs) {
-      if (!isLast && graphs->weight)
-        return fail("expected a weight only in the last layer");
-      if (!isLast && graphs->logits)
-        return fail("expected logits only in the last layer");
-      if (isLast) {
-        const auto &outputs = graphs->outputs;
-        if (outputs.size() != 1 || !outputs[0]->shape.empty() ||
-            (outputs[0]->type != TensorType::Float32 &&
-             outputs[0]->type != TensorType::Float64))
-          return fail("expected the last layer to make only the loss, one "
-                      "number of float32 or float64");
-      } else if (!graphs->labels.empty()) {
-        return fail("expected labels only in the last layer");
-      }
-      if (number == 0) {
-        if (std::ranges::any_of(graphs->differentiable,
-                                [](uint8_t is) { return is != 0; }))
-          return fail("expected no differentiable inputs of the first layer");
-      } else {
-        const LayerGraphsT *before =
-            graphsOf(package, number - 1, graphs->samples);
-        if (!before || !areEqual(before->outputs, graphs->inputs))
-          return fail("expected inputs equal to the outputs of the layer "
-                      "before, for each number of samples");
-      }
-      const auto terms = [](const LayerGraphsT &each) {
-        return each.weight ? each.weight->outputs.size() : 0;
-      };
-      if (terms(*graphs) != terms(*kind.graphs[0]))
-        return fail("expected equal numbers of weight terms for all numbers of "
-                    "samples");
-      // A part of a micro-batch uses a slice of the buffer of the micro-batch.
-      // So the bytes must be proportional to the number of samples.
-      const LayerGraphsT &most = *kind.graphs[0];
-      const auto share = [&](int64_t bytes, int64_t ofMost) {
-        return __int128(bytes) * most.samples ==
-               __int128(ofMost) * graphs->samples;
-      };
-      if (!share(bytesOf(graphs->inputs), bytesOf(most.inputs)) ||
-          !share(bytesOf(graphs->labels), bytesOf(most.labels)) ||
-          (!isLast && !share(bytesOf(graphs->outputs), bytesOf(most.outputs))))
-        return fail("expected boundaries whose bytes grow with the samples");
+    const LayerGraphsT &graphs = graphsOf(package, number);
+    if (!isLast && graphs.weight)
+      return fail("expected a weight only in the last layer");
+    if (!isLast && graphs.logits)
+      return fail("expected logits only in the last layer");
+    if (!isLast && !graphs.labels.empty())
+      return fail("expected labels only in the last layer");
+    const auto &outputs = graphs.outputs;
+    if (isLast && (outputs.size() != 1 || !outputs[0]->shape.empty() ||
+                   (outputs[0]->type != TensorType::Float32 &&
+                    outputs[0]->type != TensorType::Float64)))
+      return fail("expected the last layer to make only the loss, one number "
+                  "of float32 or float64");
+    if (number == 0) {
+      if (std::ranges::any_of(graphs.differentiable,
+                              [](uint8_t is) { return is != 0; }))
+        return fail("expected no differentiable inputs of the first layer");
+    } else if (!areEqual(graphsOf(package, number - 1).outputs,
+                         graphs.inputs)) {
+      return fail("expected inputs equal to the outputs of the layer before");
     }
+    // A part of a micro-batch uses a slice of the buffer of the micro-batch. So
+    // the bytes must be proportional to the number of samples.
+    for (const Shapes *shapes : {&graphs.inputs, &graphs.labels})
+      if (!std::ranges::all_of(*shapes, isProportional))
+        return fail("expected boundaries whose bytes grow with the samples");
+  }
+
+  /// Whether the size of a tensor is proportional to the number of samples:
+  /// exactly one extent depends on this number, and it has no constant.
+  static bool isProportional(const std::unique_ptr<TensorShapeT> &tensor) {
+    int64_t count = 0;
+    for (size_t i = 0; i < tensor->per_sample.size(); ++i)
+      if (tensor->per_sample[i] != 0)
+        count += tensor->shape[i] == 0 ? 1 : 2;
+    return count == 1;
+  }
+
+  /// Whether the tensor has a row for each sample: its first extent is the
+  /// number of samples.
+  static bool hasRows(const TensorShapeT &tensor) {
+    return !tensor.per_sample.empty() && tensor.shape[0] == 0 &&
+           tensor.per_sample[0] == 1;
   }
 
   static bool areEqual(const Shapes &left, const Shapes &right) {
     return std::ranges::equal(left, right, [](const auto &a, const auto &b) {
-      return a->type == b->type && a->shape == b->shape;
+      return a->type == b->type && a->shape == b->shape &&
+             a->per_sample == b->per_sample;
     });
   }
 
@@ -340,17 +349,15 @@ private:
               fail(std::string("expected one ") + what + " '" +
                    printable(name) + "', got two");
           }
-          for (const auto &graphs : kindOf(package, layer).graphs) {
-            const Shapes &shapes = graphs.get()->*tensors;
-            if (shapes.size() != names.size())
-              return fail(std::string("expected a name for each ") + what +
-                          ", got " + std::to_string(names.size()) + " for " +
-                          std::to_string(shapes.size()));
-            for (const auto &shape : shapes)
-              if (shape->shape.empty() || shape->shape[0] != graphs->samples)
-                return fail(std::string("expected each ") + what +
-                            " to have a row for each sample");
-          }
+          const Shapes &shapes = graphsOf(package, layer).*tensors;
+          if (shapes.size() != names.size())
+            return fail(std::string("expected a name for each ") + what +
+                        ", got " + std::to_string(names.size()) + " for " +
+                        std::to_string(shapes.size()));
+          for (const auto &shape : shapes)
+            if (!hasRows(*shape))
+              return fail(std::string("expected each ") + what +
+                          " to have a row for each sample");
         };
     const auto last = static_cast<uint32_t>(package.layers.size() - 1);
     check("input", package.inputs, &LayerGraphsT::inputs, 0);
@@ -365,16 +372,15 @@ private:
              " as the last label of a loss of several terms alone");
     if (terms < 2)
       return;
-    for (const auto &graphs : kindOf(package, last).graphs)
-      if (package.labels.empty() || package.labels.back() != kLossScales ||
-          graphs->labels.back()->type != graphs->outputs[0]->type ||
-          graphs->labels.back()->shape !=
-              std::vector<int64_t>{graphs->samples, terms} ||
-          hasInput(*graphs->weight, Role::Label,
-                   static_cast<uint32_t>(package.labels.size() - 1)))
-        fail(std::string("expected the last label of a loss of ") +
-             std::to_string(terms) + " terms to be " + kLossScales +
-             ", numbers of the loss's type for each sample and term");
+    const LayerGraphsT &graphs = graphsOf(package, last);
+    if (package.labels.empty() || package.labels.back() != kLossScales ||
+        graphs.labels.back()->type != graphs.outputs[0]->type ||
+        shapeFor(*graphs.labels.back(), 1) != std::vector<int64_t>{1, terms} ||
+        hasInput(*graphs.weight, Role::Label,
+                 static_cast<uint32_t>(package.labels.size() - 1)))
+      fail(std::string("expected the last label of a loss of ") +
+           std::to_string(terms) + " terms to be " + kLossScales +
+           ", numbers of the loss's type for each sample and term");
   }
 
   /// Names must be unique, because they name tensors in files of weights.
@@ -417,6 +423,28 @@ private:
 
 std::string checkPackage(const PackageT &package) {
   return Checker(package).run();
+}
+
+std::string checkSamples(const PackageT &package, uint32_t samples) {
+  if (samples < 1 || samples > kMaxSamples)
+    return "expected 1 to " + std::to_string(kMaxSamples) +
+           " samples in a micro-batch, got " + std::to_string(samples);
+  const std::string ofThese = std::to_string(samples) +
+                              " samples in a micro-batch need ";
+  for (const auto &kind : package.kinds) {
+    const LayerGraphsT &graphs = *kind->graphs;
+    if (mostOperations(graphs, samples) > kMaxOperations)
+      return "expected less than 2^61 operations in a layer, but " + ofThese +
+             "more: use fewer";
+    for (const Shapes *shapes : {&graphs.inputs, &graphs.labels,
+                                 &graphs.outputs, &graphs.saved,
+                                 &graphs.kept_shapes})
+      for (const auto &tensor : *shapes)
+        if (elementsOf(shapeFor(*tensor, samples)) > kMaxElements)
+          return "expected tensors of at most 2^44 elements, but " + ofThese +
+                 "larger ones: use fewer";
+  }
+  return "";
 }
 
 } // namespace chimera::program

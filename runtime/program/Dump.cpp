@@ -41,12 +41,34 @@ const char *nameOf(Updates updates) {
                                               : "unknown";
 }
 
-/// For example "float32[4, 128]".
+/// Number i of a list that may depend on the number of samples, n: for example
+/// "4", "n", "2n" or "4 + 2n".
+std::string dump(const std::vector<int64_t> &constants,
+                 const std::vector<int64_t> &perSample, size_t i) {
+  const int64_t constant = constants[i];
+  const int64_t factor = perSample.empty() ? 0 : perSample[i];
+  if (factor == 0)
+    return std::to_string(constant);
+  const std::string term = factor == 1 ? "n" : std::to_string(factor) + "n";
+  return constant == 0 ? term : std::to_string(constant) + " + " + term;
+}
+
+/// For example "float32[n, 128]".
 std::string dump(const TensorShapeT &tensor) {
   std::string text = nameOf(tensor.type);
   for (size_t i = 0; i < tensor.shape.size(); ++i)
-    text += (i ? ", " : "[") + std::to_string(tensor.shape[i]);
+    text += (i ? ", " : "[") + dump(tensor.shape, tensor.per_sample, i);
   return text + (tensor.shape.empty() ? "" : "]");
+}
+
+/// For example "96 + 32n + 2n²".
+std::string dump(const Operations &operations) {
+  std::string text = std::to_string(operations.constant());
+  if (operations.per_sample())
+    text += " + " + std::to_string(operations.per_sample()) + "n";
+  if (operations.per_pair())
+    text += " + " + std::to_string(operations.per_pair()) + "n²";
+  return text;
 }
 
 Json dump(const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
@@ -82,12 +104,17 @@ std::string dump(const ArgumentT &argument) {
   case ArgumentKind::Boolean:
     return argument.integers[0] ? "true" : "false";
   case ArgumentKind::Integer:
-    return std::to_string(argument.integers[0]);
+    return dump(argument.integers, argument.per_sample, 0);
   case ArgumentKind::Number:
     return std::to_string(argument.numbers[0]);
   case ArgumentKind::Booleans:
-  case ArgumentKind::Integers:
     return listed(argument.integers);
+  case ArgumentKind::Integers: {
+    std::vector<std::string> integers;
+    for (size_t i = 0; i < argument.integers.size(); ++i)
+      integers.push_back(dump(argument.integers, argument.per_sample, i));
+    return listed(integers);
+  }
   case ArgumentKind::Numbers:
     return listed(argument.numbers);
   case ArgumentKind::Type:
@@ -142,27 +169,29 @@ Json dump(const LayerKindT &kind) {
     constants.push_back({{"type", nameOf(constant->type)},
                          {"shape", constant->shape},
                          {"bytes", constant->bytes}});
-  Json sizes = Json::array();
-  for (const auto &graphs : kind.graphs)
-    sizes.push_back({{"samples", graphs->samples},
-                     {"inputs", dump(graphs->inputs)},
-                     {"differentiable", graphs->differentiable},
-                     {"labels", dump(graphs->labels)},
-                     {"outputs", dump(graphs->outputs)},
-                     {"saved", dump(graphs->saved)},
-                     {"forward", dump(graphs->forward.get())},
-                     {"backward", dump(graphs->backward.get())},
-                     {"kept", graphs->kept},
-                     {"kept_bytes", graphs->kept_bytes},
-                     {"weight", dump(graphs->weight.get())},
-                     {"logits", dump(graphs->logits.get())},
-                     {"vocabulary", graphs->vocabulary},
-                     {"forward_flops", graphs->forward_flops},
-                     {"input_gradient_flops", graphs->input_gradient_flops},
-                     {"weight_gradient_flops", graphs->weight_gradient_flops},
-                     {"native", graphs->native}});
-  return {
-      {"parameters", parameters}, {"constants", constants}, {"graphs", sizes}};
+  const LayerGraphsT &graphs = *kind.graphs;
+  Json native = Json::array();
+  for (const auto &archive : graphs.native)
+    native.push_back(
+        {{"samples", archive->samples}, {"sha256", archive->sha256}});
+  return {{"parameters", parameters},
+          {"constants", constants},
+          {"inputs", dump(graphs.inputs)},
+          {"differentiable", graphs.differentiable},
+          {"labels", dump(graphs.labels)},
+          {"outputs", dump(graphs.outputs)},
+          {"saved", dump(graphs.saved)},
+          {"forward", dump(graphs.forward.get())},
+          {"backward", dump(graphs.backward.get())},
+          {"kept", graphs.kept},
+          {"kept_shapes", dump(graphs.kept_shapes)},
+          {"weight", dump(graphs.weight.get())},
+          {"logits", dump(graphs.logits.get())},
+          {"vocabulary", graphs.vocabulary},
+          {"forward_flops", dump(graphs.forward_flops)},
+          {"input_gradient_flops", dump(graphs.input_gradient_flops)},
+          {"weight_gradient_flops", dump(graphs.weight_gradient_flops)},
+          {"native", native}};
 }
 
 /// Null if there is no package. If checkPackage refuses the package, its error

@@ -32,16 +32,14 @@ fieldsOf(const std::vector<std::string> &names,
 std::vector<Field> inputFields(const ModelT &model) {
   if (!model.package)
     return {{kInputIds, TensorType::Int64, {model.context}}};
-  return fieldsOf(model.package->inputs,
-                  kindOf(*model.package, 0).graphs[0]->inputs);
+  return fieldsOf(model.package->inputs, graphsOf(*model.package, 0).inputs);
 }
 
 std::vector<Field> labelFields(const ModelT &model) {
   if (!model.package)
     return {{kLabels, TensorType::Int64, {model.context}}};
-  return fieldsOf(
-      model.package->labels,
-      kindOf(*model.package, layerCount(model) - 1).graphs[0]->labels);
+  return fieldsOf(model.package->labels,
+                  graphsOf(*model.package, layerCount(model) - 1).labels);
 }
 
 int64_t sampleBytes(const std::vector<Field> &fields) {
@@ -77,7 +75,7 @@ std::optional<int64_t> vocabularyOf(const ModelT &model) {
   const std::optional<size_t> tokens =
       indexOfTokens(inputFields(model), kInputIds);
   const LayerKindT &first = kindOf(*model.package, 0);
-  const GraphT &graph = *first.graphs[0]->forward;
+  const GraphT &graph = *first.graphs->forward;
   const auto portOf = [&](const ArgumentT &argument) {
     return std::ranges::find_if(graph.inputs, [&](const Port &port) {
       return argument.kind == ArgumentKind::Value &&

@@ -103,27 +103,12 @@ std::string checkTypesAndSizes(const ModelT &model, Types types,
     return std::string("expected the type that the model was exported with, ") +
            nameOf(package.type) + ", got " + nameOf(types.weights) +
            " for weights and " + nameOf(types.activations) + " for activations";
-  const auto expected = [&](const char *what, uint32_t samples) {
-    return std::string("expected ") + what +
-           " of as many samples as the model was exported for (" +
-           samplesOf(package) + "), got " + std::to_string(samples);
-  };
-  const uint32_t whole = kindOf(package, 0).graphs[0]->samples;
-  if (!graphsOf(package, 0, microBatchSize))
-    return expected("micro-batches", microBatchSize) + ": take " +
-           std::to_string(whole) + ", or export it for " +
-           std::to_string(microBatchSize);
-  // The exporter divides the largest number of samples by the value of --parts.
-  // So the advice below computes --parts from this number and not from the size
-  // of the micro-batch.
-  const uint32_t part = microBatchSize / parts;
-  if (!graphsOf(package, 0, part))
-    return expected("parts of micro-batches", part) +
-           (part > 0 && whole % part == 0
-                ? ": export it with --parts " + std::to_string(whole / part) +
-                      " too"
-                : "");
-  return "";
+  if (parts > 1 && !package.divisible)
+    return "expected whole micro-batches, because the loss of this model is "
+           "not the mean of the losses of parts of a micro-batch, got " +
+           std::to_string(parts) +
+           " parts: use a schedule that does not divide micro-batches";
+  return checkSamples(package, microBatchSize);
 }
 
 uint32_t layerCount(const ModelT &model) {
@@ -370,13 +355,12 @@ LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
                     uint32_t layer) {
   assert(layer < layerCount(model));
   if (model.package) {
-    const LayerGraphsT &graphs =
-        *graphsOf(*model.package, layer, microBatchSize);
-    return {static_cast<int64_t>(graphs.forward_flops),
-            static_cast<int64_t>(graphs.input_gradient_flops),
-            static_cast<int64_t>(graphs.weight_gradient_flops),
-            program::stashBytes(graphs),
-            static_cast<int64_t>(graphs.kept_bytes)};
+    const LayerGraphsT &graphs = graphsOf(*model.package, layer);
+    return {operationsFor(graphs.forward_flops, microBatchSize),
+            operationsFor(graphs.input_gradient_flops, microBatchSize),
+            operationsFor(graphs.weight_gradient_flops, microBatchSize),
+            program::stashBytes(graphs, microBatchSize),
+            bytesOf(graphs.kept_shapes, microBatchSize)};
   }
   return gpt2Cost(model, types, microBatchSize, layer);
 }
@@ -392,29 +376,25 @@ int64_t copyBytes(Types types, int64_t elements) {
 }
 
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {
-  if (model.package) {
-    const LayerGraphsT *graphs = graphsOf(*model.package, 0, microBatchSize);
-    return graphs ? bytesOf(graphs->inputs) : 0;
-  }
+  if (model.package)
+    return bytesOf(graphsOf(*model.package, 0).inputs, microBatchSize);
   return saturatedProduct({microBatchSize, model.context, 8});
 }
 
 int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
-  if (model.package) {
-    const LayerGraphsT *graphs =
-        graphsOf(*model.package, layerCount(model) - 1, microBatchSize);
-    return graphs ? bytesOf(graphs->labels) : 0;
-  }
+  if (model.package)
+    return bytesOf(graphsOf(*model.package, layerCount(model) - 1).labels,
+                   microBatchSize);
   return saturatedProduct({microBatchSize, model.context, 8});
 }
 
 int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
                       uint32_t layer) {
   if (model.package) {
-    const LayerGraphsT &graphs =
-        *graphsOf(*model.package, layer, microBatchSize);
+    const LayerGraphsT &graphs = graphsOf(*model.package, layer);
     return bytesOf(layer + 1 == layerCount(model) ? graphs.inputs
-                                                  : graphs.outputs);
+                                                  : graphs.outputs,
+                   microBatchSize);
   }
   return saturatedProduct(
       {microBatchSize, model.context, model.width, bytesOf(types.activations)});

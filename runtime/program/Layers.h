@@ -11,8 +11,7 @@
 // runtime uses them to find its tensors in the weights.
 //
 // A model has one of the architectures in kArchitectures, or it was exported
-// from PyTorch. An exported model is a package of layers (Package.h). It
-// supports only the numbers of samples for which it was exported.
+// from PyTorch. An exported model is a package of layers (Package.h).
 //
 // Layers of "gpt2" (pre-norm, learned positions): 0 is the token and position
 // embedding, 1..L are the transformer blocks, L+1 is the final norm and the
@@ -94,8 +93,9 @@ std::string checkModel(const ModelT &model);
 /// Checks whether the stages of `model` can compute in these types, with
 /// micro-batches of `microBatchSize` samples that are divided into `parts`
 /// parts. Returns an error text, or an empty text if they can. Refuses types
-/// that checkTypes refuses, and types and sizes for which a package was not
-/// exported. Requires a model that checkModel accepts.
+/// that checkTypes refuses, types for which a package was not exported, sizes
+/// that checkSamples refuses, and parts if the loss of a package is not
+/// divisible (package.fbs). Requires a model that checkModel accepts.
 std::string checkTypesAndSizes(const ModelT &model, Types types,
                                uint32_t microBatchSize, uint32_t parts);
 
@@ -193,7 +193,7 @@ int64_t copyBytes(Types types, int64_t elements);
 
 /// The bytes that the first stage (inputs) and the last stage (labels) load for
 /// one micro-batch. For "gpt2", inputs and labels are token numbers of type
-/// int64. 0 if a package was not exported for this number of samples.
+/// int64.
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize);
 int64_t labelBytes(const ModelT &model, uint32_t microBatchSize);
 

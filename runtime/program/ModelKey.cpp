@@ -20,8 +20,7 @@ std::string modelKey(const ModelT &model) {
     sizes["layers"] = layers;
     for (uint32_t layer = 0; layer < layers; ++layer)
       sizes["parameters"].push_back(parameterCount(model, layer, 1));
-    const uint32_t samples = kindOf(*model.package, 0).graphs[0]->samples;
-    sizes["sample_bytes"] = inputBytes(model, samples) / samples;
+    sizes["sample_bytes"] = inputBytes(model, 1);
     return sizes.dump();
   }
   sizes["layers"] = model.layers;

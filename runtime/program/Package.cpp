@@ -55,23 +55,13 @@ const LayerKindT &kindOf(const PackageT &package, uint32_t layer) {
   return *package.kinds[package.layers[layer]->kind];
 }
 
-const LayerGraphsT *graphsOf(const PackageT &package, uint32_t layer,
-                             uint32_t samples) {
-  for (const auto &graphs : kindOf(package, layer).graphs)
-    if (graphs->samples == samples)
-      return graphs.get();
-  return nullptr;
-}
-
-std::string samplesOf(const PackageT &package) {
-  std::string list;
-  for (const auto &graphs : kindOf(package, 0).graphs)
-    list += (list.empty() ? "" : ", ") + std::to_string(graphs->samples);
-  return list;
+const LayerGraphsT &graphsOf(const PackageT &package, uint32_t layer) {
+  return *kindOf(package, layer).graphs;
 }
 
 uint64_t fileBytes(const PackageT &package) {
   // No table has more bytes than this, if its lists and texts are not counted.
+  // Only LayerGraphs has up to twice as many.
   constexpr uint64_t kTable = 128;
   uint64_t bytes = kTable + package.producer.size();
   for (const auto *names : {&package.inputs, &package.labels})
@@ -79,7 +69,8 @@ uint64_t fileBytes(const PackageT &package) {
       bytes += kTable + name.size();
   auto addShapes = [&](const Shapes &shapes) {
     for (const auto &shape : shapes)
-      bytes += kTable + shape->shape.size() * sizeof(int64_t);
+      bytes += kTable + (shape->shape.size() + shape->per_sample.size()) *
+                            sizeof(int64_t);
   };
   auto addGraph = [&](const GraphT &graph) {
     bytes +=
@@ -90,7 +81,8 @@ uint64_t fileBytes(const PackageT &package) {
       for (const auto &argument : call->arguments)
         bytes += kTable + argument->values.size() * sizeof(int32_t) +
                  argument->text.size() +
-                 (argument->integers.size() + argument->numbers.size()) *
+                 (argument->integers.size() + argument->per_sample.size() +
+                  argument->numbers.size()) *
                      sizeof(int64_t);
     }
   };
@@ -102,23 +94,53 @@ uint64_t fileBytes(const PackageT &package) {
     for (const auto &constant : kind->constants)
       bytes += kTable + constant->bytes.size() +
                constant->shape.size() * sizeof(int64_t);
-    for (const auto &graphs : kind->graphs) {
-      bytes += kTable + graphs->differentiable.size() +
-               graphs->kept.size() * sizeof(uint32_t) + graphs->native.size();
-      for (const Shapes *shapes :
-           {&graphs->inputs, &graphs->labels, &graphs->outputs, &graphs->saved})
-        addShapes(*shapes);
-      addGraph(*graphs->forward);
-      if (graphs->weight)
-        addGraph(*graphs->weight);
-      if (graphs->logits)
-        addGraph(*graphs->logits);
-      addGraph(*graphs->backward);
-    }
+    const LayerGraphsT &graphs = *kind->graphs;
+    bytes += 2 * kTable + graphs.differentiable.size() +
+             graphs.kept.size() * sizeof(uint32_t);
+    for (const Shapes *shapes :
+         {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved,
+          &graphs.kept_shapes})
+      addShapes(*shapes);
+    for (const auto &archive : graphs.native)
+      bytes += kTable + archive->sha256.size();
+    for (const auto *graph : {&graphs.forward, &graphs.backward, &graphs.weight,
+                              &graphs.logits})
+      if (*graph)
+        addGraph(**graph);
   }
   for (const auto &layer : package.layers)
     bytes += kTable + layer->path.size();
   return bytes;
+}
+
+/// constant + perSample * samples. Requires that the result is an int64_t. The
+/// product alone may not be one.
+static int64_t valueFor(int64_t constant, int64_t perSample, uint32_t samples) {
+  return static_cast<int64_t>(constant + __int128(perSample) * samples);
+}
+
+std::vector<int64_t> valuesFor(const std::vector<int64_t> &constants,
+                               const std::vector<int64_t> &perSample,
+                               uint32_t samples) {
+  std::vector<int64_t> values = constants;
+  for (size_t i = 0; i < perSample.size(); ++i)
+    values[i] = valueFor(constants[i], perSample[i], samples);
+  return values;
+}
+
+std::vector<int64_t> shapeFor(const TensorShapeT &tensor, uint32_t samples) {
+  return valuesFor(tensor.shape, tensor.per_sample, samples);
+}
+
+int64_t operationsFor(const Operations &operations, uint32_t samples) {
+  const auto part = [](uint64_t number, int64_t times) {
+    return saturatedProduct(
+        {static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX)), times});
+  };
+  const int64_t n = samples;
+  return saturatedSum({part(operations.constant(), 1),
+                       part(operations.per_sample(), n),
+                       part(operations.per_pair(), n * n)});
 }
 
 int64_t bytesOf(TensorType type) {
@@ -148,31 +170,33 @@ int64_t elementsOf(const std::vector<int64_t> &shape) {
   return result;
 }
 
-static int64_t bytesOf(const TensorShapeT &tensor) {
-  return saturatedProduct({elementsOf(tensor.shape), bytesOf(tensor.type)});
-}
-
-int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
-  int64_t result = 0;
-  for (const auto &tensor : tensors)
-    result = saturatedSum({result, bytesOf(*tensor)});
+int64_t bytesOf(const TensorShapeT &tensor, uint32_t samples) {
+  int64_t result = bytesOf(tensor.type);
+  for (int64_t extent : shapeFor(tensor, samples))
+    result = saturatedProduct({result, extent});
   return result;
 }
 
-int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
+int64_t bytesOf(const Shapes &tensors, uint32_t samples) {
+  int64_t result = 0;
+  for (const auto &tensor : tensors)
+    result = saturatedSum({result, bytesOf(*tensor, samples)});
+  return result;
+}
+
+int64_t largestBytes(const LayerKindT &kind, uint32_t samples,
                      int64_t bytesOfParameter) {
   int64_t largest = 0;
-  auto see = [&](const std::vector<int64_t> &shape, int64_t bytes) {
-    largest = std::max(largest, elementsOf(shape) * bytes);
-  };
   for (const auto &parameter : kind.parameters)
-    see(parameter->shape, bytesOfParameter);
+    largest =
+        std::max(largest, elementsOf(parameter->shape) * bytesOfParameter);
   for (const auto &constant : kind.constants)
-    see(constant->shape, bytesOf(constant->type));
+    largest = std::max(largest, static_cast<int64_t>(constant->bytes.size()));
+  const LayerGraphsT &graphs = *kind.graphs;
   for (const Shapes *shapes :
        {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved})
     for (const auto &tensor : *shapes)
-      see(tensor->shape, bytesOf(tensor->type));
+      largest = std::max(largest, bytesOf(*tensor, samples));
   return largest;
 }
 
@@ -184,17 +208,16 @@ bool hasInput(const GraphT &graph, Role role, uint32_t index) {
 
 uint32_t lossTerms(const PackageT &package) {
   const auto &weight =
-      package.kinds[package.layers.back()->kind]->graphs[0]->weight;
+      package.kinds[package.layers.back()->kind]->graphs->weight;
   return weight ? static_cast<uint32_t>(weight->outputs.size()) : 0;
 }
 
-int64_t stashBytes(const LayerGraphsT &graphs) {
-  int64_t result = bytesOf(graphs.saved);
-  auto add = [&](Role role,
-                 const std::vector<std::unique_ptr<TensorShapeT>> &tensors) {
+int64_t stashBytes(const LayerGraphsT &graphs, uint32_t samples) {
+  int64_t result = bytesOf(graphs.saved, samples);
+  auto add = [&](Role role, const Shapes &tensors) {
     for (uint32_t i = 0; i < tensors.size(); ++i)
       if (hasInput(*graphs.backward, role, i))
-        result = saturatedSum({result, bytesOf(*tensors[i])});
+        result = saturatedSum({result, bytesOf(*tensors[i], samples)});
   };
   add(Role::Input, graphs.inputs);
   add(Role::Label, graphs.labels);

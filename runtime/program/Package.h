@@ -7,8 +7,10 @@
 //
 // Functions that read and check packages (package.fbs). A package is untrusted
 // input. In a package that checkPackage accepts, graphs define each value
-// before they use it, the index of every port exists, and sizes can be added
-// without overflow.
+// before they use it, the index of every port exists, and no integer of a graph
+// overflows for 1 to kMaxSamples samples. In a package that checkSamples
+// accepts for a number of samples, sizes can be added without overflow for this
+// number and all smaller ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +27,10 @@
 namespace chimera::program {
 
 /// The version of the format that this code reads.
-inline constexpr uint32_t kPackageVersion = 1;
+inline constexpr uint32_t kPackageVersion = 2;
+
+/// The maximum number of samples of a micro-batch.
+inline constexpr uint32_t kMaxSamples = 1 << 20;
 
 /// The file that describes the model, in the folder of a package.
 inline constexpr char kPackageFile[] = "model.json";
@@ -46,17 +51,15 @@ std::unique_ptr<PackageT> parsePackage(const std::string &text,
 /// an error text, or an empty text if no error was found.
 std::string checkPackage(const PackageT &package);
 
-/// The kind of layer `layer`. This function, and all functions below except
-/// fileBytes, require a package that checkPackage accepts.
+/// Checks whether the tensors of a package are small enough for `samples`
+/// samples, and all smaller numbers of them. Returns an error text, or an empty
+/// text if they are. This function, and all functions below except fileBytes,
+/// require a package that checkPackage accepts.
+std::string checkSamples(const PackageT &package, uint32_t samples);
+
+/// The kind of layer `layer`, and the graphs of that kind.
 const LayerKindT &kindOf(const PackageT &package, uint32_t layer);
-
-/// The graphs of a layer for `samples` samples. Null if the package has none.
-const LayerGraphsT *graphsOf(const PackageT &package, uint32_t layer,
-                             uint32_t samples);
-
-/// The numbers of samples for which the package has graphs, as a text, for
-/// example "8, 4".
-std::string samplesOf(const PackageT &package);
+const LayerGraphsT &graphsOf(const PackageT &package, uint32_t layer);
 
 /// The name of an enumerator in messages and dumps.
 const char *nameOf(Role role);
@@ -68,16 +71,28 @@ const char *nameOf(Decay decay);
 /// the true value. Accepts packages that were not checked.
 uint64_t fileBytes(const PackageT &package);
 
+/// The numbers constants[i] + perSample[i] * samples. `perSample` may be empty,
+/// which means zeros.
+std::vector<int64_t> valuesFor(const std::vector<int64_t> &constants,
+                               const std::vector<int64_t> &perSample,
+                               uint32_t samples);
+std::vector<int64_t> shapeFor(const TensorShapeT &tensor, uint32_t samples);
+/// INT64_MAX if the number is larger.
+int64_t operationsFor(const Operations &operations, uint32_t samples);
+
 int64_t bytesOf(TensorType type);
-/// The total bytes of the tensors, without padding; INT64_MAX if it overflows.
-int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors);
-/// The number of elements of a tensor.
+/// The number of elements of a tensor; INT64_MAX if it overflows.
 int64_t elementsOf(const std::vector<int64_t> &shape);
+/// The bytes of one tensor, and the total bytes of several tensors without
+/// padding; INT64_MAX if they overflow.
+int64_t bytesOf(const TensorShapeT &tensor, uint32_t samples);
+int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors,
+                uint32_t samples);
 
 /// The bytes of the largest tensor among the parameters, constants, inputs,
 /// labels, outputs and saved tensors of a layer. `bytesOfParameter` is the
 /// number of bytes of one element of a parameter.
-int64_t largestBytes(const LayerKindT &kind, const LayerGraphsT &graphs,
+int64_t largestBytes(const LayerKindT &kind, uint32_t samples,
                      int64_t bytesOfParameter);
 
 /// Whether the graph has an input with this role and index.
@@ -96,7 +111,7 @@ inline constexpr uint32_t kMaxLossTerms = 16;
 /// The bytes that a forward keeps for the backward: its saved tensors, and the
 /// inputs, labels and outputs that the backward uses. INT64_MAX if the sum
 /// overflows.
-int64_t stashBytes(const LayerGraphsT &graphs);
+int64_t stashBytes(const LayerGraphsT &graphs, uint32_t samples);
 
 } // namespace chimera::program
 

@@ -19,7 +19,7 @@ using namespace chimera;
 std::optional<size_t> program::predictedField(const ModelT &model) {
   if (!model.package)
     return 0;
-  if (!kindOf(*model.package, layerCount(model) - 1).graphs[0]->logits)
+  if (!graphsOf(*model.package, layerCount(model) - 1).logits)
     return std::nullopt;
   const std::vector<Field> fields = labelFields(model);
   const auto isWhole = [](const Field &field) {

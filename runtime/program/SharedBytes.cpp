@@ -85,7 +85,8 @@ public:
     add(constant->bytes());
   }
   void add(const LayerGraphs *graphs) {
-    table(8);
+    table(9);
+    take(3 * sizeof(Operations));
     add(graphs->inputs());
     add(graphs->differentiable());
     add(graphs->labels());
@@ -98,11 +99,17 @@ public:
     if (graphs->logits())
       add(graphs->logits());
     add(graphs->kept());
+    add(graphs->kept_shapes());
     add(graphs->native());
+  }
+  void add(const NativeArchive *archive) {
+    table(1);
+    add(archive->sha256());
   }
   void add(const TensorShape *tensor) {
     table(1);
     add(tensor->shape());
+    add(tensor->per_sample());
   }
   void add(const Graph *graph) {
     table(3);
@@ -121,6 +128,7 @@ public:
     table(0);
     add(argument->values());
     add(argument->integers());
+    add(argument->per_sample());
     add(argument->numbers());
     add(argument->text());
   }

@@ -34,6 +34,12 @@ struct Graph;
 struct GraphBuilder;
 struct GraphT;
 
+struct Operations;
+
+struct NativeArchive;
+struct NativeArchiveBuilder;
+struct NativeArchiveT;
+
 struct LayerGraphs;
 struct LayerGraphsBuilder;
 struct LayerGraphsT;
@@ -385,6 +391,49 @@ struct Port::Traits {
   using type = Port;
 };
 
+FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(8) Operations FLATBUFFERS_FINAL_CLASS {
+ private:
+  uint64_t constant_;
+  uint64_t per_sample_;
+  uint64_t per_pair_;
+
+ public:
+  struct Traits;
+  Operations()
+      : constant_(0),
+        per_sample_(0),
+        per_pair_(0) {
+  }
+  Operations(uint64_t _constant, uint64_t _per_sample, uint64_t _per_pair)
+      : constant_(flatbuffers::EndianScalar(_constant)),
+        per_sample_(flatbuffers::EndianScalar(_per_sample)),
+        per_pair_(flatbuffers::EndianScalar(_per_pair)) {
+  }
+  uint64_t constant() const {
+    return flatbuffers::EndianScalar(constant_);
+  }
+  void mutate_constant(uint64_t _constant) {
+    flatbuffers::WriteScalar(&constant_, _constant);
+  }
+  uint64_t per_sample() const {
+    return flatbuffers::EndianScalar(per_sample_);
+  }
+  void mutate_per_sample(uint64_t _per_sample) {
+    flatbuffers::WriteScalar(&per_sample_, _per_sample);
+  }
+  uint64_t per_pair() const {
+    return flatbuffers::EndianScalar(per_pair_);
+  }
+  void mutate_per_pair(uint64_t _per_pair) {
+    flatbuffers::WriteScalar(&per_pair_, _per_pair);
+  }
+};
+FLATBUFFERS_STRUCT_END(Operations, 24);
+
+struct Operations::Traits {
+  using type = Operations;
+};
+
 FLATBUFFERS_MANUALLY_ALIGNED_STRUCT(4) TiedParameter FLATBUFFERS_FINAL_CLASS {
  private:
   uint32_t first_;
@@ -423,6 +472,7 @@ struct TensorShapeT : public flatbuffers::NativeTable {
   typedef TensorShape TableType;
   chimera::program::TensorType type = chimera::program::TensorType::Boolean;
   std::vector<int64_t> shape{};
+  std::vector<int64_t> per_sample{};
 };
 
 struct TensorShape FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -431,7 +481,8 @@ struct TensorShape FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_TYPE = 4,
-    VT_SHAPE = 6
+    VT_SHAPE = 6,
+    VT_PER_SAMPLE = 8
   };
   chimera::program::TensorType type() const {
     return static_cast<chimera::program::TensorType>(GetField<uint8_t>(VT_TYPE, 0));
@@ -445,11 +496,19 @@ struct TensorShape FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<int64_t> *mutable_shape() {
     return GetPointer<flatbuffers::Vector<int64_t> *>(VT_SHAPE);
   }
+  const flatbuffers::Vector<int64_t> *per_sample() const {
+    return GetPointer<const flatbuffers::Vector<int64_t> *>(VT_PER_SAMPLE);
+  }
+  flatbuffers::Vector<int64_t> *mutable_per_sample() {
+    return GetPointer<flatbuffers::Vector<int64_t> *>(VT_PER_SAMPLE);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_TYPE, 1) &&
            VerifyOffsetRequired(verifier, VT_SHAPE) &&
            verifier.VerifyVector(shape()) &&
+           VerifyOffset(verifier, VT_PER_SAMPLE) &&
+           verifier.VerifyVector(per_sample()) &&
            verifier.EndTable();
   }
   TensorShapeT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -467,6 +526,9 @@ struct TensorShapeBuilder {
   void add_shape(flatbuffers::Offset<flatbuffers::Vector<int64_t>> shape) {
     fbb_.AddOffset(TensorShape::VT_SHAPE, shape);
   }
+  void add_per_sample(flatbuffers::Offset<flatbuffers::Vector<int64_t>> per_sample) {
+    fbb_.AddOffset(TensorShape::VT_PER_SAMPLE, per_sample);
+  }
   explicit TensorShapeBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -482,8 +544,10 @@ struct TensorShapeBuilder {
 inline flatbuffers::Offset<TensorShape> CreateTensorShape(
     flatbuffers::FlatBufferBuilder &_fbb,
     chimera::program::TensorType type = chimera::program::TensorType::Boolean,
-    flatbuffers::Offset<flatbuffers::Vector<int64_t>> shape = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<int64_t>> shape = 0,
+    flatbuffers::Offset<flatbuffers::Vector<int64_t>> per_sample = 0) {
   TensorShapeBuilder builder_(_fbb);
+  builder_.add_per_sample(per_sample);
   builder_.add_shape(shape);
   builder_.add_type(type);
   return builder_.Finish();
@@ -497,12 +561,15 @@ struct TensorShape::Traits {
 inline flatbuffers::Offset<TensorShape> CreateTensorShapeDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     chimera::program::TensorType type = chimera::program::TensorType::Boolean,
-    const std::vector<int64_t> *shape = nullptr) {
+    const std::vector<int64_t> *shape = nullptr,
+    const std::vector<int64_t> *per_sample = nullptr) {
   auto shape__ = shape ? _fbb.CreateVector<int64_t>(*shape) : 0;
+  auto per_sample__ = per_sample ? _fbb.CreateVector<int64_t>(*per_sample) : 0;
   return chimera::program::CreateTensorShape(
       _fbb,
       type,
-      shape__);
+      shape__,
+      per_sample__);
 }
 
 flatbuffers::Offset<TensorShape> CreateTensorShape(flatbuffers::FlatBufferBuilder &_fbb, const TensorShapeT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -512,6 +579,7 @@ struct ArgumentT : public flatbuffers::NativeTable {
   chimera::program::ArgumentKind kind = chimera::program::ArgumentKind::None;
   std::vector<int32_t> values{};
   std::vector<int64_t> integers{};
+  std::vector<int64_t> per_sample{};
   std::vector<double> numbers{};
   chimera::program::TensorType type = chimera::program::TensorType::Boolean;
   std::string text{};
@@ -525,9 +593,10 @@ struct Argument FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_KIND = 4,
     VT_VALUES = 6,
     VT_INTEGERS = 8,
-    VT_NUMBERS = 10,
-    VT_TYPE = 12,
-    VT_TEXT = 14
+    VT_PER_SAMPLE = 10,
+    VT_NUMBERS = 12,
+    VT_TYPE = 14,
+    VT_TEXT = 16
   };
   chimera::program::ArgumentKind kind() const {
     return static_cast<chimera::program::ArgumentKind>(GetField<uint8_t>(VT_KIND, 0));
@@ -546,6 +615,12 @@ struct Argument FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   }
   flatbuffers::Vector<int64_t> *mutable_integers() {
     return GetPointer<flatbuffers::Vector<int64_t> *>(VT_INTEGERS);
+  }
+  const flatbuffers::Vector<int64_t> *per_sample() const {
+    return GetPointer<const flatbuffers::Vector<int64_t> *>(VT_PER_SAMPLE);
+  }
+  flatbuffers::Vector<int64_t> *mutable_per_sample() {
+    return GetPointer<flatbuffers::Vector<int64_t> *>(VT_PER_SAMPLE);
   }
   const flatbuffers::Vector<double> *numbers() const {
     return GetPointer<const flatbuffers::Vector<double> *>(VT_NUMBERS);
@@ -572,6 +647,8 @@ struct Argument FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(values()) &&
            VerifyOffset(verifier, VT_INTEGERS) &&
            verifier.VerifyVector(integers()) &&
+           VerifyOffset(verifier, VT_PER_SAMPLE) &&
+           verifier.VerifyVector(per_sample()) &&
            VerifyOffset(verifier, VT_NUMBERS) &&
            verifier.VerifyVector(numbers()) &&
            VerifyField<uint8_t>(verifier, VT_TYPE, 1) &&
@@ -596,6 +673,9 @@ struct ArgumentBuilder {
   }
   void add_integers(flatbuffers::Offset<flatbuffers::Vector<int64_t>> integers) {
     fbb_.AddOffset(Argument::VT_INTEGERS, integers);
+  }
+  void add_per_sample(flatbuffers::Offset<flatbuffers::Vector<int64_t>> per_sample) {
+    fbb_.AddOffset(Argument::VT_PER_SAMPLE, per_sample);
   }
   void add_numbers(flatbuffers::Offset<flatbuffers::Vector<double>> numbers) {
     fbb_.AddOffset(Argument::VT_NUMBERS, numbers);
@@ -622,12 +702,14 @@ inline flatbuffers::Offset<Argument> CreateArgument(
     chimera::program::ArgumentKind kind = chimera::program::ArgumentKind::None,
     flatbuffers::Offset<flatbuffers::Vector<int32_t>> values = 0,
     flatbuffers::Offset<flatbuffers::Vector<int64_t>> integers = 0,
+    flatbuffers::Offset<flatbuffers::Vector<int64_t>> per_sample = 0,
     flatbuffers::Offset<flatbuffers::Vector<double>> numbers = 0,
     chimera::program::TensorType type = chimera::program::TensorType::Boolean,
     flatbuffers::Offset<flatbuffers::String> text = 0) {
   ArgumentBuilder builder_(_fbb);
   builder_.add_text(text);
   builder_.add_numbers(numbers);
+  builder_.add_per_sample(per_sample);
   builder_.add_integers(integers);
   builder_.add_values(values);
   builder_.add_type(type);
@@ -645,11 +727,13 @@ inline flatbuffers::Offset<Argument> CreateArgumentDirect(
     chimera::program::ArgumentKind kind = chimera::program::ArgumentKind::None,
     const std::vector<int32_t> *values = nullptr,
     const std::vector<int64_t> *integers = nullptr,
+    const std::vector<int64_t> *per_sample = nullptr,
     const std::vector<double> *numbers = nullptr,
     chimera::program::TensorType type = chimera::program::TensorType::Boolean,
     const char *text = nullptr) {
   auto values__ = values ? _fbb.CreateVector<int32_t>(*values) : 0;
   auto integers__ = integers ? _fbb.CreateVector<int64_t>(*integers) : 0;
+  auto per_sample__ = per_sample ? _fbb.CreateVector<int64_t>(*per_sample) : 0;
   auto numbers__ = numbers ? _fbb.CreateVector<double>(*numbers) : 0;
   auto text__ = text ? _fbb.CreateString(text) : 0;
   return chimera::program::CreateArgument(
@@ -657,6 +741,7 @@ inline flatbuffers::Offset<Argument> CreateArgumentDirect(
       kind,
       values__,
       integers__,
+      per_sample__,
       numbers__,
       type,
       text__);
@@ -929,9 +1014,96 @@ inline flatbuffers::Offset<Graph> CreateGraphDirect(
 
 flatbuffers::Offset<Graph> CreateGraph(flatbuffers::FlatBufferBuilder &_fbb, const GraphT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct NativeArchiveT : public flatbuffers::NativeTable {
+  typedef NativeArchive TableType;
+  uint32_t samples = 0;
+  std::string sha256{};
+};
+
+struct NativeArchive FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef NativeArchiveT NativeTableType;
+  typedef NativeArchiveBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_SAMPLES = 4,
+    VT_SHA256 = 6
+  };
+  uint32_t samples() const {
+    return GetField<uint32_t>(VT_SAMPLES, 0);
+  }
+  bool mutate_samples(uint32_t _samples = 0) {
+    return SetField<uint32_t>(VT_SAMPLES, _samples, 0);
+  }
+  const flatbuffers::String *sha256() const {
+    return GetPointer<const flatbuffers::String *>(VT_SHA256);
+  }
+  flatbuffers::String *mutable_sha256() {
+    return GetPointer<flatbuffers::String *>(VT_SHA256);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_SAMPLES, 4) &&
+           VerifyOffsetRequired(verifier, VT_SHA256) &&
+           verifier.VerifyString(sha256()) &&
+           verifier.EndTable();
+  }
+  NativeArchiveT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(NativeArchiveT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<NativeArchive> Pack(flatbuffers::FlatBufferBuilder &_fbb, const NativeArchiveT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct NativeArchiveBuilder {
+  typedef NativeArchive Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_samples(uint32_t samples) {
+    fbb_.AddElement<uint32_t>(NativeArchive::VT_SAMPLES, samples, 0);
+  }
+  void add_sha256(flatbuffers::Offset<flatbuffers::String> sha256) {
+    fbb_.AddOffset(NativeArchive::VT_SHA256, sha256);
+  }
+  explicit NativeArchiveBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<NativeArchive> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<NativeArchive>(end);
+    fbb_.Required(o, NativeArchive::VT_SHA256);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<NativeArchive> CreateNativeArchive(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t samples = 0,
+    flatbuffers::Offset<flatbuffers::String> sha256 = 0) {
+  NativeArchiveBuilder builder_(_fbb);
+  builder_.add_sha256(sha256);
+  builder_.add_samples(samples);
+  return builder_.Finish();
+}
+
+struct NativeArchive::Traits {
+  using type = NativeArchive;
+  static auto constexpr Create = CreateNativeArchive;
+};
+
+inline flatbuffers::Offset<NativeArchive> CreateNativeArchiveDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t samples = 0,
+    const char *sha256 = nullptr) {
+  auto sha256__ = sha256 ? _fbb.CreateString(sha256) : 0;
+  return chimera::program::CreateNativeArchive(
+      _fbb,
+      samples,
+      sha256__);
+}
+
+flatbuffers::Offset<NativeArchive> CreateNativeArchive(flatbuffers::FlatBufferBuilder &_fbb, const NativeArchiveT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 struct LayerGraphsT : public flatbuffers::NativeTable {
   typedef LayerGraphs TableType;
-  uint32_t samples = 0;
   std::vector<std::unique_ptr<chimera::program::TensorShapeT>> inputs{};
   std::vector<uint8_t> differentiable{};
   std::vector<std::unique_ptr<chimera::program::TensorShapeT>> labels{};
@@ -940,14 +1112,14 @@ struct LayerGraphsT : public flatbuffers::NativeTable {
   std::unique_ptr<chimera::program::GraphT> forward{};
   std::unique_ptr<chimera::program::GraphT> backward{};
   std::vector<uint32_t> kept{};
-  uint64_t kept_bytes = 0;
+  std::vector<std::unique_ptr<chimera::program::TensorShapeT>> kept_shapes{};
   std::unique_ptr<chimera::program::GraphT> weight{};
   std::unique_ptr<chimera::program::GraphT> logits{};
   uint32_t vocabulary = 0;
-  uint64_t forward_flops = 0;
-  uint64_t input_gradient_flops = 0;
-  uint64_t weight_gradient_flops = 0;
-  std::string native{};
+  chimera::program::Operations forward_flops{};
+  chimera::program::Operations input_gradient_flops{};
+  chimera::program::Operations weight_gradient_flops{};
+  std::vector<std::unique_ptr<chimera::program::NativeArchiveT>> native{};
   LayerGraphsT() = default;
   LayerGraphsT(const LayerGraphsT &o);
   LayerGraphsT(LayerGraphsT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -959,30 +1131,23 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef LayerGraphsBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_SAMPLES = 4,
-    VT_INPUTS = 6,
-    VT_DIFFERENTIABLE = 8,
-    VT_LABELS = 10,
-    VT_OUTPUTS = 12,
-    VT_SAVED = 14,
-    VT_FORWARD = 16,
-    VT_BACKWARD = 18,
-    VT_KEPT = 20,
-    VT_KEPT_BYTES = 22,
-    VT_WEIGHT = 24,
-    VT_LOGITS = 26,
-    VT_VOCABULARY = 28,
-    VT_FORWARD_FLOPS = 30,
-    VT_INPUT_GRADIENT_FLOPS = 32,
-    VT_WEIGHT_GRADIENT_FLOPS = 34,
-    VT_NATIVE = 36
+    VT_INPUTS = 4,
+    VT_DIFFERENTIABLE = 6,
+    VT_LABELS = 8,
+    VT_OUTPUTS = 10,
+    VT_SAVED = 12,
+    VT_FORWARD = 14,
+    VT_BACKWARD = 16,
+    VT_KEPT = 18,
+    VT_KEPT_SHAPES = 20,
+    VT_WEIGHT = 22,
+    VT_LOGITS = 24,
+    VT_VOCABULARY = 26,
+    VT_FORWARD_FLOPS = 28,
+    VT_INPUT_GRADIENT_FLOPS = 30,
+    VT_WEIGHT_GRADIENT_FLOPS = 32,
+    VT_NATIVE = 34
   };
-  uint32_t samples() const {
-    return GetField<uint32_t>(VT_SAMPLES, 0);
-  }
-  bool mutate_samples(uint32_t _samples = 0) {
-    return SetField<uint32_t>(VT_SAMPLES, _samples, 0);
-  }
   const flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>> *inputs() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>> *>(VT_INPUTS);
   }
@@ -1031,11 +1196,11 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<uint32_t> *mutable_kept() {
     return GetPointer<flatbuffers::Vector<uint32_t> *>(VT_KEPT);
   }
-  uint64_t kept_bytes() const {
-    return GetField<uint64_t>(VT_KEPT_BYTES, 0);
+  const flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>> *kept_shapes() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>> *>(VT_KEPT_SHAPES);
   }
-  bool mutate_kept_bytes(uint64_t _kept_bytes = 0) {
-    return SetField<uint64_t>(VT_KEPT_BYTES, _kept_bytes, 0);
+  flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>> *mutable_kept_shapes() {
+    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>> *>(VT_KEPT_SHAPES);
   }
   const chimera::program::Graph *weight() const {
     return GetPointer<const chimera::program::Graph *>(VT_WEIGHT);
@@ -1055,33 +1220,32 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool mutate_vocabulary(uint32_t _vocabulary = 0) {
     return SetField<uint32_t>(VT_VOCABULARY, _vocabulary, 0);
   }
-  uint64_t forward_flops() const {
-    return GetField<uint64_t>(VT_FORWARD_FLOPS, 0);
+  const chimera::program::Operations *forward_flops() const {
+    return GetStruct<const chimera::program::Operations *>(VT_FORWARD_FLOPS);
   }
-  bool mutate_forward_flops(uint64_t _forward_flops = 0) {
-    return SetField<uint64_t>(VT_FORWARD_FLOPS, _forward_flops, 0);
+  chimera::program::Operations *mutable_forward_flops() {
+    return GetStruct<chimera::program::Operations *>(VT_FORWARD_FLOPS);
   }
-  uint64_t input_gradient_flops() const {
-    return GetField<uint64_t>(VT_INPUT_GRADIENT_FLOPS, 0);
+  const chimera::program::Operations *input_gradient_flops() const {
+    return GetStruct<const chimera::program::Operations *>(VT_INPUT_GRADIENT_FLOPS);
   }
-  bool mutate_input_gradient_flops(uint64_t _input_gradient_flops = 0) {
-    return SetField<uint64_t>(VT_INPUT_GRADIENT_FLOPS, _input_gradient_flops, 0);
+  chimera::program::Operations *mutable_input_gradient_flops() {
+    return GetStruct<chimera::program::Operations *>(VT_INPUT_GRADIENT_FLOPS);
   }
-  uint64_t weight_gradient_flops() const {
-    return GetField<uint64_t>(VT_WEIGHT_GRADIENT_FLOPS, 0);
+  const chimera::program::Operations *weight_gradient_flops() const {
+    return GetStruct<const chimera::program::Operations *>(VT_WEIGHT_GRADIENT_FLOPS);
   }
-  bool mutate_weight_gradient_flops(uint64_t _weight_gradient_flops = 0) {
-    return SetField<uint64_t>(VT_WEIGHT_GRADIENT_FLOPS, _weight_gradient_flops, 0);
+  chimera::program::Operations *mutable_weight_gradient_flops() {
+    return GetStruct<chimera::program::Operations *>(VT_WEIGHT_GRADIENT_FLOPS);
   }
-  const flatbuffers::String *native() const {
-    return GetPointer<const flatbuffers::String *>(VT_NATIVE);
+  const flatbuffers::Vector<flatbuffers::Offset<chimera::program::NativeArchive>> *native() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<chimera::program::NativeArchive>> *>(VT_NATIVE);
   }
-  flatbuffers::String *mutable_native() {
-    return GetPointer<flatbuffers::String *>(VT_NATIVE);
+  flatbuffers::Vector<flatbuffers::Offset<chimera::program::NativeArchive>> *mutable_native() {
+    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<chimera::program::NativeArchive>> *>(VT_NATIVE);
   }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
-           VerifyField<uint32_t>(verifier, VT_SAMPLES, 4) &&
            VerifyOffsetRequired(verifier, VT_INPUTS) &&
            verifier.VerifyVector(inputs()) &&
            verifier.VerifyVectorOfTables(inputs()) &&
@@ -1102,17 +1266,20 @@ struct LayerGraphs FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(backward()) &&
            VerifyOffsetRequired(verifier, VT_KEPT) &&
            verifier.VerifyVector(kept()) &&
-           VerifyField<uint64_t>(verifier, VT_KEPT_BYTES, 8) &&
+           VerifyOffsetRequired(verifier, VT_KEPT_SHAPES) &&
+           verifier.VerifyVector(kept_shapes()) &&
+           verifier.VerifyVectorOfTables(kept_shapes()) &&
            VerifyOffset(verifier, VT_WEIGHT) &&
            verifier.VerifyTable(weight()) &&
            VerifyOffset(verifier, VT_LOGITS) &&
            verifier.VerifyTable(logits()) &&
            VerifyField<uint32_t>(verifier, VT_VOCABULARY, 4) &&
-           VerifyField<uint64_t>(verifier, VT_FORWARD_FLOPS, 8) &&
-           VerifyField<uint64_t>(verifier, VT_INPUT_GRADIENT_FLOPS, 8) &&
-           VerifyField<uint64_t>(verifier, VT_WEIGHT_GRADIENT_FLOPS, 8) &&
+           VerifyFieldRequired<chimera::program::Operations>(verifier, VT_FORWARD_FLOPS, 8) &&
+           VerifyFieldRequired<chimera::program::Operations>(verifier, VT_INPUT_GRADIENT_FLOPS, 8) &&
+           VerifyFieldRequired<chimera::program::Operations>(verifier, VT_WEIGHT_GRADIENT_FLOPS, 8) &&
            VerifyOffset(verifier, VT_NATIVE) &&
-           verifier.VerifyString(native()) &&
+           verifier.VerifyVector(native()) &&
+           verifier.VerifyVectorOfTables(native()) &&
            verifier.EndTable();
   }
   LayerGraphsT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1124,9 +1291,6 @@ struct LayerGraphsBuilder {
   typedef LayerGraphs Table;
   flatbuffers::FlatBufferBuilder &fbb_;
   flatbuffers::uoffset_t start_;
-  void add_samples(uint32_t samples) {
-    fbb_.AddElement<uint32_t>(LayerGraphs::VT_SAMPLES, samples, 0);
-  }
   void add_inputs(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>>> inputs) {
     fbb_.AddOffset(LayerGraphs::VT_INPUTS, inputs);
   }
@@ -1151,8 +1315,8 @@ struct LayerGraphsBuilder {
   void add_kept(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> kept) {
     fbb_.AddOffset(LayerGraphs::VT_KEPT, kept);
   }
-  void add_kept_bytes(uint64_t kept_bytes) {
-    fbb_.AddElement<uint64_t>(LayerGraphs::VT_KEPT_BYTES, kept_bytes, 0);
+  void add_kept_shapes(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>>> kept_shapes) {
+    fbb_.AddOffset(LayerGraphs::VT_KEPT_SHAPES, kept_shapes);
   }
   void add_weight(flatbuffers::Offset<chimera::program::Graph> weight) {
     fbb_.AddOffset(LayerGraphs::VT_WEIGHT, weight);
@@ -1163,16 +1327,16 @@ struct LayerGraphsBuilder {
   void add_vocabulary(uint32_t vocabulary) {
     fbb_.AddElement<uint32_t>(LayerGraphs::VT_VOCABULARY, vocabulary, 0);
   }
-  void add_forward_flops(uint64_t forward_flops) {
-    fbb_.AddElement<uint64_t>(LayerGraphs::VT_FORWARD_FLOPS, forward_flops, 0);
+  void add_forward_flops(const chimera::program::Operations *forward_flops) {
+    fbb_.AddStruct(LayerGraphs::VT_FORWARD_FLOPS, forward_flops);
   }
-  void add_input_gradient_flops(uint64_t input_gradient_flops) {
-    fbb_.AddElement<uint64_t>(LayerGraphs::VT_INPUT_GRADIENT_FLOPS, input_gradient_flops, 0);
+  void add_input_gradient_flops(const chimera::program::Operations *input_gradient_flops) {
+    fbb_.AddStruct(LayerGraphs::VT_INPUT_GRADIENT_FLOPS, input_gradient_flops);
   }
-  void add_weight_gradient_flops(uint64_t weight_gradient_flops) {
-    fbb_.AddElement<uint64_t>(LayerGraphs::VT_WEIGHT_GRADIENT_FLOPS, weight_gradient_flops, 0);
+  void add_weight_gradient_flops(const chimera::program::Operations *weight_gradient_flops) {
+    fbb_.AddStruct(LayerGraphs::VT_WEIGHT_GRADIENT_FLOPS, weight_gradient_flops);
   }
-  void add_native(flatbuffers::Offset<flatbuffers::String> native) {
+  void add_native(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::NativeArchive>>> native) {
     fbb_.AddOffset(LayerGraphs::VT_NATIVE, native);
   }
   explicit LayerGraphsBuilder(flatbuffers::FlatBufferBuilder &_fbb)
@@ -1190,13 +1354,16 @@ struct LayerGraphsBuilder {
     fbb_.Required(o, LayerGraphs::VT_FORWARD);
     fbb_.Required(o, LayerGraphs::VT_BACKWARD);
     fbb_.Required(o, LayerGraphs::VT_KEPT);
+    fbb_.Required(o, LayerGraphs::VT_KEPT_SHAPES);
+    fbb_.Required(o, LayerGraphs::VT_FORWARD_FLOPS);
+    fbb_.Required(o, LayerGraphs::VT_INPUT_GRADIENT_FLOPS);
+    fbb_.Required(o, LayerGraphs::VT_WEIGHT_GRADIENT_FLOPS);
     return o;
   }
 };
 
 inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
     flatbuffers::FlatBufferBuilder &_fbb,
-    uint32_t samples = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>>> inputs = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> differentiable = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>>> labels = 0,
@@ -1205,23 +1372,23 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
     flatbuffers::Offset<chimera::program::Graph> forward = 0,
     flatbuffers::Offset<chimera::program::Graph> backward = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> kept = 0,
-    uint64_t kept_bytes = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::TensorShape>>> kept_shapes = 0,
     flatbuffers::Offset<chimera::program::Graph> weight = 0,
     flatbuffers::Offset<chimera::program::Graph> logits = 0,
     uint32_t vocabulary = 0,
-    uint64_t forward_flops = 0,
-    uint64_t input_gradient_flops = 0,
-    uint64_t weight_gradient_flops = 0,
-    flatbuffers::Offset<flatbuffers::String> native = 0) {
+    const chimera::program::Operations *forward_flops = nullptr,
+    const chimera::program::Operations *input_gradient_flops = nullptr,
+    const chimera::program::Operations *weight_gradient_flops = nullptr,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::NativeArchive>>> native = 0) {
   LayerGraphsBuilder builder_(_fbb);
+  builder_.add_native(native);
   builder_.add_weight_gradient_flops(weight_gradient_flops);
   builder_.add_input_gradient_flops(input_gradient_flops);
   builder_.add_forward_flops(forward_flops);
-  builder_.add_kept_bytes(kept_bytes);
-  builder_.add_native(native);
   builder_.add_vocabulary(vocabulary);
   builder_.add_logits(logits);
   builder_.add_weight(weight);
+  builder_.add_kept_shapes(kept_shapes);
   builder_.add_kept(kept);
   builder_.add_backward(backward);
   builder_.add_forward(forward);
@@ -1230,7 +1397,6 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(
   builder_.add_labels(labels);
   builder_.add_differentiable(differentiable);
   builder_.add_inputs(inputs);
-  builder_.add_samples(samples);
   return builder_.Finish();
 }
 
@@ -1241,7 +1407,6 @@ struct LayerGraphs::Traits {
 
 inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
-    uint32_t samples = 0,
     const std::vector<flatbuffers::Offset<chimera::program::TensorShape>> *inputs = nullptr,
     const std::vector<uint8_t> *differentiable = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::TensorShape>> *labels = nullptr,
@@ -1250,24 +1415,24 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
     flatbuffers::Offset<chimera::program::Graph> forward = 0,
     flatbuffers::Offset<chimera::program::Graph> backward = 0,
     const std::vector<uint32_t> *kept = nullptr,
-    uint64_t kept_bytes = 0,
+    const std::vector<flatbuffers::Offset<chimera::program::TensorShape>> *kept_shapes = nullptr,
     flatbuffers::Offset<chimera::program::Graph> weight = 0,
     flatbuffers::Offset<chimera::program::Graph> logits = 0,
     uint32_t vocabulary = 0,
-    uint64_t forward_flops = 0,
-    uint64_t input_gradient_flops = 0,
-    uint64_t weight_gradient_flops = 0,
-    const char *native = nullptr) {
+    const chimera::program::Operations *forward_flops = nullptr,
+    const chimera::program::Operations *input_gradient_flops = nullptr,
+    const chimera::program::Operations *weight_gradient_flops = nullptr,
+    const std::vector<flatbuffers::Offset<chimera::program::NativeArchive>> *native = nullptr) {
   auto inputs__ = inputs ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*inputs) : 0;
   auto differentiable__ = differentiable ? _fbb.CreateVector<uint8_t>(*differentiable) : 0;
   auto labels__ = labels ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*labels) : 0;
   auto outputs__ = outputs ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*outputs) : 0;
   auto saved__ = saved ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*saved) : 0;
   auto kept__ = kept ? _fbb.CreateVector<uint32_t>(*kept) : 0;
-  auto native__ = native ? _fbb.CreateString(native) : 0;
+  auto kept_shapes__ = kept_shapes ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>>(*kept_shapes) : 0;
+  auto native__ = native ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::NativeArchive>>(*native) : 0;
   return chimera::program::CreateLayerGraphs(
       _fbb,
-      samples,
       inputs__,
       differentiable__,
       labels__,
@@ -1276,7 +1441,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphsDirect(
       forward,
       backward,
       kept__,
-      kept_bytes,
+      kept_shapes__,
       weight,
       logits,
       vocabulary,
@@ -1602,7 +1767,7 @@ struct LayerKindT : public flatbuffers::NativeTable {
   typedef LayerKind TableType;
   std::vector<std::unique_ptr<chimera::program::LayerParameterT>> parameters{};
   std::vector<std::unique_ptr<chimera::program::ConstantT>> constants{};
-  std::vector<std::unique_ptr<chimera::program::LayerGraphsT>> graphs{};
+  std::unique_ptr<chimera::program::LayerGraphsT> graphs{};
   LayerKindT() = default;
   LayerKindT(const LayerKindT &o);
   LayerKindT(LayerKindT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -1630,11 +1795,11 @@ struct LayerKind FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Vector<flatbuffers::Offset<chimera::program::Constant>> *mutable_constants() {
     return GetPointer<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Constant>> *>(VT_CONSTANTS);
   }
-  const flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerGraphs>> *graphs() const {
-    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerGraphs>> *>(VT_GRAPHS);
+  const chimera::program::LayerGraphs *graphs() const {
+    return GetPointer<const chimera::program::LayerGraphs *>(VT_GRAPHS);
   }
-  flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerGraphs>> *mutable_graphs() {
-    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerGraphs>> *>(VT_GRAPHS);
+  chimera::program::LayerGraphs *mutable_graphs() {
+    return GetPointer<chimera::program::LayerGraphs *>(VT_GRAPHS);
   }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -1645,8 +1810,7 @@ struct LayerKind FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(constants()) &&
            verifier.VerifyVectorOfTables(constants()) &&
            VerifyOffsetRequired(verifier, VT_GRAPHS) &&
-           verifier.VerifyVector(graphs()) &&
-           verifier.VerifyVectorOfTables(graphs()) &&
+           verifier.VerifyTable(graphs()) &&
            verifier.EndTable();
   }
   LayerKindT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1664,7 +1828,7 @@ struct LayerKindBuilder {
   void add_constants(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Constant>>> constants) {
     fbb_.AddOffset(LayerKind::VT_CONSTANTS, constants);
   }
-  void add_graphs(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerGraphs>>> graphs) {
+  void add_graphs(flatbuffers::Offset<chimera::program::LayerGraphs> graphs) {
     fbb_.AddOffset(LayerKind::VT_GRAPHS, graphs);
   }
   explicit LayerKindBuilder(flatbuffers::FlatBufferBuilder &_fbb)
@@ -1685,7 +1849,7 @@ inline flatbuffers::Offset<LayerKind> CreateLayerKind(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerParameter>>> parameters = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Constant>>> constants = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerGraphs>>> graphs = 0) {
+    flatbuffers::Offset<chimera::program::LayerGraphs> graphs = 0) {
   LayerKindBuilder builder_(_fbb);
   builder_.add_graphs(graphs);
   builder_.add_constants(constants);
@@ -1702,15 +1866,14 @@ inline flatbuffers::Offset<LayerKind> CreateLayerKindDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     const std::vector<flatbuffers::Offset<chimera::program::LayerParameter>> *parameters = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::Constant>> *constants = nullptr,
-    const std::vector<flatbuffers::Offset<chimera::program::LayerGraphs>> *graphs = nullptr) {
+    flatbuffers::Offset<chimera::program::LayerGraphs> graphs = 0) {
   auto parameters__ = parameters ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::LayerParameter>>(*parameters) : 0;
   auto constants__ = constants ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::Constant>>(*constants) : 0;
-  auto graphs__ = graphs ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::LayerGraphs>>(*graphs) : 0;
   return chimera::program::CreateLayerKind(
       _fbb,
       parameters__,
       constants__,
-      graphs__);
+      graphs);
 }
 
 flatbuffers::Offset<LayerKind> CreateLayerKind(flatbuffers::FlatBufferBuilder &_fbb, const LayerKindT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1813,6 +1976,7 @@ struct PackageT : public flatbuffers::NativeTable {
   std::vector<std::unique_ptr<chimera::program::LayerKindT>> kinds{};
   std::vector<std::unique_ptr<chimera::program::LayerT>> layers{};
   std::unique_ptr<chimera::program::TiedParameter> tied{};
+  bool divisible = true;
   PackageT() = default;
   PackageT(const PackageT &o);
   PackageT(PackageT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -1831,7 +1995,8 @@ struct Package FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_LABELS = 12,
     VT_KINDS = 14,
     VT_LAYERS = 16,
-    VT_TIED = 18
+    VT_TIED = 18,
+    VT_DIVISIBLE = 20
   };
   uint32_t version() const {
     return GetField<uint32_t>(VT_VERSION, 0);
@@ -1881,6 +2046,12 @@ struct Package FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   chimera::program::TiedParameter *mutable_tied() {
     return GetStruct<chimera::program::TiedParameter *>(VT_TIED);
   }
+  bool divisible() const {
+    return GetField<uint8_t>(VT_DIVISIBLE, 1) != 0;
+  }
+  bool mutate_divisible(bool _divisible = 1) {
+    return SetField<uint8_t>(VT_DIVISIBLE, static_cast<uint8_t>(_divisible), 1);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_VERSION, 4) &&
@@ -1900,6 +2071,7 @@ struct Package FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(layers()) &&
            verifier.VerifyVectorOfTables(layers()) &&
            VerifyField<chimera::program::TiedParameter>(verifier, VT_TIED, 4) &&
+           VerifyField<uint8_t>(verifier, VT_DIVISIBLE, 1) &&
            verifier.EndTable();
   }
   PackageT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1935,6 +2107,9 @@ struct PackageBuilder {
   void add_tied(const chimera::program::TiedParameter *tied) {
     fbb_.AddStruct(Package::VT_TIED, tied);
   }
+  void add_divisible(bool divisible) {
+    fbb_.AddElement<uint8_t>(Package::VT_DIVISIBLE, static_cast<uint8_t>(divisible), 1);
+  }
   explicit PackageBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1960,7 +2135,8 @@ inline flatbuffers::Offset<Package> CreatePackage(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> labels = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::LayerKind>>> kinds = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Layer>>> layers = 0,
-    const chimera::program::TiedParameter *tied = nullptr) {
+    const chimera::program::TiedParameter *tied = nullptr,
+    bool divisible = true) {
   PackageBuilder builder_(_fbb);
   builder_.add_tied(tied);
   builder_.add_layers(layers);
@@ -1969,6 +2145,7 @@ inline flatbuffers::Offset<Package> CreatePackage(
   builder_.add_inputs(inputs);
   builder_.add_producer(producer);
   builder_.add_version(version);
+  builder_.add_divisible(divisible);
   builder_.add_type(type);
   return builder_.Finish();
 }
@@ -1987,7 +2164,8 @@ inline flatbuffers::Offset<Package> CreatePackageDirect(
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *labels = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::LayerKind>> *kinds = nullptr,
     const std::vector<flatbuffers::Offset<chimera::program::Layer>> *layers = nullptr,
-    const chimera::program::TiedParameter *tied = nullptr) {
+    const chimera::program::TiedParameter *tied = nullptr,
+    bool divisible = true) {
   auto producer__ = producer ? _fbb.CreateString(producer) : 0;
   auto inputs__ = inputs ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*inputs) : 0;
   auto labels__ = labels ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*labels) : 0;
@@ -2002,7 +2180,8 @@ inline flatbuffers::Offset<Package> CreatePackageDirect(
       labels__,
       kinds__,
       layers__,
-      tied);
+      tied,
+      divisible);
 }
 
 flatbuffers::Offset<Package> CreatePackage(flatbuffers::FlatBufferBuilder &_fbb, const PackageT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -2018,6 +2197,7 @@ inline void TensorShape::UnPackTo(TensorShapeT *_o, const flatbuffers::resolver_
   (void)_resolver;
   { auto _e = type(); _o->type = _e; }
   { auto _e = shape(); if (_e) { _o->shape.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->shape[_i] = _e->Get(_i); } } }
+  { auto _e = per_sample(); if (_e) { _o->per_sample.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->per_sample[_i] = _e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<TensorShape> TensorShape::Pack(flatbuffers::FlatBufferBuilder &_fbb, const TensorShapeT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2030,10 +2210,12 @@ inline flatbuffers::Offset<TensorShape> CreateTensorShape(flatbuffers::FlatBuffe
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const TensorShapeT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _type = _o->type;
   auto _shape = _fbb.CreateVector(_o->shape);
+  auto _per_sample = _o->per_sample.size() ? _fbb.CreateVector(_o->per_sample) : 0;
   return chimera::program::CreateTensorShape(
       _fbb,
       _type,
-      _shape);
+      _shape,
+      _per_sample);
 }
 
 inline ArgumentT *Argument::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -2048,6 +2230,7 @@ inline void Argument::UnPackTo(ArgumentT *_o, const flatbuffers::resolver_functi
   { auto _e = kind(); _o->kind = _e; }
   { auto _e = values(); if (_e) { _o->values.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->values[_i] = _e->Get(_i); } } }
   { auto _e = integers(); if (_e) { _o->integers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->integers[_i] = _e->Get(_i); } } }
+  { auto _e = per_sample(); if (_e) { _o->per_sample.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->per_sample[_i] = _e->Get(_i); } } }
   { auto _e = numbers(); if (_e) { _o->numbers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->numbers[_i] = _e->Get(_i); } } }
   { auto _e = type(); _o->type = _e; }
   { auto _e = text(); if (_e) _o->text = _e->str(); }
@@ -2064,6 +2247,7 @@ inline flatbuffers::Offset<Argument> CreateArgument(flatbuffers::FlatBufferBuild
   auto _kind = _o->kind;
   auto _values = _o->values.size() ? _fbb.CreateVector(_o->values) : 0;
   auto _integers = _o->integers.size() ? _fbb.CreateVector(_o->integers) : 0;
+  auto _per_sample = _o->per_sample.size() ? _fbb.CreateVector(_o->per_sample) : 0;
   auto _numbers = _o->numbers.size() ? _fbb.CreateVector(_o->numbers) : 0;
   auto _type = _o->type;
   auto _text = _o->text.empty() ? 0 : _fbb.CreateString(_o->text);
@@ -2072,6 +2256,7 @@ inline flatbuffers::Offset<Argument> CreateArgument(flatbuffers::FlatBufferBuild
       _kind,
       _values,
       _integers,
+      _per_sample,
       _numbers,
       _type,
       _text);
@@ -2179,20 +2364,46 @@ inline flatbuffers::Offset<Graph> CreateGraph(flatbuffers::FlatBufferBuilder &_f
       _outputs);
 }
 
+inline NativeArchiveT *NativeArchive::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::make_unique<NativeArchiveT>();
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
+}
+
+inline void NativeArchive::UnPackTo(NativeArchiveT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = samples(); _o->samples = _e; }
+  { auto _e = sha256(); if (_e) _o->sha256 = _e->str(); }
+}
+
+inline flatbuffers::Offset<NativeArchive> NativeArchive::Pack(flatbuffers::FlatBufferBuilder &_fbb, const NativeArchiveT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreateNativeArchive(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<NativeArchive> CreateNativeArchive(flatbuffers::FlatBufferBuilder &_fbb, const NativeArchiveT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const NativeArchiveT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _samples = _o->samples;
+  auto _sha256 = _fbb.CreateString(_o->sha256);
+  return chimera::program::CreateNativeArchive(
+      _fbb,
+      _samples,
+      _sha256);
+}
+
 inline LayerGraphsT::LayerGraphsT(const LayerGraphsT &o)
-      : samples(o.samples),
-        differentiable(o.differentiable),
+      : differentiable(o.differentiable),
         forward((o.forward) ? new chimera::program::GraphT(*o.forward) : nullptr),
         backward((o.backward) ? new chimera::program::GraphT(*o.backward) : nullptr),
         kept(o.kept),
-        kept_bytes(o.kept_bytes),
         weight((o.weight) ? new chimera::program::GraphT(*o.weight) : nullptr),
         logits((o.logits) ? new chimera::program::GraphT(*o.logits) : nullptr),
         vocabulary(o.vocabulary),
         forward_flops(o.forward_flops),
         input_gradient_flops(o.input_gradient_flops),
-        weight_gradient_flops(o.weight_gradient_flops),
-        native(o.native) {
+        weight_gradient_flops(o.weight_gradient_flops) {
   inputs.reserve(o.inputs.size());
   for (const auto &inputs_ : o.inputs) { inputs.emplace_back((inputs_) ? new chimera::program::TensorShapeT(*inputs_) : nullptr); }
   labels.reserve(o.labels.size());
@@ -2201,10 +2412,13 @@ inline LayerGraphsT::LayerGraphsT(const LayerGraphsT &o)
   for (const auto &outputs_ : o.outputs) { outputs.emplace_back((outputs_) ? new chimera::program::TensorShapeT(*outputs_) : nullptr); }
   saved.reserve(o.saved.size());
   for (const auto &saved_ : o.saved) { saved.emplace_back((saved_) ? new chimera::program::TensorShapeT(*saved_) : nullptr); }
+  kept_shapes.reserve(o.kept_shapes.size());
+  for (const auto &kept_shapes_ : o.kept_shapes) { kept_shapes.emplace_back((kept_shapes_) ? new chimera::program::TensorShapeT(*kept_shapes_) : nullptr); }
+  native.reserve(o.native.size());
+  for (const auto &native_ : o.native) { native.emplace_back((native_) ? new chimera::program::NativeArchiveT(*native_) : nullptr); }
 }
 
 inline LayerGraphsT &LayerGraphsT::operator=(LayerGraphsT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(samples, o.samples);
   std::swap(inputs, o.inputs);
   std::swap(differentiable, o.differentiable);
   std::swap(labels, o.labels);
@@ -2213,7 +2427,7 @@ inline LayerGraphsT &LayerGraphsT::operator=(LayerGraphsT o) FLATBUFFERS_NOEXCEP
   std::swap(forward, o.forward);
   std::swap(backward, o.backward);
   std::swap(kept, o.kept);
-  std::swap(kept_bytes, o.kept_bytes);
+  std::swap(kept_shapes, o.kept_shapes);
   std::swap(weight, o.weight);
   std::swap(logits, o.logits);
   std::swap(vocabulary, o.vocabulary);
@@ -2233,7 +2447,6 @@ inline LayerGraphsT *LayerGraphs::UnPack(const flatbuffers::resolver_function_t 
 inline void LayerGraphs::UnPackTo(LayerGraphsT *_o, const flatbuffers::resolver_function_t *_resolver) const {
   (void)_o;
   (void)_resolver;
-  { auto _e = samples(); _o->samples = _e; }
   { auto _e = inputs(); if (_e) { _o->inputs.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->inputs[_i] = std::unique_ptr<chimera::program::TensorShapeT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = differentiable(); if (_e) { _o->differentiable.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->differentiable.begin()); } }
   { auto _e = labels(); if (_e) { _o->labels.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->labels[_i] = std::unique_ptr<chimera::program::TensorShapeT>(_e->Get(_i)->UnPack(_resolver)); } } }
@@ -2242,14 +2455,14 @@ inline void LayerGraphs::UnPackTo(LayerGraphsT *_o, const flatbuffers::resolver_
   { auto _e = forward(); if (_e) _o->forward = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
   { auto _e = backward(); if (_e) _o->backward = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
   { auto _e = kept(); if (_e) { _o->kept.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->kept[_i] = _e->Get(_i); } } }
-  { auto _e = kept_bytes(); _o->kept_bytes = _e; }
+  { auto _e = kept_shapes(); if (_e) { _o->kept_shapes.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->kept_shapes[_i] = std::unique_ptr<chimera::program::TensorShapeT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = weight(); if (_e) _o->weight = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
   { auto _e = logits(); if (_e) _o->logits = std::unique_ptr<chimera::program::GraphT>(_e->UnPack(_resolver)); }
   { auto _e = vocabulary(); _o->vocabulary = _e; }
-  { auto _e = forward_flops(); _o->forward_flops = _e; }
-  { auto _e = input_gradient_flops(); _o->input_gradient_flops = _e; }
-  { auto _e = weight_gradient_flops(); _o->weight_gradient_flops = _e; }
-  { auto _e = native(); if (_e) _o->native = _e->str(); }
+  { auto _e = forward_flops(); if (_e) _o->forward_flops = *_e; }
+  { auto _e = input_gradient_flops(); if (_e) _o->input_gradient_flops = *_e; }
+  { auto _e = weight_gradient_flops(); if (_e) _o->weight_gradient_flops = *_e; }
+  { auto _e = native(); if (_e) { _o->native.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->native[_i] = std::unique_ptr<chimera::program::NativeArchiveT>(_e->Get(_i)->UnPack(_resolver)); } } }
 }
 
 inline flatbuffers::Offset<LayerGraphs> LayerGraphs::Pack(flatbuffers::FlatBufferBuilder &_fbb, const LayerGraphsT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2260,7 +2473,6 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
   (void)_rehasher;
   (void)_o;
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const LayerGraphsT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _samples = _o->samples;
   auto _inputs = _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>> (_o->inputs.size(), [](size_t i, _VectorArgs *__va) { return CreateTensorShape(*__va->__fbb, __va->__o->inputs[i].get(), __va->__rehasher); }, &_va );
   auto _differentiable = _fbb.CreateVector(_o->differentiable);
   auto _labels = _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>> (_o->labels.size(), [](size_t i, _VectorArgs *__va) { return CreateTensorShape(*__va->__fbb, __va->__o->labels[i].get(), __va->__rehasher); }, &_va );
@@ -2269,17 +2481,16 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
   auto _forward = _o->forward ? CreateGraph(_fbb, _o->forward.get(), _rehasher) : 0;
   auto _backward = _o->backward ? CreateGraph(_fbb, _o->backward.get(), _rehasher) : 0;
   auto _kept = _fbb.CreateVector(_o->kept);
-  auto _kept_bytes = _o->kept_bytes;
+  auto _kept_shapes = _fbb.CreateVector<flatbuffers::Offset<chimera::program::TensorShape>> (_o->kept_shapes.size(), [](size_t i, _VectorArgs *__va) { return CreateTensorShape(*__va->__fbb, __va->__o->kept_shapes[i].get(), __va->__rehasher); }, &_va );
   auto _weight = _o->weight ? CreateGraph(_fbb, _o->weight.get(), _rehasher) : 0;
   auto _logits = _o->logits ? CreateGraph(_fbb, _o->logits.get(), _rehasher) : 0;
   auto _vocabulary = _o->vocabulary;
-  auto _forward_flops = _o->forward_flops;
-  auto _input_gradient_flops = _o->input_gradient_flops;
-  auto _weight_gradient_flops = _o->weight_gradient_flops;
-  auto _native = _o->native.empty() ? 0 : _fbb.CreateString(_o->native);
+  auto _forward_flops = &_o->forward_flops;
+  auto _input_gradient_flops = &_o->input_gradient_flops;
+  auto _weight_gradient_flops = &_o->weight_gradient_flops;
+  auto _native = _o->native.size() ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::NativeArchive>> (_o->native.size(), [](size_t i, _VectorArgs *__va) { return CreateNativeArchive(*__va->__fbb, __va->__o->native[i].get(), __va->__rehasher); }, &_va ) : 0;
   return chimera::program::CreateLayerGraphs(
       _fbb,
-      _samples,
       _inputs,
       _differentiable,
       _labels,
@@ -2288,7 +2499,7 @@ inline flatbuffers::Offset<LayerGraphs> CreateLayerGraphs(flatbuffers::FlatBuffe
       _forward,
       _backward,
       _kept,
-      _kept_bytes,
+      _kept_shapes,
       _weight,
       _logits,
       _vocabulary,
@@ -2380,13 +2591,12 @@ inline flatbuffers::Offset<Constant> CreateConstant(flatbuffers::FlatBufferBuild
       _bytes);
 }
 
-inline LayerKindT::LayerKindT(const LayerKindT &o) {
+inline LayerKindT::LayerKindT(const LayerKindT &o)
+      : graphs((o.graphs) ? new chimera::program::LayerGraphsT(*o.graphs) : nullptr) {
   parameters.reserve(o.parameters.size());
   for (const auto &parameters_ : o.parameters) { parameters.emplace_back((parameters_) ? new chimera::program::LayerParameterT(*parameters_) : nullptr); }
   constants.reserve(o.constants.size());
   for (const auto &constants_ : o.constants) { constants.emplace_back((constants_) ? new chimera::program::ConstantT(*constants_) : nullptr); }
-  graphs.reserve(o.graphs.size());
-  for (const auto &graphs_ : o.graphs) { graphs.emplace_back((graphs_) ? new chimera::program::LayerGraphsT(*graphs_) : nullptr); }
 }
 
 inline LayerKindT &LayerKindT::operator=(LayerKindT o) FLATBUFFERS_NOEXCEPT {
@@ -2407,7 +2617,7 @@ inline void LayerKind::UnPackTo(LayerKindT *_o, const flatbuffers::resolver_func
   (void)_resolver;
   { auto _e = parameters(); if (_e) { _o->parameters.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->parameters[_i] = std::unique_ptr<chimera::program::LayerParameterT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = constants(); if (_e) { _o->constants.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->constants[_i] = std::unique_ptr<chimera::program::ConstantT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = graphs(); if (_e) { _o->graphs.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->graphs[_i] = std::unique_ptr<chimera::program::LayerGraphsT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = graphs(); if (_e) _o->graphs = std::unique_ptr<chimera::program::LayerGraphsT>(_e->UnPack(_resolver)); }
 }
 
 inline flatbuffers::Offset<LayerKind> LayerKind::Pack(flatbuffers::FlatBufferBuilder &_fbb, const LayerKindT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2420,7 +2630,7 @@ inline flatbuffers::Offset<LayerKind> CreateLayerKind(flatbuffers::FlatBufferBui
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const LayerKindT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _parameters = _fbb.CreateVector<flatbuffers::Offset<chimera::program::LayerParameter>> (_o->parameters.size(), [](size_t i, _VectorArgs *__va) { return CreateLayerParameter(*__va->__fbb, __va->__o->parameters[i].get(), __va->__rehasher); }, &_va );
   auto _constants = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Constant>> (_o->constants.size(), [](size_t i, _VectorArgs *__va) { return CreateConstant(*__va->__fbb, __va->__o->constants[i].get(), __va->__rehasher); }, &_va );
-  auto _graphs = _fbb.CreateVector<flatbuffers::Offset<chimera::program::LayerGraphs>> (_o->graphs.size(), [](size_t i, _VectorArgs *__va) { return CreateLayerGraphs(*__va->__fbb, __va->__o->graphs[i].get(), __va->__rehasher); }, &_va );
+  auto _graphs = _o->graphs ? CreateLayerGraphs(_fbb, _o->graphs.get(), _rehasher) : 0;
   return chimera::program::CreateLayerKind(
       _fbb,
       _parameters,
@@ -2463,7 +2673,8 @@ inline PackageT::PackageT(const PackageT &o)
         type(o.type),
         inputs(o.inputs),
         labels(o.labels),
-        tied((o.tied) ? new chimera::program::TiedParameter(*o.tied) : nullptr) {
+        tied((o.tied) ? new chimera::program::TiedParameter(*o.tied) : nullptr),
+        divisible(o.divisible) {
   kinds.reserve(o.kinds.size());
   for (const auto &kinds_ : o.kinds) { kinds.emplace_back((kinds_) ? new chimera::program::LayerKindT(*kinds_) : nullptr); }
   layers.reserve(o.layers.size());
@@ -2479,6 +2690,7 @@ inline PackageT &PackageT::operator=(PackageT o) FLATBUFFERS_NOEXCEPT {
   std::swap(kinds, o.kinds);
   std::swap(layers, o.layers);
   std::swap(tied, o.tied);
+  std::swap(divisible, o.divisible);
   return *this;
 }
 
@@ -2499,6 +2711,7 @@ inline void Package::UnPackTo(PackageT *_o, const flatbuffers::resolver_function
   { auto _e = kinds(); if (_e) { _o->kinds.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->kinds[_i] = std::unique_ptr<chimera::program::LayerKindT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = layers(); if (_e) { _o->layers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->layers[_i] = std::unique_ptr<chimera::program::LayerT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = tied(); if (_e) _o->tied = std::unique_ptr<chimera::program::TiedParameter>(new chimera::program::TiedParameter(*_e)); }
+  { auto _e = divisible(); _o->divisible = _e; }
 }
 
 inline flatbuffers::Offset<Package> Package::Pack(flatbuffers::FlatBufferBuilder &_fbb, const PackageT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -2517,6 +2730,7 @@ inline flatbuffers::Offset<Package> CreatePackage(flatbuffers::FlatBufferBuilder
   auto _kinds = _fbb.CreateVector<flatbuffers::Offset<chimera::program::LayerKind>> (_o->kinds.size(), [](size_t i, _VectorArgs *__va) { return CreateLayerKind(*__va->__fbb, __va->__o->kinds[i].get(), __va->__rehasher); }, &_va );
   auto _layers = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Layer>> (_o->layers.size(), [](size_t i, _VectorArgs *__va) { return CreateLayer(*__va->__fbb, __va->__o->layers[i].get(), __va->__rehasher); }, &_va );
   auto _tied = _o->tied ? _o->tied.get() : nullptr;
+  auto _divisible = _o->divisible;
   return chimera::program::CreatePackage(
       _fbb,
       _version,
@@ -2526,7 +2740,8 @@ inline flatbuffers::Offset<Package> CreatePackage(flatbuffers::FlatBufferBuilder
       _labels,
       _kinds,
       _layers,
-      _tied);
+      _tied,
+      _divisible);
 }
 
 inline const chimera::program::Package *GetPackage(const void *buf) {

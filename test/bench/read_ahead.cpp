@@ -167,13 +167,8 @@ int main(int argc, char **argv) {
   images.micro_batches = 4;
   images.data_parallel = 1;
   program::PackageT &package = *images.model->package;
-  auto &inputs = program::kindOf(package, 0).graphs[0]->inputs;
-  inputs[0]->shape = {kRows, 3, 224, 224};
-  inputs[1]->shape = {kRows};
-  program::kindOf(package, static_cast<uint32_t>(package.layers.size()) - 1)
-      .graphs[0]
-      ->labels[0]
-      ->shape = {kRows};
+  program::kindOf(package, 0).graphs->inputs[0] =
+      program::perSample(program::TensorType::Float32, {3, 224, 224});
   const uint64_t samples =
       std::max<uint64_t>(megabytes * 1'000'000 / (4 * kPixels), 4 * kRows);
   const std::string n = std::to_string(samples);

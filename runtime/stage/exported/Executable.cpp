@@ -20,9 +20,10 @@ using namespace chimera::runtime;
 using at::Tensor;
 using c10::IValue;
 
-Executable::Executable(const program::GraphT &graph, at::Device device)
-    : graph(graph), device(device), maker(graph.values, -1), uses(graph.values),
-      gradientOf(graph.values), fused(graph.calls.size()) {
+Executable::Executable(const program::GraphT &graph, uint32_t samples,
+                       at::Device device)
+    : graph(graph), samples(samples), device(device), maker(graph.values, -1),
+      uses(graph.values), gradientOf(graph.values), fused(graph.calls.size()) {
   uint32_t sites = 0;
   for (uint32_t i = 0; i < graph.calls.size(); ++i) {
     operations.push_back(find(*graph.calls[i], sites));
@@ -45,7 +46,8 @@ Executable::Executable(const program::GraphT &graph, at::Device device)
 Executable::Operation Executable::find(const program::CallT &call,
                                        uint32_t &sites) const {
   Operation operation(findOperator(call));
-  operation.arguments = argumentsOf(call, operation.handle.schema(), device);
+  operation.arguments =
+      argumentsOf(call, operation.handle.schema(), samples, device);
   operation.check = checkOf(call.operator_);
   auto isValue = [&](size_t i) {
     return operation.arguments[i].kind == Argument::Kind::Value;

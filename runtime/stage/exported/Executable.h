@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph of a package (an exported model), with its operators looked up in
-// LibTorch. An Executable calls the kernels that PyTorch's autograd would call,
+// A graph of a package (an exported model) for one number of samples, with its
+// operators looked up in LibTorch. An Executable calls the kernels that PyTorch's autograd would call,
 // in the same order, so the results have the same bits. A *subgraph* is the set
 // of calls that some of the graph's results need.
 //
@@ -54,7 +54,7 @@ public:
   /// object. Throws std::invalid_argument if the functions of Operators.h
   /// reject a call, or if dropout or the backward of an embedding has an
   /// argument that is not supported.
-  Executable(const program::GraphT &graph, at::Device device);
+  Executable(const program::GraphT &graph, uint32_t samples, at::Device device);
 
   /// The subgraph that computes the values `wanted` from the values `given`. If
   /// `adds` is true, the subgraph also computes all weight gradients and adds
@@ -121,6 +121,7 @@ private:
                     std::vector<c10::IValue> &stack) const;
 
   const program::GraphT &graph;
+  uint32_t samples;
   at::Device device;
   std::vector<Operation> operations;
   std::vector<int32_t> maker; ///< by value: the call that computes it, or -1

@@ -72,11 +72,9 @@ public:
         numbers.push_back(found->second);
       }
     }
-    // Make the layers for whole micro-batches, and for each size of parts for
-    // which the package has graphs.
-    for (const auto &graphs : kindOf(package, first).graphs)
-      if (samples % graphs->samples == 0)
-        bySamples[graphs->samples] = makeLayers(graphs->samples);
+    layersFor(samples);
+    for (const auto &layer : made)
+      mostBytes = std::max(mostBytes, mostBytesOf(*layer.first.first));
   }
 
   ElementType weightType() const override {
@@ -94,17 +92,18 @@ public:
                                  Bytes output, ForwardMode mode) override {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
-    const std::vector<const Layer *> layers = layersFor(microBatch);
+    const std::vector<const Layer *> &layers = layersFor(microBatch);
+    const uint32_t rows = samplesOf(microBatch);
     const LayerGraphsT &begin = layers.front()->definition();
     const LayerGraphsT &end = layers.back()->definition();
-    expectBytes("input", input.size(), program::bytesOf(begin.inputs));
+    expectBytes("input", input.size(), program::bytesOf(begin.inputs, rows));
     expectBytes("labels", labels.size(),
-                isLast() ? program::bytesOf(end.labels) : 0);
+                isLast() ? program::bytesOf(end.labels, rows) : 0);
     expectBytes("weights", weights.size(), parameters.bytes());
     expectBytes("output", output.size(),
                 mode == ForwardMode::Stash ? 0
                 : isLast()                 ? sizeof(double)
-                                           : program::bytesOf(end.outputs));
+                           : program::bytesOf(end.outputs, rows));
 
     std::unique_ptr<ForwardStash> stash;
     if (makesStash(mode)) {
@@ -113,9 +112,9 @@ public:
     }
     const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
-    std::vector<Tensor> values = unpack(input, begin.inputs, placement);
+    std::vector<Tensor> values = unpack(input, begin.inputs, rows, placement);
     const std::vector<Tensor> targets =
-        isLast() ? unpack(labels, end.labels, placement)
+        isLast() ? unpack(labels, end.labels, rows, placement)
                  : std::vector<Tensor>();
     const std::optional<MicroBatch> dropped =
         trains(mode) ? std::optional(microBatch) : std::nullopt;
@@ -145,18 +144,17 @@ public:
       if (isLast())
         writeNumber(values[0], counts ? 1 : shareOf(microBatch), output);
       else
-        pack(values, end.outputs, output, placement);
+        pack(values, end.outputs, rows, output, placement);
     }
     return stash;
   }
 
-  /// The logits after each token of each sample, from the inputs of
-  /// fewestSamples() samples. Requires that the stage has all layers. Requires
-  /// a package with logits.
+  /// The logits after each token, from the inputs of one sample. Requires that
+  /// the stage has all layers. Requires a package with logits.
   Tensor logits(std::vector<Tensor> values, ConstBytes weights) {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
-    const std::vector<const Layer *> &layers = bySamples.begin()->second;
+    const std::vector<const Layer *> &layers = layersFor(/*rows=*/1);
     const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
     for (uint32_t k = 0; k + 1 < count; ++k)
@@ -171,8 +169,6 @@ public:
     });
   }
 
-  /// The smallest number of samples for which the package has graphs.
-  uint32_t fewestSamples() const { return bySamples.begin()->first; }
   const StageWeights &weights() const { return parameters; }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> saved,
@@ -185,9 +181,9 @@ public:
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
-    const std::vector<const Layer *> layers = layersFor(microBatch);
+    const std::vector<const Layer *> &layers = layersFor(microBatch);
     std::vector<Tensor> gradients =
-        gradientsOf(microBatch, *layers.back(), outputGradient);
+        gradientsOf(microBatch, outputGradient);
     for (uint32_t k = count; k-- > 0;) {
       gradients = inLayer(k, [&] {
         return layers[k]->backward(
@@ -196,7 +192,7 @@ public:
       });
     }
     finish(sums);
-    writeInputGradient(*layers.front(), gradients, inputGradient);
+    writeInputGradient(microBatch, gradients, inputGradient);
   }
 
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
@@ -209,19 +205,19 @@ public:
     ForwardStash &stash = expectStash<ForwardStash>(saved, weights);
     const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
-    const std::vector<const Layer *> layers = layersFor(microBatch);
+    const std::vector<const Layer *> &layers = layersFor(microBatch);
     auto rest = std::make_unique<WeightStash>();
     rest->weights = stash.weights;
     rest->layers.resize(count);
     std::vector<Tensor> gradients =
-        gradientsOf(microBatch, *layers.back(), outputGradient);
+        gradientsOf(microBatch, outputGradient);
     for (uint32_t k = count; k-- > 0;)
       gradients = inLayer(k, [&] {
         return layers[k]->inputGradient(
             contextOf(k, microBatch), parametersOf(k, tensors),
             std::move(stash.layers[k]), std::move(gradients), rest->layers[k]);
       });
-    writeInputGradient(*layers.front(), gradients, inputGradient);
+    writeInputGradient(microBatch, gradients, inputGradient);
     return rest;
   }
 
@@ -234,7 +230,7 @@ public:
     std::vector<GradientSum> sums = sumsOf(weightGradient, mode);
     const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
-    const std::vector<const Layer *> layers = layersFor(microBatch);
+    const std::vector<const Layer *> &layers = layersFor(microBatch);
     for (uint32_t k = count; k-- > 0;)
       inLayer(k, [&] {
         layers[k]->weightGradient(contextOf(k, microBatch),
@@ -258,39 +254,49 @@ public:
 private:
   bool isLast() const { return first + count == package.layers.size(); }
 
-  std::vector<const Layer *> makeLayers(uint32_t samples) {
-    std::vector<const Layer *> made;
-    for (uint32_t layer = first; layer < first + count; ++layer) {
-      const program::LayerKindT &kind = kindOf(package, layer);
-      const LayerGraphsT &graphs = *graphsOf(package, layer, samples);
-      std::unique_ptr<Layer> &shared = byGraphs[&graphs];
-      if (!shared)
-        shared = std::make_unique<Layer>(kind, graphs, placement, native.get());
-      made.push_back(shared.get());
-      const int64_t largest =
-          largestBytes(kind, graphs, at::elementSize(parameters.type()));
-      mostBytes =
-          std::max(mostBytes, kWorkspace + kIntermediates *
-                                               static_cast<uint64_t>(largest));
-    }
-    return made;
-  }
-
-  /// The layers for the number of samples in this part of a micro-batch.
-  const std::vector<const Layer *> &layersFor(MicroBatch microBatch) const {
+  /// The number of samples in this part of a micro-batch.
+  uint32_t samplesOf(MicroBatch microBatch) const {
     if (microBatch.parts == 0 || microBatch.part >= microBatch.parts ||
         samples % microBatch.parts != 0)
       throw std::invalid_argument(
           "expected a part of a micro-batch of " + std::to_string(samples) +
           " that divides it, got part " + std::to_string(microBatch.part) +
           " of " + std::to_string(microBatch.parts));
-    const auto found = bySamples.find(samples / microBatch.parts);
-    if (found == bySamples.end())
-      throw std::invalid_argument("expected a model that was exported for " +
-                                  std::to_string(samples / microBatch.parts) +
-                                  " samples, got one for " +
-                                  samplesOf(package));
-    return found->second;
+    return samples / microBatch.parts;
+  }
+
+  /// The stage's layers for `rows` samples. Makes them if they are new.
+  const std::vector<const Layer *> &layersFor(uint32_t rows) {
+    std::vector<const Layer *> &layers = bySamples[rows];
+    if (!layers.empty())
+      return layers;
+    std::vector<const Layer *> all;
+    for (uint32_t layer = first; layer < first + count; ++layer) {
+      const program::LayerKindT &kind = kindOf(package, layer);
+      std::unique_ptr<Layer> &shared = made[{&kind, rows}];
+      if (!shared)
+        shared = std::make_unique<Layer>(kind, rows, placement, native.get());
+      all.push_back(shared.get());
+    }
+    return layers = std::move(all);
+  }
+  const std::vector<const Layer *> &layersFor(MicroBatch microBatch) {
+    return layersFor(samplesOf(microBatch));
+  }
+
+  /// The limit on the size of tensors that a kind of layer needs: kWorkspace
+  /// plus kIntermediates times the largest size that the package states. So the
+  /// proof of the program (runtime/proof) knows this limit. Temporaries may be
+  /// larger than the stated tensors: a convolution kernel copies each element
+  /// once for each weight by which it multiplies the element.
+  uint64_t mostBytesOf(const program::LayerKindT &kind) const {
+    constexpr uint64_t kWorkspace = uint64_t{1} << 24;
+    constexpr uint64_t kIntermediates = 64;
+    return kWorkspace +
+           kIntermediates *
+               static_cast<uint64_t>(largestBytes(
+                   kind, samples,
+                   static_cast<int64_t>(at::elementSize(parameters.type()))));
   }
 
   /// Calls `action`. If `action` throws, names layer `k` in the error message.
@@ -360,12 +366,14 @@ private:
 
   /// The output gradients. On the last stage, this is the gradient of the
   /// micro-batch's loss with respect to the part's loss.
-  std::vector<Tensor> gradientsOf(MicroBatch microBatch, const Layer &layer,
+  std::vector<Tensor> gradientsOf(MicroBatch microBatch,
                                   ConstBytes bytes) const {
-    const Shapes &outputs = layer.definition().outputs;
+    const Shapes &outputs = graphsOf(package, first + count - 1).outputs;
     if (!isLast()) {
-      expectBytes("output gradient", bytes.size(), program::bytesOf(outputs));
-      return unpack(bytes, outputs, placement);
+      const uint32_t rows = samplesOf(microBatch);
+      expectBytes("output gradient", bytes.size(),
+                  program::bytesOf(outputs, rows));
+      return unpack(bytes, outputs, rows, placement);
     }
     expectBytes("output gradient", bytes.size(), sizeof(double));
     return {at::full(
@@ -373,14 +381,15 @@ private:
         at::dtype(torchTypeOf(outputs[0]->type)).device(deviceOf(placement)))};
   }
 
-  void writeInputGradient(const Layer &layer,
+  void writeInputGradient(MicroBatch microBatch,
                           const std::vector<Tensor> &gradients,
                           Bytes inputGradient) const {
-    const Shapes &inputs = layer.definition().inputs;
+    const Shapes &inputs = graphsOf(package, first).inputs;
+    const uint32_t rows = samplesOf(microBatch);
     expectBytes("input gradient", inputGradient.size(),
-                first == 0 ? 0 : program::bytesOf(inputs));
+                first == 0 ? 0 : program::bytesOf(inputs, rows));
     if (first > 0)
-      pack(gradients, inputs, inputGradient, placement);
+      pack(gradients, inputs, rows, inputGradient, placement);
   }
 
   template <typename S>
@@ -402,21 +411,18 @@ private:
   uint64_t seed;
   uint32_t samples; ///< in a whole micro-batch
   uint32_t first, count;
-  /// The maximum size of a tensor, in bytes: kWorkspace plus kIntermediates
-  /// times the largest size that the package states. So the proof of the
-  /// program (runtime/proof) knows this limit. Temporaries may be larger than
-  /// the stated tensors: a convolution kernel copies each element once for each
-  /// weight by which it multiplies the element.
+  /// The maximum size of a tensor, in bytes.
   uint64_t mostBytes = 0;
-  static constexpr uint64_t kWorkspace = uint64_t{1} << 24;
-  static constexpr uint64_t kIntermediates = 64;
   StageWeights parameters;
   std::shared_ptr<const InitialValues> values;
   std::shared_ptr<const NativeCode> native;
   /// Indices of parameters within the stage, by layer and parameter number.
   std::vector<std::vector<uint32_t>> slotsOf;
-  /// Layers of the same kind share one Layer.
-  std::map<const LayerGraphsT *, std::unique_ptr<Layer>> byGraphs;
+  /// By kind and number of samples: layers of the same kind share one Layer.
+  std::map<std::pair<const program::LayerKindT *, uint32_t>,
+           std::unique_ptr<Layer>>
+      made;
+  /// The stage's layers, by number of samples.
   std::map<uint32_t, std::vector<const Layer *>> bySamples;
 };
 
@@ -448,9 +454,8 @@ public:
                     const std::shared_ptr<const InitialValues> &values)
       : model(makeStage(program, 0, 0, values, DevicePlacement(), nullptr)),
         inputs(*program.model),
-        graphs(*graphsOf(*program.model->package,
-                         program::layerCount(*program.model) - 1,
-                         program.micro_batch_size)) {
+        graphs(graphsOf(*program.model->package,
+                        program::layerCount(*program.model) - 1)) {
     if (!graphs.logits)
       throw std::invalid_argument(
           "expected a model that was exported with logits, got one without: "
@@ -463,11 +468,10 @@ public:
   uint64_t vocabulary() const override { return graphs.vocabulary; }
 
   std::vector<double> nextLogits(std::span<const int64_t> tokens) override {
-    // Graphs have one fixed shape. The logits after the last token and those of
-    // the other samples are ignored.
+    // Each sample has the model's whole context. The logits after the last
+    // token are ignored.
     const auto position = static_cast<int64_t>(tokens.size()) - 1;
-    const Tensor all = model->logits(
-        inputs.tensorsFor(tokens, model->fewestSamples()), weights);
+    const Tensor all = model->logits(inputs.tensorsFor(tokens), weights);
     if (all.dim() != 3 || all.size(1) <= position ||
         all.size(2) != int64_t{graphs.vocabulary})
       throw std::runtime_error("expected logits of each token, and as many as "

@@ -46,11 +46,11 @@ static std::vector<uint32_t> together(std::vector<uint32_t> list,
   return list;
 }
 
-Layer::Layer(const program::LayerKindT &kind,
-             const program::LayerGraphsT &graphs,
+Layer::Layer(const program::LayerKindT &kind, uint32_t samples,
              const DevicePlacement &placement, const NativeCode *native)
-    : graphs(graphs), device(deviceOf(placement)),
-      forwards(*graphs.forward, device), backwards(*graphs.backward, device) {
+    : graphs(*kind.graphs), samples(samples), device(deviceOf(placement)),
+      forwards(*graphs.forward, samples, device),
+      backwards(*graphs.backward, samples, device) {
   for (const auto &constant : kind.constants)
     constants.push_back(tensorOf(*constant, device));
 
@@ -75,7 +75,7 @@ Layer::Layer(const program::LayerKindT &kind,
     all.clear();
     for (const Port &port : graphs.logits->inputs)
       all.push_back(port.value());
-    logitsAlone.emplace(*graphs.logits, device);
+    logitsAlone.emplace(*graphs.logits, samples, device);
     logitsSubgraph = logitsAlone->selectSubgraph(
         all, {graphs.logits->outputs[0].value()}, /*adds=*/false);
   }
@@ -121,8 +121,9 @@ Layer::select(const Executable &executable, const char *name,
     if (has(wanted, value))
       callable.usedLater.push_back(value);
   if (native)
-    callable.native = native->loadFunction(graphs, name, callable.inputs.size(),
-                                           callable.results.size());
+    callable.native =
+        native->loadFunction(graphs, samples, name, callable.inputs.size(),
+                             callable.results.size());
   return callable;
 }
 
@@ -264,7 +265,7 @@ Tensors Layer::inputGradientsOf(Executable::Values &values) const {
   for (uint32_t i = 0; i < gradients.size(); ++i)
     if (graphs.differentiable[i] && !gradients[i].defined())
       gradients[i] = at::zeros(
-          graphs.inputs[i]->shape,
+          program::shapeFor(*graphs.inputs[i], samples),
           at::dtype(torchTypeOf(graphs.inputs[i]->type)).device(device));
   return gradients;
 }

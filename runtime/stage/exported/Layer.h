@@ -30,11 +30,11 @@ at::Tensor tensorOf(const program::ConstantT &constant, at::Device device);
 
 class Layer {
 public:
-  /// `kind` and `graphs` must belong to a package that checkPackage accepts.
-  /// They and `native` must outlive this object. If `native` is null, all
-  /// graphs are interpreted. Throws like the constructors of Executable and
-  /// NativeFunction.
-  Layer(const program::LayerKindT &kind, const program::LayerGraphsT &graphs,
+  /// `kind` must belong to a package that checkPackage accepts, and that
+  /// checkSamples accepts for `samples`. It and `native` must outlive this
+  /// object. If `native` is null, all graphs are interpreted. Throws like the
+  /// constructors of Executable and NativeFunction.
+  Layer(const program::LayerKindT &kind, uint32_t samples,
         const DevicePlacement &placement, const NativeCode *native = nullptr);
 
   const program::LayerGraphsT &definition() const { return graphs; }
@@ -108,6 +108,7 @@ private:
   std::vector<at::Tensor> inputGradientsOf(Executable::Values &values) const;
 
   const program::LayerGraphsT &graphs;
+  uint32_t samples;
   at::Device device;
   std::vector<at::Tensor> constants;
   Executable forwards, backwards;

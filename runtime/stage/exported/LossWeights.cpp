@@ -34,14 +34,13 @@ namespace {
 /// The graph that computes the loss weight of a micro-batch from its labels.
 class WeightGraph {
 public:
-  /// Requires that the program has a package. The package must have graphs for
-  /// micro_batch_size samples, and the last layer must have a graph that
+  /// Requires that the program has a package whose last layer has a graph that
   /// computes the weight of the loss.
   explicit WeightGraph(const program::ProgramT &program)
-      : graphs(*graphsOf(*program.model->package,
-                         program::layerCount(*program.model) - 1,
-                         program.micro_batch_size)),
-        executable(*graphs.weight, at::kCPU) {
+      : graphs(graphsOf(*program.model->package,
+                        program::layerCount(*program.model) - 1)),
+        samples(program.micro_batch_size),
+        executable(*graphs.weight, samples, at::kCPU) {
     for (const auto &constant :
          program::kindOf(*program.model->package,
                          program::layerCount(*program.model) - 1)
@@ -60,11 +59,12 @@ public:
   std::vector<double> weigh(ConstBytes labels) const {
     at::NoGradGuard noGraph;
     at::AutoDispatchBelowADInplaceOrView kernelsAlone;
-    expectBytes("labels", labels.size(), program::bytesOf(graphs.labels));
+    expectBytes("labels", labels.size(),
+                program::bytesOf(graphs.labels, samples));
     // Limit the size of tensors. In a correct graph, tensors are about as large
     // as the labels.
     const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
-    const std::vector<Tensor> tensors = unpack(labels, graphs.labels, {});
+    const std::vector<Tensor> tensors = unpack(labels, graphs.labels, samples, {});
     Executable::Values values = executable.makeValues();
     for (const program::Port &port : graphs.weight->inputs)
       values[port.value()] = port.role() == program::Role::Constant
@@ -85,6 +85,7 @@ public:
 
 private:
   const program::LayerGraphsT &graphs;
+  uint32_t samples; ///< in a micro-batch
   Executable executable;
   std::vector<Tensor> constants;
   Subgraph subgraph;
@@ -102,10 +103,9 @@ public:
         microBatches(uint64_t{program.micro_batches} * program.data_parallel),
         windowSteps(windowSteps),
         terms(program::lossTerms(*program.model->package)),
-        lossType(program::kindOf(*program.model->package,
-                                 program::layerCount(*program.model) - 1)
-                     .graphs[0]
-                     ->outputs[0]
+        lossType(graphsOf(*program.model->package,
+                          program::layerCount(*program.model) - 1)
+                     .outputs[0]
                      ->type),
         sampleBytes(static_cast<size_t>(
             program::sampleBytes(program::labelFields(*program.model)))),

@@ -24,6 +24,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -181,20 +182,32 @@ std::vector<Tensor> NativeFunction::run(std::vector<Tensor> inputs) const {
 NativeCode::NativeCode(const program::ProgramT &program,
                        const std::string &folder) {
   const program::PackageT &package = *program.model->package;
+  std::set<uint32_t> samples;
   for (const auto &kind : package.kinds)
-    for (const auto &graphs : kind->graphs)
-      if (!graphs->native.empty() && !archives.contains(graphs->native)) {
-        if (package.producer != kProducer)
-          throw std::invalid_argument(
-              std::string("expected native code for this version, ") +
-              kProducer + ", got native code for " + package.producer +
-              kExportAgain);
-        read(graphs->native, folder);
-      }
-  if (archives.empty())
+    for (const auto &archive : kind->graphs->native) {
+      samples.insert(archive->samples);
+      // Code for fewer samples may serve parts of a micro-batch.
+      const bool isUsable =
+          archive->samples > 0 &&
+          program.micro_batch_size % archive->samples == 0;
+      if (!isUsable || archives.contains(archive->sha256))
+        continue;
+      if (package.producer != kProducer)
+        throw std::invalid_argument(
+            std::string("expected native code for this version, ") + kProducer +
+            ", got native code for " + package.producer + kExportAgain);
+      read(archive->sha256, folder);
+    }
+  if (samples.empty())
     throw std::invalid_argument(
         "--allow-native-code needs a model that was exported with --native, "
         "and the program's has no native code");
+  if (archives.empty())
+    throw std::invalid_argument(
+        "expected native code for micro-batches of " +
+        std::to_string(program.micro_batch_size) + " samples, got it for " +
+        std::to_string(*samples.begin()) +
+        ": export the model with examples of as many samples");
 }
 
 void NativeCode::read(const std::string &digest, const std::string &folder) {
@@ -232,10 +245,14 @@ void NativeCode::read(const std::string &digest, const std::string &folder) {
 }
 
 std::unique_ptr<NativeFunction>
-NativeCode::loadFunction(const program::LayerGraphsT &graphs,
+NativeCode::loadFunction(const program::LayerGraphsT &graphs, uint32_t samples,
                          const std::string &subgraph, size_t inputs,
                          size_t results) const {
-  const auto archive = archives.find(graphs.native);
+  const auto found = std::ranges::find(graphs.native, samples,
+                                       &program::NativeArchiveT::samples);
+  if (found == graphs.native.end())
+    return nullptr;
+  const auto archive = archives.find((*found)->sha256);
   if (archive == archives.end())
     return nullptr;
   const auto library = archive->second.find(subgraph);

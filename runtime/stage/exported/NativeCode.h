@@ -87,12 +87,14 @@ public:
   /// features that this processor does not have.
   NativeCode(const program::ProgramT &program, const std::string &folder);
 
-  /// The native code of a subgraph (see Layer.cpp for the names). Null if there
-  /// is no native code for the subgraph; the caller then interprets it. This
-  /// object must outlive the result. Any thread may call this.
+  /// The native code of a subgraph for `samples` samples (see Layer.cpp for the
+  /// names). Null if there is no native code for the subgraph; the caller then
+  /// interprets it. This object must outlive the result. Any thread may call
+  /// this.
   std::unique_ptr<NativeFunction>
-  loadFunction(const program::LayerGraphsT &graphs, const std::string &subgraph,
-               size_t inputs, size_t results) const;
+  loadFunction(const program::LayerGraphsT &graphs, uint32_t samples,
+               const std::string &subgraph, size_t inputs,
+               size_t results) const;
 
   /// The number of calls of all functions so far.
   uint64_t callCount() const { return count; }

@@ -202,11 +202,13 @@ c10::OperatorHandle chimera::runtime::findOperator(const program::CallT &call) {
 std::vector<OperatorArgument>
 chimera::runtime::argumentsOf(const program::CallT &call,
                               const c10::FunctionSchema &schema,
-                              at::Device device) {
+                              uint32_t samples, at::Device device) {
   using Kind = OperatorArgument::Kind;
   std::vector<OperatorArgument> arguments;
   for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const ArgumentT &given = *call.arguments[i];
+    ArgumentT given = *call.arguments[i];
+    given.integers =
+        program::valuesFor(given.integers, given.per_sample, samples);
     const c10::Argument &wanted = schema.arguments()[i];
     const c10::Type *type = wanted.type().get();
     if (const auto *optional = type->castRaw<c10::OptionalType>())

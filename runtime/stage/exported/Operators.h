@@ -42,12 +42,12 @@ std::string nameOf(const program::CallT &call);
 /// or if the number of arguments or results is wrong.
 c10::OperatorHandle findOperator(const program::CallT &call);
 
-/// The call's arguments in the order of `schema`, which must be the schema of
-/// the call's operator. A device argument becomes `device`. Throws
-/// std::invalid_argument if an argument has the wrong type.
+/// The call's arguments for `samples` samples, in the order of `schema`, which
+/// must be the schema of the call's operator. A device argument becomes
+/// `device`. Throws std::invalid_argument if an argument has the wrong type.
 std::vector<OperatorArgument> argumentsOf(const program::CallT &call,
                                           const c10::FunctionSchema &schema,
-                                          at::Device device);
+                                          uint32_t samples, at::Device device);
 
 } // namespace chimera::runtime
 

@@ -24,19 +24,16 @@ static Tensor bytesAt(const void *begin, int64_t size,
                     placement);
 }
 
-static int64_t sizeOf(const program::TensorShapeT &shape) {
-  return program::elementsOf(shape.shape) * program::bytesOf(shape.type);
-}
-
 std::vector<Tensor> chimera::runtime::unpack(ConstBytes bytes,
                                              const Shapes &shapes,
+                                             uint32_t samples,
                                              const DevicePlacement &placement) {
   std::vector<Tensor> tensors;
   const std::byte *next = bytes.data();
   for (const auto &shape : shapes) {
-    const int64_t size = sizeOf(*shape);
+    const int64_t size = program::bytesOf(*shape, samples);
     Tensor tensor = at::empty(
-        shape->shape,
+        program::shapeFor(*shape, samples),
         at::dtype(torchTypeOf(shape->type)).device(deviceOf(placement)));
     bytesAt(tensor.data_ptr(), size, placement)
         .copy_(bytesAt(next, size, placement));
@@ -47,11 +44,11 @@ std::vector<Tensor> chimera::runtime::unpack(ConstBytes bytes,
 }
 
 void chimera::runtime::pack(const std::vector<Tensor> &tensors,
-                            const Shapes &shapes, Bytes bytes,
-                            const DevicePlacement &placement) {
+                            const Shapes &shapes, uint32_t samples,
+                            Bytes bytes, const DevicePlacement &placement) {
   const std::byte *next = bytes.data();
   for (size_t i = 0; i < shapes.size(); ++i) {
-    const int64_t size = sizeOf(*shapes[i]);
+    const int64_t size = program::bytesOf(*shapes[i], samples);
     Tensor to = bytesAt(next, size, placement);
     next += size;
     const Tensor &tensor = tensors[i];
@@ -59,7 +56,8 @@ void chimera::runtime::pack(const std::vector<Tensor> &tensors,
       to.zero_();
       continue;
     }
-    if (tensor.sizes() != at::IntArrayRef(shapes[i]->shape) ||
+    if (tensor.sizes() !=
+            at::IntArrayRef(program::shapeFor(*shapes[i], samples)) ||
         tensor.scalar_type() != torchTypeOf(shapes[i]->type))
       throw std::runtime_error("expected a layer that makes tensors of the "
                                "types and shapes that its package says");

@@ -27,17 +27,18 @@ namespace chimera::runtime {
 
 using Shapes = std::vector<std::unique_ptr<program::TensorShapeT>>;
 
-/// Copies the tensors out of `bytes`. So the caller may reuse the buffer, and
-/// kernels always get memory of the same alignment. Requires exactly as many
-/// bytes as the shapes need.
+/// Copies the tensors of `samples` samples out of `bytes`. So the caller may
+/// reuse the buffer, and kernels always get memory of the same alignment.
+/// Requires exactly as many bytes as the shapes need.
 std::vector<at::Tensor> unpack(ConstBytes bytes, const Shapes &shapes,
+                               uint32_t samples,
                                const DevicePlacement &placement);
 
-/// Writes the tensors to `bytes`; an undefined tensor is written as zeros.
-/// Throws std::runtime_error if a tensor has another type or shape. Requires
-/// exactly as many bytes as the shapes need.
+/// Writes the tensors of `samples` samples to `bytes`; an undefined tensor is
+/// written as zeros. Throws std::runtime_error if a tensor has another type or
+/// shape. Requires exactly as many bytes as the shapes need.
 void pack(const std::vector<at::Tensor> &tensors, const Shapes &shapes,
-          Bytes bytes, const DevicePlacement &placement);
+          uint32_t samples, Bytes bytes, const DevicePlacement &placement);
 
 } // namespace chimera::runtime
 

@@ -39,9 +39,9 @@ PromptInputs::PromptInputs(const program::ModelT &model)
         other->name + "'");
 }
 
-std::vector<Tensor> PromptInputs::tensorsFor(std::span<const int64_t> tokens,
-                                             int64_t samples) const {
-  const std::array<int64_t, 2> shape = {samples, tokensOfSample};
+std::vector<Tensor>
+PromptInputs::tensorsFor(std::span<const int64_t> tokens) const {
+  const std::array<int64_t, 2> shape = {1, tokensOfSample};
   std::vector<Tensor> values;
   for (const program::Field &field : fields) {
     Tensor value = at::zeros(shape, at::kLong);

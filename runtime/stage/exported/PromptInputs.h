@@ -27,11 +27,10 @@ public:
 
   /// The number of tokens in a sample.
   uint64_t context() const { return static_cast<uint64_t>(tokensOfSample); }
-  /// The tensors of `samples` samples, in the order of the model's inputs. The
-  /// first sample begins with `tokens`; all other tokens are 0. Requires at
-  /// most context() tokens.
-  std::vector<at::Tensor> tensorsFor(std::span<const int64_t> tokens,
-                                     int64_t samples) const;
+  /// The tensors of one sample, in the order of the model's inputs. The sample
+  /// begins with `tokens`; all other tokens are 0. Requires at most context()
+  /// tokens.
+  std::vector<at::Tensor> tensorsFor(std::span<const int64_t> tokens) const;
 
 private:
   std::vector<program::Field> fields;

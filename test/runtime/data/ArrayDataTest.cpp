@@ -244,13 +244,8 @@ TEST_F(ArrayDataTest, digestIsOfTheSamples) {
 TEST_F(ArrayDataTest, leavesOutScales) {
   program::PackageT &package = *program.model->package;
   package.labels.push_back(program::kLossScales);
-  auto &labels =
-      program::kindOf(package, static_cast<uint32_t>(package.layers.size()) - 1)
-          .graphs[0]
-          ->labels;
-  labels.push_back(std::make_unique<program::TensorShapeT>());
-  labels.back()->type = program::TensorType::Float64;
-  labels.back()->shape = {2, 2};
+  package.kinds[2]->graphs->labels.push_back(
+      program::perSample(program::TensorType::Float64, {2}));
   ArrayData data(npys(0, 20), program, 0);
   std::vector<std::byte> bytes(2 * 24, std::byte{7});
   data.load(program::ValueKind::Labels, {}, bytes);

@@ -38,22 +38,9 @@ inline program::ProgramT programOfArrays() {
   program::PackageT &package = *program.model->package;
   package.inputs = {"pixels", "known"};
   package.labels = {"classes"};
-  const auto set =
-      [](auto &tensors,
-         std::vector<std::pair<TensorType, std::vector<int64_t>>> shapes) {
-        tensors.clear();
-        for (auto &[type, shape] : shapes) {
-          tensors.push_back(std::make_unique<program::TensorShapeT>());
-          tensors.back()->type = type;
-          tensors.back()->shape = shape;
-        }
-      };
-  set(program::kindOf(package, 0).graphs[0]->inputs,
-      {{TensorType::Float32, {2, 2, 3}}, {TensorType::Boolean, {2}}});
-  set(program::kindOf(package, static_cast<uint32_t>(package.layers.size()) - 1)
-          .graphs[0]
-          ->labels,
-      {{TensorType::Int64, {2}}});
+  program::setFields(package.kinds[0]->graphs->inputs,
+                     {{TensorType::Float32, {2, 3}}, {TensorType::Boolean, {}}});
+  program::setFields(package.kinds[2]->graphs->labels, {{TensorType::Int64, {}}});
   return program;
 }
 

@@ -125,18 +125,12 @@ protected:
     program::PackageT &package = *program.model->package;
     package.inputs = {program::kInputIds, program::kPositionIds};
     package.labels = {program::kLabels, program::kLossScales};
-    const auto set = [](auto &tensors,
-                        std::vector<std::vector<int64_t>> shapes) {
-      tensors.clear();
-      for (auto &shape : shapes) {
-        tensors.push_back(std::make_unique<program::TensorShapeT>());
-        tensors.back()->type = program::TensorType::Int64;
-        tensors.back()->shape = shape;
-      }
-    };
     package.kinds[0]->parameters[0]->shape[0] = 600;
-    set(package.kinds[0]->graphs[0]->inputs, {{2, 8}, {2, 8}});
-    set(package.kinds[2]->graphs[0]->labels, {{2, 8}, {2, 2}});
+    constexpr auto kLong = program::TensorType::Int64;
+    program::setFields(package.kinds[0]->graphs->inputs,
+                       {{kLong, {8}}, {kLong, {8}}});
+    program::setFields(package.kinds[2]->graphs->labels,
+                       {{kLong, {8}}, {kLong, {2}}});
   }
 
   program::ProgramT program;
@@ -290,8 +284,8 @@ TEST_F(DocumentsTest, RefusesLabelsAcrossDocumentsInAMean) {
   takePositions();
   program::PackageT &package = *program.model->package;
   package.labels = {program::kLabels};
-  package.kinds[2]->graphs[0]->labels.resize(1);
-  package.kinds[2]->graphs[0]->weight.reset();
+  package.kinds[2]->graphs->labels.resize(1);
+  package.kinds[2]->graphs->weight.reset();
   const auto path = documents("a", 0, {3, 40});
   EXPECT_NE(refusal({path}, 0, {})
                 .find("expected a model whose loss is a sum and a weight"),

@@ -30,25 +30,16 @@ program::ProgramT programOfPairs() {
                     program::kAttentionMask};
   package.labels = {program::kNextSentenceLabel, program::kLabels,
                     program::kLossScales};
-  auto set =
-      [](auto &tensors,
-         std::vector<std::pair<program::TensorType, std::vector<int64_t>>>
-             shapes) {
-        tensors.clear();
-        for (auto &[type, shape] : shapes) {
-          tensors.push_back(std::make_unique<program::TensorShapeT>());
-          tensors.back()->type = type;
-          tensors.back()->shape = shape;
-        }
-      };
   package.kinds[0]->parameters[0]->shape[0] = 304; // the vocabulary
   using program::TensorType;
-  set(package.kinds[0]->graphs[0]->inputs, {{TensorType::Int64, {4, 8}},
-                                            {TensorType::Int32, {4, 8}},
-                                            {TensorType::Boolean, {4, 8}}});
-  set(package.kinds[2]->graphs[0]->labels, {{TensorType::Int64, {4}},
-                                            {TensorType::Int64, {4, 8}},
-                                            {TensorType::Float64, {4, 2}}});
+  program::setFields(package.kinds[0]->graphs->inputs,
+                     {{TensorType::Int64, {8}},
+                      {TensorType::Int32, {8}},
+                      {TensorType::Boolean, {8}}});
+  program::setFields(package.kinds[2]->graphs->labels,
+                     {{TensorType::Int64, {}},
+                      {TensorType::Int64, {8}},
+                      {TensorType::Float64, {2}}});
   return program;
 }
 
@@ -207,7 +198,7 @@ TEST_F(SentencePairsTest, refusesModelsOfOtherFields) {
   package.inputs[2] = "pixels";
   expectRefusal(kPairs, "got one with 'pixels' of 8 boolean a sample");
   package.inputs.pop_back();
-  package.kinds[0]->graphs[0]->inputs.pop_back();
+  package.kinds[0]->graphs->inputs.pop_back();
   expectRefusal(kPairs, "expected a model with attention_mask");
   package.inputs[0] = "words";
   expectRefusal(kPairs, "got one with 'words'");
@@ -219,7 +210,7 @@ TEST_F(SentencePairsTest, makesPairsWithoutMasks) {
   program::ProgramT ofPairs = programOfPairs();
   program::PackageT &package = *ofPairs.model->package;
   package.labels = {program::kNextSentenceLabel};
-  package.kinds[2]->graphs[0]->labels.resize(1);
+  package.kinds[2]->graphs->labels.resize(1);
   TextData data(
       openTokens({path}, {.format = TokenFormat::Bytes, .mostBytes = 1000}),
       ofPairs, 0, {.pairing = kPairs.pairing}, LastBatch::Fill);

@@ -366,8 +366,8 @@ TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
   program.model->package = program::samplePackage();
   // The package looks up its tokens with another operator than an embedding, so
   // its vocabulary is unknown.
-  for (const auto &graphs : program.model->package->kinds[0]->graphs)
-    graphs->forward->calls[0]->operator_ = "aten::index_select";
+  program.model->package->kinds[0]->graphs->forward->calls[0]->operator_ =
+      "aten::index_select";
   const auto path = write<uint32_t>("a", 4'000'000'000u, 100);
   TextData data(openTokens({path}, {.format = TokenFormat::UInt32}), program,
                 0.2);

@@ -34,15 +34,5 @@ TEST(ModelKey, OfAPackageAreItsParametersAndASample) {
             R"("sample_bytes":16})");
 }
 
-TEST(ModelKey, AreTheSameForAllSizesOfAMicroBatch) {
-  const std::string both = modelKey(exportedModel());
-  for (bool isFirst : {true, false}) {
-    ModelT model = exportedModel();
-    for (const auto &kind : model.package->kinds)
-      kind->graphs.erase(kind->graphs.begin() + (isFirst ? 0 : 1));
-    EXPECT_EQ(modelKey(model), both);
-  }
-}
-
 } // namespace
 } // namespace chimera::program

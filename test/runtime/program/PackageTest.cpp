@@ -47,15 +47,23 @@ TEST_P(RefusedPackage, saysWhy) {
 }
 
 GraphT &forwardOf(PackageT &package, uint32_t kind) {
-  return *package.kinds[kind]->graphs[0]->forward;
+  return *package.kinds[kind]->graphs->forward;
 }
 GraphT &backwardOf(PackageT &package, uint32_t kind) {
-  return *package.kinds[kind]->graphs[0]->backward;
+  return *package.kinds[kind]->graphs->backward;
+}
+
+/// Adds native code for 4 samples to kind 1.
+void addNative(PackageT &package, const std::string &hash) {
+  auto archive = std::make_unique<NativeArchiveT>();
+  archive->samples = 4;
+  archive->sha256 = hash;
+  package.kinds[1]->graphs->native.push_back(std::move(archive));
 }
 
 const Fault kFaults[] = {
-    {"version", "expected version 1 of the format, got 2",
-     [](PackageT &p) { p.version = 2; }},
+    {"version", "expected version 2 of the format, got 1",
+     [](PackageT &p) { p.version = 1; }},
     {"type", "parameters of float32 or float64",
      [](PackageT &p) { p.type = DataType::BFloat16; }},
     {"noLayers", "expected 1 to 16384 layers",
@@ -107,32 +115,67 @@ const Fault kFaults[] = {
        constant->shape = {2};
        p.kinds[1]->constants.push_back(std::move(constant));
      }},
-    {"noGraphs", "graphs for at least one number of samples",
-     [](PackageT &p) { p.kinds[1]->graphs.clear(); }},
-    {"samplesTwice", "got two for 4",
-     [](PackageT &p) { p.kinds[1]->graphs[1]->samples = 4; }},
-    {"otherSamples", "inputs equal to the outputs of the layer before",
-     [](PackageT &p) { p.kinds[1]->graphs[1]->samples = 1; }},
+    {"noGraphs", "expected the graphs of the kind",
+     [](PackageT &p) { p.kinds[1]->graphs.reset(); }},
     {"boundaries",
      "layer 1: expected inputs equal to the outputs of the layer before",
      [](PackageT &p) {
-       p.kinds[1]->graphs[0]->inputs[0]->shape = {4, 2, 2};
+       p.kinds[1]->graphs->inputs[0]->shape = {0, 2, 2};
      }},
-    {"shares", "boundaries whose bytes grow with the samples",
+    {"growthOfBoundaries",
+     "layer 1: expected inputs equal to the outputs of the layer before",
      [](PackageT &p) {
-       p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 3};
+       p.kinds[1]->graphs->inputs[0]->per_sample = {2, 0, 0};
+     }},
+    {"boundaryOfOneSize", "boundaries whose bytes grow with the samples",
+     [](PackageT &p) {
+       for (auto *tensor : {p.kinds[0]->graphs->outputs[0].get(),
+                            p.kinds[1]->graphs->inputs[0].get()}) {
+         tensor->shape[0] = 1;
+         tensor->per_sample.clear();
+       }
+     }},
+    {"boundaryWithAConstant", "boundaries whose bytes grow with the samples",
+     [](PackageT &p) {
+       for (auto *tensor : {p.kinds[0]->graphs->outputs[0].get(),
+                            p.kinds[1]->graphs->inputs[0].get()})
+         tensor->shape[0] = 1;
+     }},
+    {"boundaryOfPairs", "boundaries whose bytes grow with the samples",
+     [](PackageT &p) {
+       p.kinds[2]->graphs->labels[0]->per_sample = {1, 1};
+     }},
+    {"extentsPerSample", "a number per sample for each of 3 integers, got 2",
+     [](PackageT &p) {
+       p.kinds[1]->graphs->inputs[0]->per_sample = {1, 0};
+     }},
+    {"shrinkingExtent", "extents that do not shrink with the samples",
+     [](PackageT &p) {
+       p.kinds[1]->graphs->saved.push_back(
+           perSample(TensorType::Float64, {2}));
+       p.kinds[1]->graphs->saved[0]->per_sample[0] = -1;
+     }},
+    {"overflow", "integers below 2^63 for 2^20 samples",
+     [](PackageT &p) {
+       backwardOf(p, 2).calls.back()->arguments[1]->per_sample[0] =
+           int64_t{1} << 43;
+     }},
+    {"numbersPerSample", "with the fields of its kind",
+     [](PackageT &p) {
+       ArgumentT &argument = *backwardOf(p, 2).calls.back()->arguments[1];
+       argument.kind = ArgumentKind::Numbers;
      }},
     {"differentiable", "an entry of differentiable for each of 1 inputs",
-     [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable.clear(); }},
+     [](PackageT &p) { p.kinds[1]->graphs->differentiable.clear(); }},
     {"gradientOfTokens", "no differentiable inputs of the first layer",
-     [](PackageT &p) { p.kinds[0]->graphs[0]->differentiable = {1}; }},
+     [](PackageT &p) { p.kinds[0]->graphs->differentiable = {1}; }},
     {"unwantedGradient", "no gradient of input 0, which is not differentiable",
-     [](PackageT &p) { p.kinds[1]->graphs[0]->differentiable = {0}; }},
+     [](PackageT &p) { p.kinds[1]->graphs->differentiable = {0}; }},
     {"lossIsATensor", "only the loss, one number",
      [](PackageT &p) { p.layers[2]->kind = 1; }},
     {"labelsBefore", "labels only in the last layer",
      [](PackageT &p) {
-       p.kinds[1]->graphs[0]->labels.push_back(
+       p.kinds[1]->graphs->labels.push_back(
            std::make_unique<TensorShapeT>());
      }},
     {"valueTwice", "value 1 is defined twice",
@@ -179,51 +222,48 @@ const Fault kFaults[] = {
      }},
     {"keptTwice", "each kept value once",
      [](PackageT &p) {
-       p.kinds[1]->graphs[0]->kept = {1, 1};
+       p.kinds[1]->graphs->kept = {1, 1};
      }},
     {"keptBeyond", "each kept value once",
-     [](PackageT &p) { p.kinds[1]->graphs[0]->kept = {6}; }},
+     [](PackageT &p) { p.kinds[1]->graphs->kept = {6}; }},
+    {"keptWithoutAShape", "a shape for each of 2 kept values, got 1",
+     [](PackageT &p) { p.kinds[1]->graphs->kept_shapes.pop_back(); }},
     {"nativeCodeByAPath", "64 hexadecimal digits, got '../code'",
-     [](PackageT &p) { p.kinds[1]->graphs[0]->native = "../code"; }},
+     [](PackageT &p) { addNative(p, "../code"); }},
+    {"nativeCodeTwice", "native code once for each number of samples, got two",
+     [](PackageT &p) {
+       addNative(p, std::string(64, 'a'));
+       addNative(p, std::string(64, 'b'));
+     }},
     {"manyValues", "at most 2^20 values",
      [](PackageT &p) { forwardOf(p, 1).values = (1 << 20) + 1; }},
     {"operations", "below 2^61",
      [](PackageT &p) {
-       p.kinds[1]->graphs[0]->forward_flops = uint64_t{1} << 63;
+       p.kinds[1]->graphs->forward_flops = Operations(0, 0, uint64_t{1} << 63);
      }},
     {"weightBefore", "layer 1: expected a weight only in the last layer",
      [](PackageT &p) {
        // Give layer 1 the graph of the last layer that computes the weight of
        // the loss. Remove its inputs, because only the last layer has labels.
-       for (size_t i : {0, 1}) {
-         auto &weight = p.kinds[1]->graphs[i]->weight;
-         weight = std::move(weighedPackage()->kinds[2]->graphs[i]->weight);
-         weight->inputs.clear();
-         weight->calls[0]->arguments.clear();
-       }
+       auto &weight = p.kinds[1]->graphs->weight;
+       weight = std::move(weighedPackage()->kinds[2]->graphs->weight);
+       weight->inputs.clear();
+       weight->calls[0]->arguments.clear();
      }},
     {"weightOfInputs", "weight: unexpected port of the role input",
      [](PackageT &p) {
        p = std::move(*weighedPackage());
-       p.kinds[2]->graphs[0]->weight->inputs[0].mutate_role(Role::Input);
+       p.kinds[2]->graphs->weight->inputs[0].mutate_role(Role::Input);
      }},
     {"weightIsNothing", "weight: expected it to make 1 to 16 numbers, got 0",
      [](PackageT &p) {
        p = std::move(*weighedPackage());
-       p.kinds[2]->graphs[0]->weight->outputs.clear();
-     }},
-    {"weightOfSome", "equal numbers of weight terms for all numbers of samples",
-     [](PackageT &p) {
-       p = std::move(*weighedPackage());
-       p.kinds[2]->graphs[1]->weight.reset();
+       p.kinds[2]->graphs->weight->outputs.clear();
      }},
     {"scalesOfAnotherType", "the last label of a loss of 2 terms to be",
      [](PackageT &p) {
        p = std::move(*packageOfTwoTerms());
-       p.kinds[2]->graphs[0]->labels[1]->type = TensorType::Float32;
-       p.kinds[2]->graphs[0]->labels[1]->shape = {4, 4};
-       p.kinds[2]->graphs[1]->labels[1]->type = TensorType::Float32;
-       p.kinds[2]->graphs[1]->labels[1]->shape = {2, 4};
+       p.kinds[2]->graphs->labels[1]->type = TensorType::Float32;
      }},
     {"noScales", "the last label of a loss of 2 terms to be loss_scales",
      [](PackageT &p) {
@@ -238,7 +278,7 @@ const Fault kFaults[] = {
     {"weightOfScales", "the last label of a loss of 2 terms to be",
      [](PackageT &p) {
        p = std::move(*packageOfTwoTerms());
-       p.kinds[2]->graphs[0]->weight->inputs[0].mutate_index(1);
+       p.kinds[2]->graphs->weight->inputs[0].mutate_index(1);
      }},
     {"inputWithoutAName", "a name for each input, got 0 for 1",
      [](PackageT &p) { p.inputs.clear(); }},
@@ -246,25 +286,25 @@ const Fault kFaults[] = {
      [](PackageT &p) { p.labels.push_back("targets"); }},
     {"inputWithoutRows", "each input to have a row for each sample",
      [](PackageT &p) {
-       p.kinds[0]->graphs[0]->inputs[0]->shape = {2, 4};
-       p.kinds[0]->graphs[1]->inputs[0]->shape = {2, 2};
+       p.kinds[0]->graphs->inputs[0]->shape = {2, 0};
+       p.kinds[0]->graphs->inputs[0]->per_sample = {0, 1};
      }},
     {"logitsBefore", "layer 1: expected logits only in the last layer",
      [](PackageT &p) {
-       p.kinds[1]->graphs[0]->logits =
-           std::make_unique<GraphT>(*p.kinds[1]->graphs[0]->forward);
-       p.kinds[1]->graphs[0]->vocabulary = 3;
+       p.kinds[1]->graphs->logits =
+           std::make_unique<GraphT>(*p.kinds[1]->graphs->forward);
+       p.kinds[1]->graphs->vocabulary = 3;
      }},
     {"logitsOfLabels", "logits: unexpected port of the role label",
      [](PackageT &p) {
-       auto &logits = p.kinds[2]->graphs[0]->logits;
-       logits = std::make_unique<GraphT>(*p.kinds[2]->graphs[0]->forward);
+       auto &logits = p.kinds[2]->graphs->logits;
+       logits = std::make_unique<GraphT>(*p.kinds[2]->graphs->forward);
        logits->inputs[1].mutate_role(Role::Label);
      }},
     {"logitsOfNoVocabulary", "of a vocabulary of 1 to 2^30",
      [](PackageT &p) {
-       p.kinds[2]->graphs[0]->logits =
-           std::make_unique<GraphT>(*p.kinds[2]->graphs[0]->forward);
+       p.kinds[2]->graphs->logits =
+           std::make_unique<GraphT>(*p.kinds[2]->graphs->forward);
      }},
     {"tied", "a tied parameter of the first layer and of the last one",
      [](PackageT &p) { p.tied = std::make_unique<TiedParameter>(0, 0); }},
@@ -284,7 +324,7 @@ TEST(PackageTest, isAModelOfItsLayers) {
   EXPECT_EQ(parameterName(model, 1, 0), "block.scale");
   EXPECT_EQ(inputBytes(model, 4), 4 * 2 * 8);
   EXPECT_EQ(labelBytes(model, 2), 2 * 2 * 8);
-  EXPECT_EQ(inputBytes(model, 3), 0);
+  EXPECT_EQ(inputBytes(model, 3), 3 * 2 * 8);
   EXPECT_EQ(boundaryBytes(model, types, 4, 0), 4 * 2 * 3 * 8);
   EXPECT_EQ(contextOf(model), 2);
   EXPECT_EQ(inputFields(model).at(0).name, "tokens");
@@ -296,19 +336,46 @@ TEST(PackageTest, isAModelOfItsLayers) {
   EXPECT_EQ(layerCost(model, types, 2, 1).forwardFlops, 20);
 }
 
-TEST(PackageTest, isUsedAsItWasExported) {
+TEST(PackageTest, servesEveryNumberOfSamples) {
   const ModelT model = exportedModel();
   const Types types{DataType::Float64, DataType::Float64};
+  for (uint32_t samples : {1u, 3u, 8u, kMaxSamples})
+    for (uint32_t parts : {1u, samples}) {
+      EXPECT_EQ(checkTypesAndSizes(model, types, samples, parts), "");
+      EXPECT_EQ(layerCost(model, types, samples, 1).stashBytes,
+                int64_t{samples} * 2 * 3 * 8);
+      EXPECT_EQ(layerCost(model, types, samples, 2).weightStashBytes,
+                int64_t{samples} * 2 * 3 * 8 + 8);
+    }
+  EXPECT_EQ(checkTypesAndSizes(model, types, kMaxSamples + 1, 1),
+            "expected 1 to 1048576 samples in a micro-batch, got 1048577");
+  auto &saved = model.package->kinds[1]->graphs->saved;
+  saved.push_back(perSample(TensorType::Float64, {1 << 20, 1 << 10}));
+  EXPECT_EQ(checkTypesAndSizes(model, types, 1 << 14, 1), "");
+  EXPECT_EQ(checkTypesAndSizes(model, types, (1 << 14) + 1, 1),
+            "expected tensors of at most 2^44 elements, but 16385 samples in a "
+            "micro-batch need larger ones: use fewer");
+  // A number for each pair of samples.
+  model.package->kinds[1]->graphs->forward_flops = Operations(1, 2, 1ull << 40);
+  EXPECT_EQ(layerCost(model, types, 3, 1).forwardFlops, 7 + (9ll << 40));
+  EXPECT_EQ(checkTypesAndSizes(model, types, 1 << 11, 1),
+            "expected less than 2^61 operations in a layer, but 2048 samples "
+            "in a micro-batch need more: use fewer");
+}
+
+TEST(PackageTest, isDividedIfItsLossMayBe) {
+  const ModelT model = exportedModel();
+  const Types types{DataType::Float64, DataType::Float64};
+  model.package->divisible = false;
   EXPECT_EQ(checkTypesAndSizes(model, types, 4, 1), "");
-  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 2), "");
-  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 4),
-            "expected parts of micro-batches of as many samples as the model "
-            "was exported for (4, 2), got 1: export it with --parts 4 too");
-  EXPECT_EQ(checkTypesAndSizes(model, types, 2, 2),
-            checkTypesAndSizes(model, types, 4, 4));
-  EXPECT_EQ(checkTypesAndSizes(model, types, 3, 1),
-            "expected micro-batches of as many samples as the model was "
-            "exported for (4, 2), got 3: take 4, or export it for 3");
+  EXPECT_EQ(checkTypesAndSizes(model, types, 4, 2),
+            "expected whole micro-batches, because the loss of this model is "
+            "not the mean of the losses of parts of a micro-batch, got 2 "
+            "parts: use a schedule that does not divide micro-batches");
+}
+
+TEST(PackageTest, isUsedInItsType) {
+  const ModelT model = exportedModel();
   EXPECT_NE(
       checkTypesAndSizes(model, {DataType::Float32, DataType::Float32}, 4, 1)
           .find("the type that the model was exported with, float64"),
@@ -321,15 +388,15 @@ TEST(PackageTest, isUsedAsItWasExported) {
 
 TEST(PackageTest, sizesDoNotWrap) {
   auto package = samplePackage();
-  LayerGraphsT &graphs = *package->kinds[1]->graphs[0];
+  LayerGraphsT &graphs = *package->kinds[1]->graphs;
   for (int i = 0; i < 1 << 18; ++i) {
     auto tensor = std::make_unique<TensorShapeT>();
     tensor->type = TensorType::Float64;
     tensor->shape = {int64_t{1} << 44};
     graphs.saved.push_back(std::move(tensor));
   }
-  EXPECT_EQ(bytesOf(graphs.saved), INT64_MAX);
-  EXPECT_EQ(stashBytes(graphs), INT64_MAX);
+  EXPECT_EQ(bytesOf(graphs.saved, 1), INT64_MAX);
+  EXPECT_EQ(stashBytes(graphs, 1), INT64_MAX);
 }
 
 TEST(PackageTest, fileBytesAreNoFewerThanItTakes) {

@@ -30,16 +30,11 @@ ModelT modelWith(const std::vector<TensorType> &labels) {
   model.package->labels.clear();
   for (size_t i = 0; i < labels.size(); ++i)
     model.package->labels.push_back("label" + std::to_string(i));
-  for (auto &graphs : model.package->kinds[2]->graphs) {
-    graphs->logits = std::make_unique<GraphT>(*graphs->forward);
-    graphs->labels.clear();
-    for (TensorType type : labels) {
-      auto label = std::make_unique<TensorShapeT>();
-      label->type = type;
-      label->shape = {graphs->samples, 2};
-      graphs->labels.push_back(std::move(label));
-    }
-  }
+  LayerGraphsT &graphs = *model.package->kinds[2]->graphs;
+  graphs.logits = std::make_unique<GraphT>(*graphs.forward);
+  graphs.labels.clear();
+  for (TensorType type : labels)
+    graphs.labels.push_back(perSample(type, {2}));
   return model;
 }
 

@@ -10,15 +10,27 @@
 #include "runtime/program/Layers.h"
 
 namespace chimera::program {
-namespace {
 
-std::unique_ptr<TensorShapeT> shape(TensorType type,
-                                    std::vector<int64_t> extents) {
+std::unique_ptr<TensorShapeT> perSample(TensorType type,
+                                        const std::vector<int64_t> &shape) {
   auto made = std::make_unique<TensorShapeT>();
   made->type = type;
-  made->shape = std::move(extents);
+  made->shape = shape;
+  made->shape.insert(made->shape.begin(), 0);
+  made->per_sample.resize(made->shape.size());
+  made->per_sample[0] = 1;
   return made;
 }
+
+void setFields(
+    std::vector<std::unique_ptr<TensorShapeT>> &tensors,
+    const std::vector<std::pair<TensorType, std::vector<int64_t>>> &fields) {
+  tensors.clear();
+  for (const auto &[type, shape] : fields)
+    tensors.push_back(perSample(type, shape));
+}
+
+namespace {
 
 std::unique_ptr<ArgumentT> value(int32_t number) {
   auto made = std::make_unique<ArgumentT>();
@@ -33,10 +45,12 @@ std::unique_ptr<ArgumentT> integer(int64_t number) {
   made->integers = {number};
   return made;
 }
-std::unique_ptr<ArgumentT> integers(std::vector<int64_t> numbers) {
+std::unique_ptr<ArgumentT> integers(std::vector<int64_t> numbers,
+                                    std::vector<int64_t> perSample = {}) {
   auto made = std::make_unique<ArgumentT>();
   made->kind = ArgumentKind::Integers;
   made->integers = std::move(numbers);
+  made->per_sample = std::move(perSample);
   return made;
 }
 std::unique_ptr<ArgumentT> boolean(bool is) {
@@ -68,11 +82,10 @@ std::unique_ptr<GraphT> graph(uint32_t values, std::vector<Port> inputs,
   return made;
 }
 
-std::unique_ptr<LayerGraphsT> graphs(uint32_t samples) {
+std::unique_ptr<LayerGraphsT> graphs() {
   auto made = std::make_unique<LayerGraphsT>();
-  made->samples = samples;
-  made->forward_flops = made->weight_gradient_flops = samples * 10;
-  made->input_gradient_flops = samples * 8;
+  made->forward_flops = made->weight_gradient_flops = Operations(0, 10, 0);
+  made->input_gradient_flops = Operations(0, 8, 0);
   return made;
 }
 
@@ -88,19 +101,29 @@ std::unique_ptr<LayerKindT> kind(const char *name, std::vector<int64_t> extents,
   return made;
 }
 
-std::unique_ptr<TensorShapeT> activation(uint32_t samples) {
-  return shape(TensorType::Float64, {samples, 2, 3});
+std::unique_ptr<TensorShapeT> activation() {
+  return perSample(TensorType::Float64, {2, 3});
 }
-std::unique_ptr<TensorShapeT> tokens(uint32_t samples) {
-  return shape(TensorType::Int64, {samples, 2});
+std::unique_ptr<TensorShapeT> tokens() {
+  return perSample(TensorType::Int64, {2});
 }
 
-std::unique_ptr<LayerGraphsT> embedding(uint32_t samples) {
-  auto made = graphs(samples);
-  made->inputs.push_back(tokens(samples));
+/// The kept values of a split backward: value `first`, an input, and the next
+/// value, an output gradient.
+void keep(LayerGraphsT &graphs, uint32_t first) {
+  graphs.kept = {first, first + 1};
+  graphs.kept_shapes.push_back(
+      std::make_unique<TensorShapeT>(*graphs.inputs[0]));
+  graphs.kept_shapes.push_back(
+      std::make_unique<TensorShapeT>(*graphs.outputs[0]));
+}
+
+std::unique_ptr<LayerGraphsT> embedding() {
+  auto made = graphs();
+  made->inputs.push_back(tokens());
   made->differentiable = {0};
-  made->outputs.push_back(activation(samples));
-  made->input_gradient_flops = 0;
+  made->outputs.push_back(activation());
+  made->input_gradient_flops = Operations();
   made->forward = graph(3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
                         {{2, 0, Role::Output}},
                         call("aten::embedding", "", 2, value(0), value(1),
@@ -110,7 +133,7 @@ std::unique_ptr<LayerGraphsT> embedding(uint32_t samples) {
             {{2, 0, Role::WeightGradient}},
             call("aten::embedding_dense_backward", "", 2, value(1), value(0),
                  integer(5), integer(-1), boolean(false)));
-  made->kept = {0, 1};
+  keep(*made, 0);
   return made;
 }
 
@@ -129,25 +152,26 @@ std::unique_ptr<GraphT> backwardOfProduct() {
                     boolean(false), none()));
 }
 
-std::unique_ptr<LayerGraphsT> scaling(uint32_t samples) {
-  auto made = graphs(samples);
-  made->inputs.push_back(activation(samples));
+std::unique_ptr<LayerGraphsT> scaling() {
+  auto made = graphs();
+  made->inputs.push_back(activation());
   made->differentiable = {1};
-  made->outputs.push_back(activation(samples));
+  made->outputs.push_back(activation());
   made->forward = graph(3, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
                         {{2, 0, Role::Output}},
                         call("aten::mul", "Tensor", 2, value(1), value(0)));
   made->backward = backwardOfProduct();
-  made->kept = {1, 2};
+  keep(*made, 1);
   return made;
 }
 
-std::unique_ptr<LayerGraphsT> loss(uint32_t samples) {
-  auto made = graphs(samples);
-  made->inputs.push_back(activation(samples));
+std::unique_ptr<LayerGraphsT> loss() {
+  auto made = graphs();
+  made->inputs.push_back(activation());
   made->differentiable = {1};
-  made->labels.push_back(tokens(samples));
-  made->outputs.push_back(shape(TensorType::Float64, {}));
+  made->labels.push_back(tokens());
+  made->outputs.push_back(std::make_unique<TensorShapeT>());
+  made->outputs[0]->type = TensorType::Float64;
   made->forward = graph(4, {{0, 0, Role::Parameter}, {1, 0, Role::Input}},
                         {{3, 0, Role::Output}},
                         call("aten::mul", "Tensor", 2, value(1), value(0)),
@@ -158,9 +182,9 @@ std::unique_ptr<LayerGraphsT> loss(uint32_t samples) {
   made->backward->values = 7;
   made->backward->outputs[0].mutate_value(6);
   made->backward->calls.push_back(call("aten::expand", "", 6, value(3),
-                                       integers({samples, 2, 3}),
+                                       integers({0, 2, 3}, {1, 0, 0}),
                                        boolean(false)));
-  made->kept = {1, 2};
+  keep(*made, 1);
   return made;
 }
 
@@ -183,11 +207,9 @@ std::unique_ptr<PackageT> samplePackage() {
   package->kinds.push_back(kind("weight", {5, 3}, Initialization::Normal));
   package->kinds.push_back(kind("scale", {3}, Initialization::Ones));
   package->kinds.push_back(kind("factors", {3}, Initialization::Normal));
-  for (uint32_t samples : {4, 2}) {
-    package->kinds[0]->graphs.push_back(embedding(samples));
-    package->kinds[1]->graphs.push_back(scaling(samples));
-    package->kinds[2]->graphs.push_back(loss(samples));
-  }
+  package->kinds[0]->graphs = embedding();
+  package->kinds[1]->graphs = scaling();
+  package->kinds[2]->graphs = loss();
   package->layers.push_back(layer(0, "embedding."));
   package->layers.push_back(layer(1, "block."));
   package->layers.push_back(layer(2, ""));
@@ -196,24 +218,23 @@ std::unique_ptr<PackageT> samplePackage() {
 
 std::unique_ptr<PackageT> weighedPackage() {
   auto package = samplePackage();
-  for (auto &graphs : package->kinds[2]->graphs)
-    graphs->weight = graph(2, {{0, 0, Role::Label}}, {{1, 0, Role::Output}},
-                           call("aten::sum", "", 1, value(0), none()));
+  package->kinds[2]->graphs->weight =
+      graph(2, {{0, 0, Role::Label}}, {{1, 0, Role::Output}},
+            call("aten::sum", "", 1, value(0), none()));
   return package;
 }
 
 std::unique_ptr<PackageT> packageOfTwoTerms() {
   auto package = weighedPackage();
   package->labels.push_back(kLossScales);
-  for (auto &graphs : package->kinds[2]->graphs) {
-    graphs->labels.push_back(shape(TensorType::Float64, {graphs->samples, 2}));
-    // The first weight is the number of labels. The second weight is their sum.
-    graphs->weight->values = 4;
-    graphs->weight->calls.push_back(
-        call("aten::eq", "Tensor", 2, value(0), value(0)));
-    graphs->weight->calls.push_back(call("aten::sum", "", 3, value(2), none()));
-    graphs->weight->outputs = {{3, 0, Role::Output}, {1, 1, Role::Output}};
-  }
+  LayerGraphsT &graphs = *package->kinds[2]->graphs;
+  graphs.labels.push_back(perSample(TensorType::Float64, {2}));
+  // The first weight is the number of labels. The second weight is their sum.
+  graphs.weight->values = 4;
+  graphs.weight->calls.push_back(
+      call("aten::eq", "Tensor", 2, value(0), value(0)));
+  graphs.weight->calls.push_back(call("aten::sum", "", 3, value(2), none()));
+  graphs.weight->outputs = {{3, 0, Role::Output}, {1, 1, Role::Output}};
   return package;
 }
 

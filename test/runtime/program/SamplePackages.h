@@ -11,10 +11,22 @@
 #include "runtime/program/Package.h"
 #include "runtime/program/Program.h"
 
+#include <utility>
+
 namespace chimera::program {
 
-/// A package of three layers in float64. It has graphs for micro-batches of 4
-/// and of 2 samples. A sample has 2 tokens.
+/// The shape of a tensor with a row for each sample. `shape` is the shape of a
+/// row.
+std::unique_ptr<TensorShapeT> perSample(TensorType type,
+                                        const std::vector<int64_t> &shape);
+
+/// Replaces `tensors` by tensors with a row for each sample. A field is the type
+/// and the shape of a row.
+void setFields(
+    std::vector<std::unique_ptr<TensorShapeT>> &tensors,
+    const std::vector<std::pair<TensorType, std::vector<int64_t>>> &fields);
+
+/// A package of three layers in float64. A sample has 2 tokens.
 ///
 ///   layer 0   x = embedding of the tokens        weight [5, 3]
 ///   layer 1   y = x * scale                      scale [3]

@@ -82,9 +82,6 @@ def check(options):
     """Refuses arguments that are wrong for every model."""
     if options.check and options.no_values:
         raise Refused("--check needs the parameters' values: leave out --no-values")
-    for parts in options.parts:
-        if parts < 1:
-            raise Refused(f"--parts {parts}: expected a positive number")
     values = parse_values(options.arguments)
     path, name = split_source(options.source)
     _check_output(options.output)

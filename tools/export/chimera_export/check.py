@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares a package with the loss and the gradients that PyTorch's autograd computes."""
 
+import dataclasses
+
 import torch
 from torch._guards import detect_fake_mode
 
-from . import graphs
+from . import affine, graphs
 from .model import Refused, WithLoss
+from .notices import warn
 
 TYPES = {name: dtype for dtype, name in graphs.TYPES.items()}
 
 
-def _argument(given, kind, values):
+def _argument(given, kind, values, samples):
     what = given["kind"]
     if what == "Value":
         return values[given["values"][0]]
@@ -26,9 +29,9 @@ def _argument(given, kind, values):
     if what == "Integer":
         if "MemoryFormat" in kind or "memory_format" in kind:
             return graphs.MEMORY_FORMATS[given["integers"][0]]
-        return given["integers"][0]
+        return affine.integers_of(given, samples)[0]
     if what == "Integers":
-        return given["integers"]
+        return affine.integers_of(given, samples)
     if what == "Number":
         return float(given["numbers"][0])
     if what == "Numbers":
@@ -38,18 +41,18 @@ def _argument(given, kind, values):
     return given["text"]
 
 
-def run(graph, inputs):
-    """Runs a graph. Returns its outputs by (role, index). The default type is float32,
-    as in a run of chimera."""
+def run(graph, inputs, samples):
+    """Runs a graph on `samples` samples. Returns its outputs by (role, index). The
+    default type is float32, as in a run of chimera."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        return _run(graph, inputs)
+        return _run(graph, inputs, samples)
     finally:
         torch.set_default_dtype(default)
 
 
-def _run(graph, inputs):
+def _run(graph, inputs, samples):
     values = {p["value"]: inputs[p["role"], p["index"]] for p in graph["inputs"]}
     for call in graph["calls"]:
         packet = getattr(torch.ops.aten, call["operator"].removeprefix("aten::"))
@@ -57,7 +60,7 @@ def _run(graph, inputs):
         named, listed = {}, []
         for given, argument in zip(call["arguments"], target._schema.arguments):
             kind = f"{argument.name} {argument.type}"
-            value = _argument(given, kind, values)
+            value = _argument(given, kind, values, samples)
             if argument.kwarg_only:
                 named[argument.name] = value
             else:
@@ -96,10 +99,10 @@ def _eager_loss(package, model):
         return made, labels
     sums, weights = made[::2], made[1::2]
     last = package["kinds"][package["layers"][-1]["kind"]]
-    weigh = last["graphs"][0]["weight"]
+    weigh = last["graphs"]["weight"]
     given = constants_of(last)
     given |= {("Label", i): t for i, t in enumerate(labels)}
-    by_graph = run(weigh, given)
+    by_graph = run(weigh, given, model.samples())
     for i, weight in enumerate(weights):
         if by_graph["Output", i].item() != weight.item():
             raise Refused("expected the weight of the loss, got another one")
@@ -113,12 +116,15 @@ def _eager_loss(package, model):
     return sum(each * scale for each, scale in zip(sums, scales)), labels
 
 
+CHECKED = (1, 3)  # numbers of samples to compare, besides that of the examples
+
+
 def compare(package, model, narrowed):
-    """Refuses a package if its loss or a gradient for the example micro-batch differs
-    from autograd's by more than rounding. `narrowed` are lines of the model that compute
-    in a smaller type than its parameters have."""
+    """Refuses a package if its loss or a gradient differs from autograd's by more than
+    rounding, for the example micro-batch or for other numbers of samples. `narrowed` are
+    lines of the model that compute in a smaller type than its parameters have."""
     if any("native_dropout" in c["operator"] for k in package["kinds"]
-           for g in k["graphs"] for c in g["forward"]["calls"]):  # fmt: skip
+           for c in k["graphs"]["forward"]["calls"]):  # fmt: skip
         raise Refused(
             "--check needs a model without dropout, because autograd drops other elements: "
             "for the check, set its probability to 0 or call the module's eval(). Then "
@@ -127,76 +133,120 @@ def compare(package, model, narrowed):
     named = dict(model.named_parameters())
     if detect_fake_mode(list(named.values())):
         raise Refused("--check needs the parameters' values: leave out --no-values")
-    values = {name: p.detach() for name, p in named.items()}
+    given = model.samples()
+    counts, worst = [], Difference()
+    for count in sorted({given, *CHECKED}):
+        try:
+            worst = max(worst, _difference(package, model.with_samples(count)))
+        except Refused:
+            raise
+        except Exception as error:  # of the user's code
+            if count == given:
+                raise
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            warn(f"--check leaves out {count} samples, because PyTorch refuses: {reason}")
+            continue
+        counts.append(str(count))
+    smaller = f", which computes in a smaller type in {narrowed[0]}" if narrowed else ""
+    of_counts = "for " + " and ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
+    of_counts += " samples" if counts != ["1"] else " sample"
+    if worst.is_exact:
+        print(
+            f"--check: the loss and {len(named)} gradients are autograd's, bit by bit, "
+            f"{of_counts}{smaller}"
+        )
+        return
+    if not worst.size <= 64 * torch.finfo(worst.dtype).eps:
+        raise Refused(
+            f"expected autograd's result, got one of {worst.where} that differs by "
+            f"{worst.size:.1e} (relative) with {worst.samples} samples"
+        )
+    print(
+        f"--check: the loss and {len(named)} gradients are autograd's to rounding "
+        f"{of_counts}; {worst.where} differs most, by {worst.size:.1e} (relative)"
+        f"{smaller}"
+    )
+
+
+@dataclasses.dataclass
+class Difference:
+    """The largest difference between autograd's results and those of a package. `size`
+    is relative. It may be 0 if a result has other bits, such as -0.0."""
+
+    is_exact: bool = True
+    size: float = 0.0
+    where: str = "the loss"
+    samples: int = 0
+    dtype: torch.dtype = torch.float64
+
+    def __lt__(self, other):
+        # A size that is not a number counts as the largest.
+        return (not self.is_exact, not self.size >= 0, self.size) < (
+            not other.is_exact, not other.size >= 0, other.size,
+        )  # fmt: skip
+
+
+def _run_package(package, model, labels):
+    """The loss of the example micro-batch and the gradients of the parameters, by name,
+    as the package computes them."""
+    values = {name: p.detach() for name, p in model.named_parameters()}
     samples = model.samples()
     layers = []
     for layer in package["layers"]:
         kind = package["kinds"][layer["kind"]]
-        graphs_of = next(g for g in kind["graphs"] if g["samples"] == samples)
         names = [layer["path"] + p["name"] for p in kind["parameters"]]
-        layers.append((graphs_of, names, constants_of(kind)))
+        layers.append((kind["graphs"], names, constants_of(kind)))
+    gradients, kept = {}, []
+    flowing = list(model.inputs.values())
+    for number, (graphs_of, names, constants) in enumerate(layers):
+        given = dict(constants)
+        given |= {("Parameter", i): values[n] for i, n in enumerate(names)}
+        given |= {("Input", i): t for i, t in enumerate(flowing)}
+        if number + 1 == len(layers):
+            given |= {("Label", i): t for i, t in enumerate(labels)}
+        made = run(graphs_of["forward"], given, samples)
+        kept.append({**given, **made})
+        flowing = [made["Output", i] for i in range(len(graphs_of["outputs"]))]
+    loss = flowing[0]
+    back = [torch.ones_like(loss)]
+    for (graphs_of, names, _), given in zip(reversed(layers), reversed(kept)):
+        given |= {("OutputGradient", i): t for i, t in enumerate(back)}
+        made = run(graphs_of["backward"], given, samples)
+        for (role, index), value in made.items():
+            if role == "WeightGradient":
+                name = names[index]
+                gradients[name] = gradients[name] + value if name in gradients else value
+        # Autograd gives no gradient for an input if only the input's shape is used:
+        # use zeros. Gradients are contiguous in a run, so make them contiguous here.
+        back = [
+            made.get(("InputGradient", i), torch.zeros_like(given["Input", i])).contiguous()
+            if ("Input", i) in given
+            else None
+            for i in range(len(graphs_of["inputs"]))
+        ]
+    return loss, gradients
 
+
+def _difference(package, model):
+    """The difference for the example micro-batch."""
+    named = dict(model.named_parameters())
     for p in named.values():
         p.grad = None
     eager, labels = _eager_loss(package, model)
-    gradients, kept = {}, []
     with torch.no_grad():
-        flowing = list(model.inputs.values())
-        for number, (graphs_of, names, constants) in enumerate(layers):
-            given = dict(constants)
-            given |= {("Parameter", i): values[n] for i, n in enumerate(names)}
-            given |= {("Input", i): t for i, t in enumerate(flowing)}
-            if number + 1 == len(layers):
-                given |= {("Label", i): t for i, t in enumerate(labels)}
-            made = run(graphs_of["forward"], given)
-            kept.append({**given, **made})
-            flowing = [made["Output", i] for i in range(len(graphs_of["outputs"]))]
-        loss = flowing[0]
-        back = [torch.ones_like(loss)]
-        for (graphs_of, names, _), given in zip(reversed(layers), reversed(kept)):
-            given |= {("OutputGradient", i): t for i, t in enumerate(back)}
-            made = run(graphs_of["backward"], given)
-            for (role, index), value in made.items():
-                if role == "WeightGradient":
-                    name = names[index]
-                    gradients[name] = gradients[name] + value if name in gradients else value
-            # Autograd gives no gradient for an input if only the input's shape is used:
-            # use zeros. Gradients are contiguous in a run, so make them contiguous
-            # here.
-            back = [
-                made.get(("InputGradient", i), torch.zeros_like(given["Input", i])).contiguous()
-                if ("Input", i) in given
-                else None
-                for i in range(len(graphs_of["inputs"]))
-            ]
-
+        loss, gradients = _run_package(package, model, labels)
     eager.backward()
-    exact = torch.equal(eager.detach(), loss)
-    worst, where = 0.0, "the loss"
+    found = Difference(torch.equal(eager.detach(), loss), samples=model.samples())
+    found.dtype = loss.dtype
     if eager.item() != loss.item():
-        worst = abs(eager.item() - loss.item()) / max(abs(eager.item()), 1e-30)
+        found.size = abs(eager.item() - loss.item()) / max(abs(eager.item()), 1e-30)
     for name, p in named.items():
         if p.grad is None:
             continue
         got = gradients.get(name, torch.zeros_like(p))
-        exact &= torch.equal(p.grad, got)
-        difference = ((p.grad - got).norm() / p.grad.norm()).item()
-        if not difference <= worst and not torch.equal(p.grad, got):
-            worst, where = difference, f"the gradient of {name}"
+        found.is_exact &= torch.equal(p.grad, got)
+        size = ((p.grad - got).norm() / p.grad.norm()).item()
+        if not size <= found.size and not torch.equal(p.grad, got):
+            found.size, found.where = size, f"the gradient of {name}"
         p.grad = None
-    smaller = f", which computes in a smaller type in {narrowed[0]}" if narrowed else ""
-    if exact:
-        print(
-            f"--check: the loss and {len(named)} gradients are autograd's, bit by bit"
-            + smaller
-        )
-        return
-    if not worst <= 64 * torch.finfo(loss.dtype).eps:
-        raise Refused(
-            f"expected autograd's result, got one of {where} that differs by {worst:.1e} "
-            "(relative)"
-        )
-    print(
-        f"--check: the loss and {len(named)} gradients are autograd's to rounding; "
-        f"{where} differs most, by {worst:.1e} (relative){smaller}"
-    )
+    return found

@@ -51,11 +51,6 @@ def parse_arguments():
         "many parameters as the largest one, the one with most children",
     )  # fmt: skip
     parser.add_argument(
-        "--parts", metavar="P", type=int, action="append", default=[],
-        help="also export for micro-batches that are cut into P parts, as some "
-        "schedules cut them; may be given several times",
-    )  # fmt: skip
-    parser.add_argument(
         "--type", choices=("float32", "float64"), type=arguments.parse_type,
         help="type of the parameters (default: the model's)",
     )  # fmt: skip
@@ -72,8 +67,9 @@ def parse_arguments():
     parser.add_argument(
         "--native", action="store_true",
         help="also compile the graphs with PyTorch's AOTInductor and g++, into the "
-        "package's folder native/. chimera-run uses it only with --allow-native-code. "
-        "Takes about 5 s per graph; a kind of layer has up to 6 graphs",
+        "package's folder native/, for micro-batches of as many samples as the examples. "
+        "chimera-run uses it only with --allow-native-code. Takes about 5 s per graph; a "
+        "kind of layer has up to 6 graphs",
     )  # fmt: skip
     parser.add_argument(
         "--verbose", action="store_true",
@@ -146,17 +142,8 @@ def export(options):
 
         compiler = native.Compiler()
     model = make_model(options)
-    samples = model.samples()
-    counts = [samples]
-    for parts in options.parts:
-        if samples % parts != 0:
-            raise Refused(
-                f"--parts {parts}: expected a number that divides the "
-                f"{samples} samples of the example inputs"
-            )
-        counts.append(samples // parts)
     exporter = package.Exporter(model)
-    made = exporter.export(list(dict.fromkeys(counts)))
+    made = exporter.export()
     if options.check:
         check.compare(made, model, exporter.narrowed)
     if compiler:
@@ -183,8 +170,7 @@ def export(options):
     )
     print(
         f"{options.output}: {len(made['layers'])} layers of "
-        f"{len(made['kinds'])} kinds, {parameters:,} parameters, for "
-        f"{' or '.join(map(str, dict.fromkeys(counts)))} samples, "
+        f"{len(made['kinds'])} kinds, {parameters:,} parameters, "
         f"{time.monotonic() - started:.1f} s"
     )
     if compiler:

@@ -6,6 +6,8 @@ The loss is computed for the module's result on one sample, and for the same res
 repeated: as two samples, and as twice as many tokens. A mean does not change. A sum
 doubles, and so does its weight. The module itself runs only once, because only its result
 is repeated.
+
+Another check compares the loss of two samples with their losses alone (is_divisible).
 """
 
 import contextlib
@@ -21,6 +23,13 @@ from .notices import warn
 
 GROWTH_FACTOR = 1.5
 TOLERANCE = 1e-3  # largest relative difference of numbers that count as equal
+ROUNDING = 1e-5  # largest relative difference by rounding alone
+INDIVISIBLE = (
+    "the loss of two samples is not the mean of their losses (with weights: the sum). So "
+    "the size of a micro-batch changes the training, and schedules that divide "
+    "micro-batches into parts are refused. If only labels that count are averaged, return "
+    "a sum and its weight instead"
+)
 
 
 @contextlib.contextmanager
@@ -36,25 +45,17 @@ def evaluated(function):
             module.training = mode
 
 
-def varied(given, counts):
-    """Returns examples whose parts differ. `counts` are the sizes of parts in samples.
-    If all parts of a size are equal in `given`, rotates sample i by i tokens. Returns
-    None if some parts are equal even then."""
-
-    def are_alike(tensors):
-        return any(
-            all(torch.equal(t[:count], t[i : i + count])
-                for t in tensors for i in range(0, counts[0], count))
-            for count in counts[1:] if count < counts[0]
-        )  # fmt: skip
-
-    if not are_alike(given):
-        return given
-    rotated = [
-        torch.stack([row.roll(i, 0) for i, row in enumerate(t)]) if t.dim() > 1 else t
-        for t in given
-    ]
-    return None if are_alike(rotated) else rotated
+def _two_samples(given):
+    """The first two samples of the tensors `given`. If they are equal, the tokens of the
+    second one are rotated. None if they are equal even then."""
+    pairs = [tensor[:2] for tensor in given]
+    are_equal = lambda: all(torch.equal(pair[0], pair[1]) for pair in pairs)
+    if are_equal():
+        pairs = [
+            torch.stack([pair[0], pair[1].roll(1, 0)]) if pair.dim() > 1 else pair
+            for pair in pairs
+        ]
+    return None if are_equal() else pairs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,31 +104,34 @@ class _LossModule(torch.nn.Module):
 
 class _RepeatedLoss:
     """Computes the loss of a few samples. `made` is the module's result. If the model
-    has no values, the numbers of the result are drawn at random."""
+    has no values or `draws` is true, the numbers of the result are drawn at random."""
 
-    def __init__(self, model, made):
+    def __init__(self, model, made, draws=False):
         self.function = WithLoss(model)
         self.samples = model.samples()
         # Include the parameters of the loss, if it is a module that has any.
         self.parameters = {
             n: p for n, p in self.function.named_parameters() if n.startswith("loss.")
         }
-        if any(isinstance(p, FakeTensor) for p in self.function.parameters()):
-            draw = lambda shape: shape.drawn()
+        has_values = not any(isinstance(p, FakeTensor) for p in self.function.parameters())
+        draw = lambda shape: shape.drawn()
+        if draws or not has_values:
             self.made = pytree.tree_map_only(Shape, draw, made)
+        if not has_values:
             self.parameters = pytree.tree_map(draw, shapes_of(self.parameters))
-        else:
+        elif not draws:
             with evaluated(self.function):
                 self.made = self.function.made(model.given())
         self.arguments = [None] * len(model.inputs) + list(model.labels.values())
 
-    def of(self, count, repeat=lambda tensor: tensor):
-        """The loss of `count` samples. `repeat` may first repeat their tensors. Returns
-        a list: one number or, for each term of the loss, the sum and the weight."""
+    def of(self, count, repeat=lambda tensor: tensor, first=0):
+        """The loss of `count` samples, beginning with the sample `first`. `repeat` may
+        first repeat their tensors. Returns a list: one number or, for each term of the
+        loss, the sum and the weight."""
 
         def few(tensor):
             of_all = tensor.dim() and tensor.shape[0] == self.samples
-            return repeat(tensor[:count] if of_all else tensor).clone()
+            return repeat(tensor[first : first + count] if of_all else tensor).clone()
 
         given = pytree.tree_map_only(torch.Tensor, few, (self.made, self.arguments))
         of_loss = _LossModule(self.function)
@@ -201,3 +205,46 @@ def _check_sums(once, found):
                 'divided twice. Return the sum, like F.cross_entropy(…, reduction="sum"), '
                 "labels.numel(), or only the mean"
             )
+
+
+def is_divisible(model, made):
+    """Whether the loss of two samples is the mean of their losses or, for each term that
+    is a sum with a weight, the sum of their sums and weights. `made` is the module's
+    result, with a Shape for each tensor. If the check cannot tell, returns True.
+
+    If the model has values and its first two samples differ, the module runs on each of
+    them alone. Otherwise only the loss is computed, for results of the module that are
+    drawn at random."""
+    function = WithLoss(model)
+
+    def run(given):
+        with evaluated(function):
+            losses = function(*given)
+        return [each.item() for each in (losses if isinstance(losses, tuple) else (losses,))]
+
+    def by_module():
+        given = _two_samples(model.given())
+        if given is None or any(isinstance(p, FakeTensor) for p in function.parameters()):
+            return None
+        if run(given) != run(given):  # it draws random numbers, even in eval mode
+            return None
+        return run(given), [run([t[i : i + 1] for t in given]) for i in (0, 1)]
+
+    def by_loss():
+        loss = _RepeatedLoss(model, made, draws=True)
+        return loss.of(2), [loss.of(1, first=i) for i in (0, 1)]
+
+    for attempt in (by_module, by_loss):
+        try:
+            found = attempt()
+        except Exception:  # of the user's code, which may not expect these shapes
+            continue
+        if found is None or not all(map(math.isfinite, (*found[0], *found[1][0], *found[1][1]))):
+            continue
+        together, alone = found
+        parts = 2 if len(together) == 1 else 1
+        return all(
+            abs(whole - sum(each) / parts) <= ROUNDING * max(map(abs, (whole, *each)))
+            for whole, each in zip(together, zip(*alone))
+        )
+    return True

@@ -116,6 +116,21 @@ class Model:
     def samples(self):
         return int(next(iter(self.inputs.values())).shape[0])
 
+    def with_samples(self, count, fake_mode=None):
+        """The model with examples of `count` samples: the first ones of its own, repeated
+        if there are fewer. They are fake tensors if there is a `fake_mode`."""
+
+        def cut(tensor):
+            rows = tensor[torch.arange(count) % tensor.shape[0]]
+            return fake_mode.from_tensor(rows) if fake_mode else rows
+
+        def cut_all(tensors):
+            return type(tensors)((name, cut(t)) for name, t in tensors.items())
+
+        return dataclasses.replace(
+            self, inputs=cut_all(self.inputs), labels=cut_all(self.labels)
+        )
+
     def named_parameters(self):
         """The trained parameters of the module and, if the loss is a module, of the
         loss. Frozen parameters (requires_grad=False) are not among them."""

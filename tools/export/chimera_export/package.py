@@ -12,14 +12,15 @@ from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
 from . import (
-    check, checkpointing, cut, graphs, growth, initial, joint, operators, precision,
+    affine, checkpointing, cut, graphs, growth, initial, joint, operators, precision,
     refusals, sizes, ties,
 )  # fmt: skip
 from .model import SCALES, Refused, WithLoss
 from .notices import note, warn
 from .sizes import bytes_of
+from .traced import line_of, where
 
-VERSION = 1
+VERSION = 2
 FLOATS = {torch.float32: "Float32", torch.float64: "Float64"}
 LARGEST_CONSTANT = 1 << 20  # bytes
 
@@ -81,16 +82,29 @@ def flops_of(function, targets=None):
     return int(total)
 
 
+@dataclasses.dataclass
+class Trace:
+    """A layer that was traced and differentiated for one number of samples."""
+
+    entry: dict  # LayerGraphs of package.fbs for this number of samples
+    made: joint.Differentiated
+    numbers: dict  # the numbers of the nodes of the graphs "forward" and "backward"
+
+    def where(self, graph, call):
+        """The place of a call of a graph in the user's code, as text for a message."""
+        entry = self.entry[graph]["calls"][call]
+        numbers = self.numbers.get(graph, {})
+        nodes = [n for n, number in numbers.items() if number in entry["results"]]
+        return entry["operator"] + (where(nodes[0]) if nodes else "")
+
+
 class Exporter:
     def __init__(self, model):
         self.model = model
         self.allowed = operators.allowed()
         self.kinds, self.known = [], {}
         self.narrowed = ()  # lines that compute in a smaller type than the parameters have
-        # The key is the id() of a graph's entry in a kind. The value is the entry, its
-        # traced graphs and the numbers of their nodes.
-        self.traced = {}
-        self.heaviest = {}  # with the same keys: the node that makes the largest tensor
+        self.traced = []  # for each kind: its Trace for the first number of samples
         # If a parameter has several names, the first one is used.
         self.names = {id(p): name for name, p in model.named_parameters()}
         # If the parameters are fake tensors, they have a fake mode and no values to
@@ -105,16 +119,15 @@ class Exporter:
                 "they are a part of the package: leave out --no-values"
             )
 
-    def export(self, samples):
-        """Returns the package. `samples` are the numbers of samples that a call of a
-        graph may have, the largest first."""
+    def export(self):
+        """Returns the package."""
         with checkpointing.switched_off() as calls:
-            made = self._export(samples)
+            made = self._export()
         if calls:
             note(f"exported without activation checkpointing: {checkpointing.ADVICE}")
         return made
 
-    def _export(self, samples):
+    def _export(self):
         types = {p.dtype for _, p in self.model.named_parameters()}
         if len(types) != 1 or not types <= FLOATS.keys():
             raise Refused(
@@ -129,20 +142,24 @@ class Exporter:
         if self.has_values:
             refusals.check_buffers(self.model)
         (dtype,) = types
-        by_samples = [cut.cut(self._with_samples(count), self.model, dtype) for count in samples]
-        growth.check(self.model, by_samples[0][-1].returned)
+        self.counts = affine.counts_for(self.model.samples())
+        models = [self.model.with_samples(count, self.mode) for count in self.counts]
+        examples = self.model.with_samples(self.counts[0])
+        by_samples = [self._cut(each, examples, dtype) for each in models]
+        returned = by_samples[0][-1].returned
+        growth.check(examples, returned)
         self.narrowed = by_samples[0][0].narrowed
         if self.narrowed:
             warn(precision.notice(self.narrowed, dtype))
         if len({layers[0].dropped for layers in by_samples}) > 1:
             raise Refused(
                 "expected dropout of tensors whose first dimension grows with the "
-                "samples, but with other numbers of them (--parts) it does not"
+                "samples, but with other numbers of them it does not"
             )
-        sizes.check_growth(by_samples, samples)
+        sizes.check_growth(by_samples, self.counts)
         layers, names = [], []
-        for layer in zip(*by_samples):
-            entry, full = self._layer(layer, samples)
+        for layer in zip(*by_samples, strict=True):
+            entry, full = self._layer(layer)
             layers.append(entry)
             names.append(full)
         package = {
@@ -156,97 +173,46 @@ class Exporter:
         }
         sizes.check(
             self.kinds,
-            [[self.heaviest[id(e)] for e in kind["graphs"]] for kind in self.kinds],
+            [trace.entry for trace in self.traced],
+            [sizes.heaviest((t.made.forward, t.made.backward)) for t in self.traced],
             package["type"],
         )
         if len(by_samples[0][-1].labels) > len(self.model.labels):
             package["labels"].append(SCALES)
         if self.has_values:
             ties.check_values(self.model, names[0], names[-1])
-        self._check_parts(package)
+        if not growth.is_divisible(examples, returned):
+            package["divisible"] = False
+            warn(growth.INDIVISIBLE)
         if tied := self._tied(names):
             package["tied"] = tied
         return package
 
-    def _check_parts(self, package):
-        """Refuses a loss if its weight for a micro-batch is not the sum of the weights
-        of the micro-batch's parts. The loss of a step would then depend on the
-        schedule."""
-        kind = package["kinds"][package["layers"][-1]["kind"]]
-        if "weight" not in kind["graphs"][0]:
-            self._check_mean_of_parts(kind)
-            return
-        labels = [t.detach() for t in self.model.labels.values()]
-        constants = check.constants_of(kind)
-
-        def weigh(graphs, first):
-            given = constants | {
-                ("Label", i): t[first : first + graphs["samples"]]
-                for i, t in enumerate(labels)
-            }
-            made = check.run(graphs["weight"], given)
-            return [made["Output", i].item() for i in range(len(made))]
-
-        whole = kind["graphs"][0]
-        expected = weigh(whole, 0)
-        for graphs in kind["graphs"][1:]:
-            parts = range(0, whole["samples"], graphs["samples"])
-            found = [sum(each) for each in zip(*(weigh(graphs, p) for p in parts))]
-            if any(abs(a - b) > 1e-5 * abs(a) for a, b in zip(expected, found)):
-                raise Refused(
-                    "expected the weight of a loss to be the sum of the weights of a "
-                    f"micro-batch's parts (--parts), but it is {expected} of the whole "
-                    f"and {found} of them: give sums over samples, not means"
-                )
-
-    def _check_mean_of_parts(self, kind):
-        """Refuses a loss that is not a mean over samples, such as a mean over the labels
-        that count, if the examples show the difference."""
-        counts = [graphs["samples"] for graphs in kind["graphs"]]
-        if len(counts) < 2:
-            return
-        unknown = (
-            "cannot check that the loss is the mean of the losses of its parts (--parts)"
-        )
-        if not self.has_values:
-            warn(f"{unknown}, because --no-values has no values to compute it from")
-            return
-        function, given = WithLoss(self.model), growth.varied(self.model.given(), counts)
-        if given is None:
-            warn(f"{unknown}, because all examples are equal: give samples that differ")
-            return
-
-        def mean_of_parts(count):
-            parts = range(0, counts[0], count)
-            losses = [function(*(t[i : i + count] for t in given)) for i in parts]
-            return torch.stack(losses).mean().item()
-
-        with growth.evaluated(function):
-            means = [mean_of_parts(count) for count in counts]
-            drops = mean_of_parts(counts[0]) != means[0]
-        if drops:  # random numbers even in eval mode, so losses cannot be compared
-            warn(f"{unknown}, because it differs each time")
-            return
-        for count, mean in zip(counts[1:], means[1:]):
-            if abs(mean - means[0]) > 1e-5 * abs(means[0]):
-                raise Refused(
-                    "expected the loss of a micro-batch to be the mean of the losses of "
-                    f"its parts (--parts), but it is {means[0]} of all {counts[0]} "
-                    f"samples and {mean} of parts of {count}: give a sum and its weight"
-                )
+    def _cut(self, model, examples, dtype):
+        """The layers of `model`. Its examples have the number of samples to trace."""
+        given, count = self.model.samples(), model.samples()
+        try:
+            return cut.cut(model, examples, dtype)
+        except Exception as error:  # often of the user's code
+            if count == given:
+                raise
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise Refused(
+                "expected a model that takes every number of samples, got one that takes "
+                f"{given} but not {count}{line_of(error)}: {reason}"
+            ) from error
 
     def compile(self, package, compiler):
         """Compiles the graphs with `compiler` (native.py) and adds the digests of the
         native code to their entries in the package."""
-        for number, kind in enumerate(self.kinds):
+        samples = self.counts[0]
+        for number, (kind, trace) in enumerate(zip(self.kinds, self.traced)):
             first = [layer["kind"] for layer in package["layers"]].index(number)
             path = package["layers"][first]["path"].removesuffix(".")
-            for entry in kind["graphs"]:
-                name = f"layer {first}" + (f" ({path})" if path else "")
-                name += f" for {entry['samples']} samples"
-                _, *traced = self.traced[id(entry)]
-                if digest := compiler.compile(*traced, name):
-                    entry["native"] = digest
+            name = f"layer {first}" + (f" ({path})" if path else "")
+            made = (trace.made, trace.numbers["forward"], trace.numbers["backward"])
+            if digest := compiler.compile(*made, name):
+                kind["graphs"]["native"] = [{"samples": samples, "sha256": digest}]
 
     def _argument(self, like, requires_grad=False):
         """A tensor to trace with, of the shape and type of `like`."""
@@ -254,28 +220,7 @@ class Exporter:
             made = torch.zeros(tuple(like.shape), dtype=like.dtype)
             return made.requires_grad_(requires_grad)
 
-    def _with_samples(self, count):
-        """The model with examples of `count` samples."""
-
-        def cut_to(tensor):
-            if tensor.shape[0] < count:
-                raise Refused(
-                    f"expected examples of at least {count} samples, got "
-                    f"{tensor.shape[0]}"
-                )
-            cut = tensor[:count].clone()
-            return self.mode.from_tensor(cut) if self.mode else cut
-
-        def cut_all(tensors):
-            return type(tensors)((name, cut_to(t)) for name, t in tensors.items())
-
-        return dataclasses.replace(
-            self.model,
-            inputs=cut_all(self.model.inputs),
-            labels=cut_all(self.model.labels),
-        )
-
-    def _layer(self, layer, samples):
+    def _layer(self, layer):
         """The package's entry of a layer, and the names of its parameters. `layer` is a
         list: the same layer, traced for each number of samples."""
         names = [self.names[id(p)] for p in layer[0].module.parameters()]
@@ -295,15 +240,17 @@ class Exporter:
             }
             for name, p, decay in zip(names, layer[0].module.parameters(), decays)
         ]
+        traces = [self._trace(each) for each in layer]
         kind = {
             "parameters": parameters,
             "constants": [self._constant(*c) for c in layer[0].module.named_buffers()],
-            "graphs": [self._graphs(l, n) for l, n in zip(layer, samples)],
+            "graphs": affine.merge([t.entry for t in traces], self.counts, traces[0].where),
         }
         digest = hashlib.sha256(json.dumps(kind).encode()).digest()
         if digest not in self.known:
             self.known[digest] = len(self.kinds)
             self.kinds.append(kind)
+            self.traced.append(traces[0])
         self.known[key] = self.known[digest]
         return {"kind": self.known[digest], "path": path}, names
 
@@ -354,7 +301,7 @@ class Exporter:
             )
         return {**graphs.shape_of(tensor), "bytes": list(self._bytes_of(tensor))}
 
-    def _graphs(self, layer, samples):
+    def _trace(self, layer):
         made = joint.differentiate(
             layer.module,
             [
@@ -397,7 +344,6 @@ class Exporter:
         if layer.logits is not None:
             more |= self._logits(layer, parameters, buffers)
         entry = more | {
-            "samples": samples,
             "inputs": [graphs.shape_of(v) for v in layer.inputs],
             "differentiable": [int(d) for d in layer.differentiable],
             "labels": [graphs.shape_of(v) for v in layer.labels],
@@ -406,14 +352,12 @@ class Exporter:
             "forward": forward,
             "backward": backward,
             "kept": [numbers[node] for node in made.kept],
-            "kept_bytes": sum(bytes_of(node.meta["val"]) for node in made.kept),
+            "kept_shapes": [graphs.shape_of(node.meta["val"]) for node in made.kept],
             "forward_flops": flops_of(made.forward),
             "input_gradient_flops": inputs,
             "weight_gradient_flops": max(whole - inputs, 0),
         }
-        self.traced[id(entry)] = (entry, made, forward_numbers, numbers)
-        self.heaviest[id(entry)] = sizes.heaviest((made.forward, made.backward))
-        return entry
+        return Trace(entry, made, {"forward": forward_numbers, "backward": numbers})
 
     def _logits(self, layer, parameters, buffers):
         differentiated = joint.differentiate(

@@ -23,15 +23,14 @@ def bytes_of(value):
     return value.numel() * value.element_size()
 
 
-def limit_of(kind, type_of_parameters):
+def limit_of(kind, entry, type_of_parameters):
     """The largest size, in bytes, that a run allows for a tensor if its stage has only
-    layers of this kind."""
+    layers of this kind. `entry` has the kind's graphs for the examples."""
     sizes = {name: dtype.itemsize for dtype, name in graphs.TYPES.items()}
     stated = [(p["shape"], type_of_parameters) for p in kind["parameters"]]
     stated += [(c["shape"], c["type"]) for c in kind["constants"]]
-    for entry in kind["graphs"]:
-        for what in ("inputs", "labels", "outputs", "saved"):
-            stated += [(s["shape"], s["type"]) for s in entry[what]]
+    for what in ("inputs", "labels", "outputs", "saved"):
+        stated += [(s["shape"], s["type"]) for s in entry[what]]
     largest = max(math.prod(shape) * sizes[name] for shape, name in stated)
     return WORKSPACE + INTERMEDIATES * largest
 
@@ -50,26 +49,25 @@ def heaviest(functions):
     return max(nodes, key=lambda n: bytes_of(n.meta["val"]), default=None)
 
 
-def check(kinds, nodes, type_of_parameters):
+def check(kinds, entries, nodes, type_of_parameters):
     """Refuses a model with a tensor that no run would allow, and prints a note about a
-    tensor that some runs would not allow. `nodes` has a list for each kind of layer: the
-    node of the largest tensor in each of its graphs."""
-    limits = [limit_of(kind, type_of_parameters) for kind in kinds]
-    for limit, of_kind in zip(limits, nodes):
-        for node in of_kind:
-            size = bytes_of(node.meta["val"])
-            what = f"a tensor of {size:,} bytes{where(node)}"
-            if size > max(limits):
-                raise Refused(
-                    f"expected tensors of at most {max(limits):,} bytes, 64 times the "
-                    f"largest one that a layer takes, passes on or saves, got {what}: "
-                    "compute it in parts, or with fewer samples"
-                )
-            if size > limit:
-                note(
-                    f"{what} is more than the {limit:,} bytes that a run allows in a "
-                    "stage with only this layer: give its stage more layers"
-                )
+    tensor that some runs would not allow. For each kind of layer, `entries` has its
+    graphs for the examples and `nodes` the node of the largest tensor in them."""
+    limits = [limit_of(*each, type_of_parameters) for each in zip(kinds, entries)]
+    for limit, node in zip(limits, nodes):
+        size = bytes_of(node.meta["val"])
+        what = f"a tensor of {size:,} bytes{where(node)}"
+        if size > max(limits):
+            raise Refused(
+                f"expected tensors of at most {max(limits):,} bytes, 64 times the "
+                f"largest one that a layer takes, passes on or saves, got {what}: "
+                "compute it in parts, or with fewer samples"
+            )
+        if size > limit:
+            note(
+                f"{what} is more than the {limit:,} bytes that a run allows in a "
+                "stage with only this layer: give its stage more layers"
+            )
 
 
 def check_growth(by_samples, counts):
@@ -82,7 +80,7 @@ def check_growth(by_samples, counts):
                 if bytes_of(tensor) * counts[0] != bytes_of(tensors[0]) * count:
                     raise Refused(
                         "expected tensors that cross from layer to layer to grow with the "
-                        f"samples (--parts), got one of the shape {list(tensors[0].shape)} "
+                        f"samples, got one of the shape {list(tensors[0].shape)} "
                         f"for {counts[0]} samples and {list(tensor.shape)} for {count}"
                         f"{made}: give it a dimension of samples, as expand(samples, …) "
                         "does, or make it in the layers that use it"

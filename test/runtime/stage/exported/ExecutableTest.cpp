@@ -89,7 +89,7 @@ protected:
 
   std::string refusal() {
     try {
-      Executable(graph, at::kCPU);
+      Executable(graph, /*samples=*/1, at::kCPU);
       return "(accepted)";
     } catch (const std::invalid_argument &error) {
       return error.what();
@@ -113,7 +113,7 @@ TEST_F(ExecutableTest, runsWhatIsWantedAndFreesTheRest) {
       "aten::split", "Tensor", {value(doubled), integer(2), integer(0)}, 2);
   output(Role::Output, 0, halves[1]);
   output(Role::Output, 1, wasted);
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   const Subgraph subgraph = executable.selectSubgraph(
       {x}, {static_cast<uint32_t>(halves[1])}, /*adds=*/false);
   EXPECT_EQ(subgraph.calls, (std::vector<uint32_t>{0, 2}));
@@ -129,7 +129,7 @@ TEST_F(ExecutableTest, runsWhatIsWantedAndFreesTheRest) {
 TEST_F(ExecutableTest, wantsItsInputs) {
   const auto x = input(Role::Input, 0);
   output(Role::Output, 0, call("aten::neg", "", {value(int32_t(x))}));
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   EXPECT_THROW(executable.selectSubgraph({}, {1}, /*adds=*/false),
                std::invalid_argument);
 }
@@ -144,7 +144,7 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
   const int32_t back = call("aten::t", "", {value(product)});
   const int32_t result = call("aten::t", "", {value(back)});
   output(Role::WeightGradient, 0, result);
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   const Subgraph subgraph =
       executable.selectSubgraph({g, x}, {}, /*adds=*/true);
   // The subgraph has no calls for the two transposes of the product.
@@ -168,7 +168,7 @@ TEST_F(ExecutableTest, addsAWeightGradientByTheProductThatMakesIt) {
 TEST_F(ExecutableTest, addsAWeightGradientThatIsGiven) {
   const auto saved = input(Role::Saved, 0);
   output(Role::WeightGradient, 0, static_cast<int32_t>(saved));
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   const Subgraph subgraph =
       executable.selectSubgraph({saved}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({2}, at::kDouble), false};
@@ -184,7 +184,7 @@ TEST_F(ExecutableTest, refusesAGradientOfAnotherShape) {
   const auto saved = input(Role::Saved, 0);
   output(Role::WeightGradient, 0,
          call("aten::neg", "", {value(int32_t(saved))}));
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   const Subgraph subgraph =
       executable.selectSubgraph({saved}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({2, 2}, at::kDouble), true};
@@ -205,7 +205,7 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
             {value(int32_t(x)), number(0.5), boolean(true)}, 2);
   output(Role::Output, 0, first[0]);
   output(Role::Output, 1, second[0]);
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   std::vector<uint32_t> wanted = {static_cast<uint32_t>(first[0]),
                                   static_cast<uint32_t>(second[0])};
   const Subgraph subgraph =
@@ -271,7 +271,7 @@ TEST_F(ExecutableTest, refusesDropoutThatKeepsOrDropsAll) {
 // The argument of the transpose is a number. It has no call that computed it.
 TEST_F(ExecutableTest, takesNumbersForTensors) {
   output(Role::WeightGradient, 0, call("aten::t", "", {number(3)}));
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   const Subgraph subgraph = executable.selectSubgraph({}, {}, /*adds=*/true);
   GradientSum sum{at::zeros({}, at::kDouble), false};
   Executable::Values found = executable.makeValues();
@@ -336,7 +336,7 @@ TEST_F(ExecutableTest, saysWhichCallFails) {
   const auto x = input(Role::Input, 0);
   output(Role::Output, 0,
          call("aten::view", "", {value(int32_t(x)), integers({5})}));
-  const Executable executable(graph, at::kCPU);
+  const Executable executable(graph, /*samples=*/1, at::kCPU);
   const Subgraph subgraph = executable.selectSubgraph({x}, {1}, /*adds=*/false);
   Executable::Values found = executable.makeValues();
   found[x] = range({4});

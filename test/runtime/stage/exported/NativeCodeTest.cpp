@@ -58,18 +58,26 @@ protected:
     program.model->architecture = program::kExported;
     program.model->package = program::samplePackage();
     program.model->package->producer = "torch " TORCH_VERSION;
+    program.micro_batch_size = 4;
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
   program::LayerGraphsT &graphs() const {
-    return *program.model->package->kinds[1]->graphs[0];
+    return *program.model->package->kinds[1]->graphs;
   }
 
   /// Writes a file of native code to which the package refers.
   void write(const std::string &content) {
-    graphs().native = digestOf(content);
-    std::ofstream(folder / (graphs().native + ".pt2"), std::ios::binary)
+    refer(digestOf(content));
+    std::ofstream(folder / (digestOf(content) + ".pt2"), std::ios::binary)
         << content;
+  }
+
+  /// Lets the package refer to native code for micro-batches of 4 samples.
+  void refer(const std::string &digest) const {
+    graphs().native.push_back(std::make_unique<program::NativeArchiveT>());
+    graphs().native.back()->samples = 4;
+    graphs().native.back()->sha256 = digest;
   }
 
   /// An archive with one function. The file that should be its library is not a
@@ -112,10 +120,17 @@ TEST_F(NativeCodeTest, aModelWithoutNativeCode) {
 }
 
 TEST_F(NativeCodeTest, aMissingFile) {
-  graphs().native = digestOf("x");
+  refer(digestOf("x"));
   expectRefusal(digestOf("x") + ".pt2: cannot open the native code of the "
                                 "program's model: export the model with "
                                 "--native again");
+}
+
+TEST_F(NativeCodeTest, codeForAnotherNumberOfSamples) {
+  write(archive(at::get_cpu_capability()));
+  program.micro_batch_size = 6;
+  expectRefusal("expected native code for micro-batches of 6 samples, got it "
+                "for 4: export the model with examples of as many samples");
 }
 
 TEST_F(NativeCodeTest, aMissingFolder) {
@@ -155,21 +170,22 @@ TEST_F(NativeCodeTest, anotherProcessor) {
 TEST_F(NativeCodeTest, codeForOtherGraphs) {
   write(archive(at::get_cpu_capability()));
   const NativeCode code(program, folder);
-  EXPECT_EQ(code.loadFunction(graphs(), "backward", 1, 1), nullptr);
-  EXPECT_EQ(code.loadFunction(*program.model->package->kinds[0]->graphs[0],
+  EXPECT_EQ(code.loadFunction(graphs(), 4, "backward", 1, 1), nullptr);
+  EXPECT_EQ(code.loadFunction(graphs(), 2, "forward", 1, 1), nullptr);
+  EXPECT_EQ(code.loadFunction(*program.model->package->kinds[0]->graphs, 4,
                               "forward", 1, 1),
             nullptr);
   EXPECT_EQ(code.callCount(), 0u);
-  EXPECT_THROW(code.loadFunction(graphs(), "forward", 2, 1),
+  EXPECT_THROW(code.loadFunction(graphs(), 4, "forward", 2, 1),
                std::invalid_argument);
-  EXPECT_THROW(code.loadFunction(graphs(), "forward", 1, 2),
+  EXPECT_THROW(code.loadFunction(graphs(), 4, "forward", 1, 2),
                std::invalid_argument);
 }
 
 TEST_F(NativeCodeTest, aFileThatIsNotALibrary) {
   write(archive(at::get_cpu_capability()));
   const NativeCode code(program, folder);
-  EXPECT_THROW(code.loadFunction(graphs(), "forward", 1, 1),
+  EXPECT_THROW(code.loadFunction(graphs(), 4, "forward", 1, 1),
                std::runtime_error);
 }
 

@@ -59,7 +59,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.weight_type = program.activation_type = own.type;
-  program.micro_batch_size = program::kindOf(own, 0).graphs[0]->samples;
+  program.micro_batch_size = 2;
   const uint32_t layers = program::layerCount(*program.model);
   constexpr int64_t kMost = int64_t{1} << 26;
   const int64_t elements = program::parameterCount(*program.model, 0, layers);
@@ -91,7 +91,7 @@ static void train(std::unique_ptr<program::PackageT> package) {
   auto rest = stage->inputGradient({}, forward(), lossBytes, weights, {});
   stage->weightGradient({}, std::move(rest), weights, gradient);
   stage->optimizerStep({0, 1e-3, 1}, gradient, weights, state);
-  if (program::kindOf(own, layers - 1).graphs[0]->logits) {
+  if (program::graphsOf(own, layers - 1).logits) {
     const int64_t token = 0;
     makeExportedPredictor(program, std::make_shared<Values>())
         ->nextLogits({&token, 1});
