@@ -308,8 +308,9 @@ private:
     // A part of a micro-batch uses a slice of the buffer of the micro-batch. So
     // the bytes must be proportional to the number of samples.
     for (const Shapes *shapes : {&graphs.inputs, &graphs.labels})
-      if (!std::ranges::all_of(*shapes, isProportional))
-        return fail("expected boundaries whose bytes grow with the samples");
+      if (package.divisible && !std::ranges::all_of(*shapes, isProportional))
+        return fail("expected boundaries whose bytes grow with the samples, "
+                    "because micro-batches may be divided into parts");
   }
 
   /// Whether the size of a tensor is proportional to the number of samples:

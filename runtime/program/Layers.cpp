@@ -104,8 +104,8 @@ std::string checkTypesAndSizes(const ModelT &model, Types types,
            nameOf(package.type) + ", got " + nameOf(types.weights) +
            " for weights and " + nameOf(types.activations) + " for activations";
   if (parts > 1 && !package.divisible)
-    return "expected whole micro-batches, because the loss of this model is "
-           "not the mean of the losses of parts of a micro-batch, got " +
+    return "expected whole micro-batches, because the exporter found that this "
+           "model cannot compute parts of them, got " +
            std::to_string(parts) +
            " parts: use a schedule that does not divide micro-batches";
   return checkSamples(package, microBatchSize);

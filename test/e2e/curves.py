@@ -70,7 +70,7 @@ def check(options, folder, case):
         options.python, package, model,
         f"layers={stages - 2} heads=2 width=16 context=8 samples={SAMPLES} "
         + MODELS[model],
-        "--type", name, "--parts", 2,
+        "--type", name,
     )  # fmt: skip
     loaded = ["--load", package / "values.safetensors", "--tokens", "bytes"]
     if model == "bert":

@@ -41,7 +41,6 @@ CASES = [
     ("width=1 --type int8", "argument --type: invalid choice: 'int8'"),
     ("width=1 --no-vlues", "unrecognized arguments: --no-vlues; did you mean --no-values?"),
     ("width=1 --layers=4", "an argument of the function is given as layers=4"),
-    ("width=1 --parts 0", "--parts 0: expected a positive number"),
     ("width=1 layers", "expected NAME=VALUE, got 'layers'"),
     ("width=1 width=2", "expected 'width' once, got it twice"),
     ("width=1 layer=2", "unexpected keyword argument 'layer'; did you mean layers?"),

@@ -169,7 +169,7 @@ def check(options, folder, case):
     mask += ["--pairs", ",".join(map(str, MARKS))] if pairs else []
     output = run(
         options.python, ROOT / "tools/export/chimera-export", source, *text.split(),
-        f"samples={SAMPLES}", "--type", "float64", "--parts", 2, "-o", package,
+        f"samples={SAMPLES}", "--type", "float64", "-o", package,
         *([] if drops else ["--check"]),
     )  # fmt: skip
     if not drops:

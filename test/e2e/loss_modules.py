@@ -5,6 +5,8 @@ and logits that depend on their labels. modules.py explains the form of a case."
 
 from modules import GOOD, READS, WARNED
 
+INDIVISIBLE = "the loss of two samples is not the mean of their losses"
+
 # A warning that begins with the key must also contain the value.
 REMEDIES = {
     "the loss grows with": "Return a sum with its weight: return total, labels.numel()",
@@ -48,7 +50,8 @@ class Begins(Net):
         super().__init__()
         self.first = nn.Parameter(torch.randn(1, C))
     def forward(self, tokens):
-        x = torch.cat([self.first.expand(B, 1, C), self.embedding(tokens)], 1)
+        x = self.embedding(tokens)
+        x = torch.cat([self.first.expand(len(x), 1, C), x], 1)
         for block in self.blocks: x = block(x)
         return self.head(x)
 def loss(o, l): return F.cross_entropy(o[:, 1:].mT, l, reduction="sum"), l.numel()
@@ -242,24 +245,43 @@ def make():
         WARNED + "the loss is a mean that ignores the labels of tokens that are not masked",
     ),
     (
-        "examples that are all alike, in parts",
+        "a mean of the labels that count",
+        """
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    labels = tokens.clone()
+    labels[: B // 2, 1:] = -100
+    return Model(Net(), tokens, labels, cross_entropy)
+""",
+        WARNED + INDIVISIBLE,
+    ),
+    (
+        "a root of a mean, of samples that are alike",
+        """
+def make():
+    tokens = torch.arange(T).expand(B, T).contiguous()
+    return Model(Net(), tokens, tokens, lambda o, l: o[:, 0].square().mean().sqrt())
+""",
+        WARNED + INDIVISIBLE,
+    ),
+    (
+        "a root of a mean, of samples that are equal",
         """
 def make():
     tokens = torch.full((B, T), 3)
-    return Model(Net(), tokens, tokens, cross_entropy)
+    return Model(Net(), tokens, tokens, lambda o, l: o[:, 0].square().mean().sqrt())
 """,
-        WARNED + "cannot check that the loss is the mean of the losses of its parts "
-        "(--parts), because all examples are equal",
-        "--parts=2",
+        WARNED + INDIVISIBLE,
     ),
     (
-        "a loss that does not run with other sizes",
+        "a loss that compares samples",
         """
-def loss(o, l): return (o.mean((1, 2)) * torch.arange(4)).sum()
+def loss(o, l):
+    first, last = o[:, 0], o[:, -1]
+    return F.cross_entropy(first @ last.T, torch.arange(len(o)))
 def make(): return model(Net(), loss)
 """,
-        WARNED + "cannot check that the loss is a mean: it does not run with another "
-        "number of samples",
+        WARNED + INDIVISIBLE,
     ),
     *[
         (

@@ -119,10 +119,10 @@ def make(): return model(Views())
 class Twice(Net):
     def forward(self, tokens):
         x = self.embedding(tokens)
-        other = x.view(B, -1)
+        other = x.view(len(x), -1)
         for block in self.blocks:
-            y = block(x) + other.view(B, T, C)
-            x, other = y, y.view(B, -1)
+            y = block(x) + other.view(-1, T, C)
+            x, other = y, y.view(len(y), -1)
         return self.head(x) + other.sum()
 def make(): return model(Twice())
 """,
@@ -267,7 +267,7 @@ class InPlace(Block):
     def forward(self, x):
         y = torch.bmm(x, x.mT).flatten(1).unsqueeze(-1)
         y.add_(1).mul_(0.1)
-        return super().forward(x) + y.view(B, T, T) @ x
+        return super().forward(x) + y.view(-1, T, T) @ x
 def make(): return model(Net(InPlace))
 """,
         GOOD,
@@ -466,5 +466,37 @@ def make():
     return model(net)
 """,
         WARNED + "blocks.0.line.weight, blocks.1.line.weight have equal values",
+    ),
+    (
+        "a boundary that does not grow with the samples",
+        """
+class Places(Net):
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Parameter(torch.randn(1, 2 * T, C))
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        places = self.places[:, :T]
+        for block in self.blocks: x = block(x + places)
+        return self.head(x)
+def make(): return model(Places())
+""",
+        WARNED + "a tensor that crosses from layer to layer does not grow with the samples. "
+        "It has the shape [1, 4, 8] for 4 samples and [1, 4, 8] for 2 in source.py:42: places "
+        "= self.places[:, :T]. So schedules that divide micro-batches into parts are refused",
+    ),
+    (
+        "modules that use the number of samples",
+        """
+class Counts(Net):
+    def forward(self, tokens):
+        count = tokens.shape[0]
+        x = self.embedding(tokens).reshape(count * T, C)
+        for block in self.blocks: x = block(x.view(count, T, C)).reshape(count * T, C)
+        pairs = torch.arange(2 * count).view(2, count).sum(0) / (2 * count)
+        return (self.head(x).view(count, T, 16).mul(count) + pairs[:, None, None]) / count
+def make(): return model(Counts())
+""",
+        WARNED + "the loss of two samples is not the mean of their losses",
     ),
 ]

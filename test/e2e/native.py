@@ -39,18 +39,17 @@ SPLIT = ('"1f1b"', "split_backward recompute(all)")
 HALVES = ('"chimera", {concatenation = "halving"}', "split_backward")
 FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
 DROPPED = ('"1f1b"', "recompute(all)")
-# For each case: the source and its arguments, the type, the number of parts of a
-# micro-batch, and the schedules.
-SHORT = [("gpt", "", "float64", 1, [WHOLE, SPLIT])]
+# For each case: the source and its arguments, the type, and the schedules.
+SHORT = [("gpt", "", "float64", [WHOLE, SPLIT])]
 MORE = [
-    ("convolution", "", "float32", 1, [WHOLE, SPLIT]),
-    ("gpt", "", "float64", 2, [HALVES, FUSED]),
-    ("convolution", "", "float64", 2, [WHOLE, SPLIT, HALVES]),
-    ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4", "float32", 1, [WHOLE]),
-    ("llama", "layers=2 heads=2 groups=1 width=16 context=8 samples=4", "float64", 1,
+    ("convolution", "", "float32", [WHOLE, SPLIT]),
+    ("gpt", "", "float64", [HALVES, FUSED]),
+    ("convolution", "", "float64", [WHOLE, SPLIT, HALVES]),
+    ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4", "float32", [WHOLE]),
+    ("llama", "layers=2 heads=2 groups=1 width=16 context=8 samples=4", "float64",
      [SPLIT]),
     # Dropout is interpreted, and everything else is native code.
-    ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4 dropout=0.1", "float64", 1,
+    ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4 dropout=0.1", "float64",
      [SPLIT, DROPPED]),
 ]  # fmt: skip
 # Two layers: an embedding, and a block with a head.
@@ -154,16 +153,15 @@ class Training:
 
 
 def check(options, folder, case):
-    name, arguments, type_, parts, schedules = case
+    name, arguments, type_, schedules = case
     checks = Checks()
-    case = f"{name} {arguments} {type_}, {parts} parts"
+    case = f"{name} {arguments} {type_}"
     source = ROOT / f"examples/models/{name}.py"
     if not arguments:
         (folder / "source.py").write_text(SOURCE)
         source = f"{folder / 'source.py'}:{name}"
     output = export(
         options, folder, source, arguments, "--type", type_, "--native",
-        "--parts", parts,
     )  # fmt: skip
     compiled = int(re.search(r"native: (\d+) graphs", output)[1])
     drops = "dropout" in arguments

@@ -88,19 +88,6 @@ def make():
         "expected the weight of a loss to depend on labels alone",
     ),
     (
-        "a mean of the labels that count, in parts",
-        """
-def make():
-    tokens = torch.randint(0, 16, (B, T))
-    labels = tokens.clone()
-    labels[: B // 2, 1:] = -100
-    return Model(Net(), tokens, labels, cross_entropy)
-""",
-        "expected the loss of a micro-batch to be the mean of the losses of its parts "
-        "(--parts)",
-        "--parts=2",
-    ),
-    (
         "an operator in a loss",
         """
 def penalty(logits):
@@ -120,14 +107,34 @@ def make(): return model(Net(), Loss())
         "got aten::kthvalue in the loss, source.py:38: return cross_entropy(",
     ),
     (
-        "a root of a mean, of samples that are alike",
+        "a loss for one number of samples",
         """
-def make():
-    tokens = torch.arange(T).expand(B, T).contiguous()
-    return Model(Net(), tokens, tokens, lambda o, l: o[:, 0].square().mean().sqrt())
+def loss(o, l): return (o.mean((1, 2)) * torch.arange(4)).sum()
+def make(): return model(Net(), loss)
 """,
-        "expected the loss of a micro-batch to be the mean of the losses of its parts "
-        "(--parts)",
-        "--parts=2",
+        "expected a model that takes every number of samples, got one that takes 4 but not 2 "
+        "in the loss, source.py:37: def loss(o, l): return",
+    ),
+    (
+        "a product with the inverse of the number of samples",
+        "def make(): return model(Net(), lambda o, l: o.square().sum() * (1 / len(o)))",
+        "expected the same number for every number of samples, got 0.25, 0.5 and ",
+    ),
+    (
+        "a size that is no multiple of the samples",
+        """
+def loss(o, l): return cross_entropy(o, l) + 0 * o.new_ones(len(o) ** 2).mean()
+def make(): return model(Net(), loss)
+""",
+        "expected sizes that are a constant plus a multiple of the number of samples, got 16, "
+        "4 and 9 for 4, 2 and 3 samples in aten::new_ones in the loss, source.py:37: ",
+    ),
+    (
+        "a loss that decides by the number of samples",
+        """
+def loss(o, l): return cross_entropy(o, l) * (2 if len(o) > 3 else 1)
+def make(): return model(Net(), loss)
+""",
+        "expected the same operations for every number of samples, got others in ",
     ),
 ]

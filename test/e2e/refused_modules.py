@@ -308,11 +308,11 @@ def make(): return model(Embeds())
         """
 class Rotate(Block):
     def forward(self, x):
-        z = torch.view_as_complex(x.view(B, T, C // 2, 2))
+        z = torch.view_as_complex(x.view(-1, T, C // 2, 2))
         return super().forward(torch.view_as_real(z * 1j).flatten(2))
 def make(): return model(Net(Rotate))
 """,
-        "got complex ones in 'blocks.0', source.py:38: z = torch.view_as_complex(x.view(B, "
+        "got complex ones in 'blocks.0', source.py:38: z = torch.view_as_complex(x.view(-1, "
         "T, C // 2, 2)): packages have none. Compute with both parts",
     ),
     (
@@ -351,24 +351,6 @@ def make(): return model(Net(Experts))
 """,
         "got aten::_grouped_mm in 'blocks.0', source.py:39: return x + torch._grouped_mm(: "
         "transformers' experts_implementation='batched_mm' has a form that can be exported",
-    ),
-    (
-        "a boundary that does not grow with the samples",
-        """
-class Places(Net):
-    def __init__(self):
-        super().__init__()
-        self.places = nn.Parameter(torch.randn(1, 2 * T, C))
-    def forward(self, tokens):
-        x = self.embedding(tokens)
-        places = self.places[:, :T]
-        for block in self.blocks: x = block(x + places)
-        return self.head(x)
-def make(): return model(Places())
-""",
-        "to grow with the samples (--parts), got one of the shape [1, 4, 8] for 4 samples and "
-        "[1, 4, 8] for 2 in source.py:42: places = self.places[:, :T]: give it a dimension",
-        "--parts=2",
     ),
     (
         "a tensor that is too large for a run",

@@ -46,9 +46,9 @@ def evaluated(function):
 
 
 def _two_samples(given):
-    """The first two samples of the tensors `given`. If they are equal, the tokens of the
-    second one are rotated. None if they are equal even then."""
-    pairs = [tensor[:2] for tensor in given]
+    """The first and the last sample of the tensors `given`. If they are equal, the tokens
+    of the second one are rotated. None if they are equal even then."""
+    pairs = [tensor[[0, -1]] for tensor in given]
     are_equal = lambda: all(torch.equal(pair[0], pair[1]) for pair in pairs)
     if are_equal():
         pairs = [
@@ -212,8 +212,8 @@ def is_divisible(model, made):
     is a sum with a weight, the sum of their sums and weights. `made` is the module's
     result, with a Shape for each tensor. If the check cannot tell, returns True.
 
-    If the model has values and its first two samples differ, the module runs on each of
-    them alone. Otherwise only the loss is computed, for results of the module that are
+    If the model has values and its samples differ, the module runs on two of them, on
+    each alone. Otherwise only the loss is computed, for results of the module that are
     drawn at random."""
     function = WithLoss(model)
 

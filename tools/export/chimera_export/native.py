@@ -5,7 +5,7 @@
 A subgraph is a part of a layer's graphs that runtime/stage/exported/Layer runs as one
 function. Each subgraph becomes a shared library. Its arguments are the inputs of the
 subgraph, in the order of the graph's inputs, and its results are the outputs. One
-archive has the libraries of one layer for one number of samples:
+archive has the libraries of one layer for the number of samples of the examples:
 FOLDER/native/SHA-256.pt2. A library does not check its arguments. So its metadata
 describes them (key `chimera`), and the runtime compares this description with its
 tensors.

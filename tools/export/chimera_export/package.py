@@ -156,7 +156,6 @@ class Exporter:
                 "expected dropout of tensors whose first dimension grows with the "
                 "samples, but with other numbers of them it does not"
             )
-        sizes.check_growth(by_samples, self.counts)
         layers, names = [], []
         for layer in zip(*by_samples, strict=True):
             entry, full = self._layer(layer)
@@ -181,9 +180,12 @@ class Exporter:
             package["labels"].append(SCALES)
         if self.has_values:
             ties.check_values(self.model, names[0], names[-1])
+        reasons = [sizes.fixed_boundary(by_samples, self.counts)]
         if not growth.is_divisible(examples, returned):
+            reasons.append(growth.INDIVISIBLE)
+        for reason in filter(None, reasons):
             package["divisible"] = False
-            warn(growth.INDIVISIBLE)
+            warn(reason)
         if tied := self._tied(names):
             package["tied"] = tied
         return package

@@ -4,8 +4,8 @@
 
 The proof of a program's memory knows only the tensors whose sizes the package states.
 So a run refuses a layer that makes a tensor larger than 64 times the largest of these
-tensors plus 16 MiB (ExportedStage.cpp). Tensors at boundaries must grow with the number
-of samples (CheckPackage.cpp)."""
+tensors plus 16 MiB (ExportedStage.cpp). If micro-batches are divided into parts, tensors
+at boundaries must grow with the number of samples (CheckPackage.cpp)."""
 
 import math
 
@@ -70,18 +70,21 @@ def check(kinds, entries, nodes, type_of_parameters):
             )
 
 
-def check_growth(by_samples, counts):
-    """Refuses a tensor that crosses between layers if it does not grow with the samples.
-    `by_samples` has the layers for each of `counts`, the numbers of samples."""
+def fixed_boundary(by_samples, counts):
+    """A text about a tensor that crosses between layers and does not grow with the
+    samples, or None if there is none. `by_samples` has the layers for each of `counts`,
+    the numbers of samples."""
     for layers in zip(*by_samples):
         for number, made in enumerate(layers[0].source_lines):
             tensors = [layer.inputs[number] for layer in layers]
             for count, tensor in zip(counts, tensors):
                 if bytes_of(tensor) * counts[0] != bytes_of(tensors[0]) * count:
-                    raise Refused(
-                        "expected tensors that cross from layer to layer to grow with the "
-                        f"samples, got one of the shape {list(tensors[0].shape)} "
-                        f"for {counts[0]} samples and {list(tensor.shape)} for {count}"
-                        f"{made}: give it a dimension of samples, as expand(samples, …) "
-                        "does, or make it in the layers that use it"
+                    return (
+                        "a tensor that crosses from layer to layer does not grow with the "
+                        f"samples. It has the shape {list(tensors[0].shape)} for "
+                        f"{counts[0]} samples and {list(tensor.shape)} for {count}{made}. "
+                        "So schedules that divide micro-batches into parts are refused. "
+                        "Give it a dimension of samples, as expand(samples, …) does, or "
+                        "make it in the layers that use it"
                     )
+    return None
