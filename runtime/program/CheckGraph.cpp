@@ -39,8 +39,9 @@ bool checkPerSample(FirstError &error, const std::vector<int64_t> &constants,
     return false;
   }
   for (size_t i = 0; i < perSample.size(); ++i) {
-    const __int128 most = constants[i] + __int128(perSample[i]) * kMaxSamples;
-    if (most > INT64_MAX || most < INT64_MIN) {
+    int64_t most = 0;
+    if (__builtin_mul_overflow(perSample[i], kMaxSamples, &most) ||
+        __builtin_add_overflow(constants[i], most, &most)) {
       error.fail("expected integers below 2^63 for 2^20 samples");
       return false;
     }

@@ -113,18 +113,12 @@ uint64_t fileBytes(const PackageT &package) {
   return bytes;
 }
 
-/// constant + perSample * samples. Requires that the result is an int64_t. The
-/// product alone may not be one.
-static int64_t valueFor(int64_t constant, int64_t perSample, uint32_t samples) {
-  return static_cast<int64_t>(constant + __int128(perSample) * samples);
-}
-
 std::vector<int64_t> valuesFor(const std::vector<int64_t> &constants,
                                const std::vector<int64_t> &perSample,
                                uint32_t samples) {
   std::vector<int64_t> values = constants;
   for (size_t i = 0; i < perSample.size(); ++i)
-    values[i] = valueFor(constants[i], perSample[i], samples);
+    values[i] += perSample[i] * samples;
   return values;
 }
 

@@ -211,11 +211,11 @@ GROUPS = {
         """
         m.batch(x); x.take(torch.tensor([0, 2])).sum() * x
         x.put(torch.tensor([0, 2]), x[0, 0, :2]); x.masked_scatter(s > 0, 2 * x)
-        x.index_put((torch.tensor([0, 1]),), 2 * x[:2]); torch.norm(x) * x
-        x.max() * x; x.std() * x; torch.median(x) * x; torch.prod(x[0, 0]) * x
+        x.index_put((torch.tensor([0, -1]),), 2 * x[:1]); torch.norm(x) * x
+        x.max() * x; x.std((1, 2), keepdim=True) * x; torch.median(x) * x; torch.prod(x[0, 0]) * x
         torch.dot(x[0, 0], x[0, 1]) * x; torch.mv(x[0], x[0, 0]) * x
-        torch.addr(x[0], x[0, 0], x[0, 1]) * x; torch.kron(x[0], x[1])[:8, :8] * x
-        torch.trace(x[0]) * x; torch.block_diag(x[0], x[1])[:8, :8] * x
+        torch.addr(x[0], x[0, 0], x[0, 1]) * x; torch.kron(x[0], x[-1])[:8, :8] * x
+        torch.trace(x[0]) * x; torch.block_diag(x[0], x[-1])[:8, :8] * x
         torch.outer(x[0, 0], x[0, 1]) * x; torch.roll(x, 1, 0)
         """,
     ),

@@ -1,8 +1,8 @@
 // RUN: chimera-opt %s --chimera-partition | FileCheck %s
 
 // The package has embeddings [5, 3] and [2, 3], two layers of a parameter [3] each,
-// and a head with a bias [5] that is tied to the first embedding, for 4 samples of 2
-// tokens and 2 labels in float32.
+// and a head with a bias [5] that is tied to the first embedding. A sample has 2 tokens and
+// 2 labels. The type is float32.
 
 // A boundary has 4 * 2 * 3 floats. The stage of the head has its own copy of
 // the tied matrix, and saves log-probabilities of 5 classes.
@@ -14,14 +14,19 @@
 chimera.model @m exported("Inputs/exported")
 chimera.pipeline @two of @m stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(4)
 
-// The package has graphs for half of the samples. Each half has a head of its
-// own, which also saves a scalar.
+// Half of the samples. Each half has a head of its own, which also saves a scalar.
 // CHECK-LABEL: chimera.pipeline @halves
 // CHECK: chimera.stage 1 layers(3, 4)
 // CHECK-SAME: stash = 328, {{.*}} weight_stash = 256>
 // CHECK: chimera.direction 0 down {{.*}} backward_parts 2
 chimera.pipeline @halves of @m stages(2) micro_batches(4)
     schedule("chimera", {concatenation = "halving"}) micro_batch_size(4)
+
+// Another number of samples.
+// CHECK-LABEL: chimera.pipeline @three
+// CHECK: chimera.stage 1 layers(3, 4)
+// CHECK-SAME: stash = 244, boundary = 72, weight_stash = 196>
+chimera.pipeline @three of @m stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(3)
 
 // An embedding computes no input gradient, but both halves of its backward take
 // time.

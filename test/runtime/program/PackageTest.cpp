@@ -225,7 +225,9 @@ const Fault kFaults[] = {
        p.kinds[1]->graphs->kept = {1, 1};
      }},
     {"keptBeyond", "each kept value once",
-     [](PackageT &p) { p.kinds[1]->graphs->kept = {6}; }},
+     [](PackageT &p) {
+       p.kinds[1]->graphs->kept = {1, 6};
+     }},
     {"keptWithoutAShape", "a shape for each of 2 kept values, got 1",
      [](PackageT &p) { p.kinds[1]->graphs->kept_shapes.pop_back(); }},
     {"nativeCodeByAPath", "64 hexadecimal digits, got '../code'",
@@ -465,7 +467,7 @@ TEST_F(ReadPackageTest, refusesWhatIsNoPackage) {
   expectError(
       "{\"version\": 7, \"producer\": \"\", \"inputs\": [], \"labels\": "
       "[], \"kinds\": [], \"layers\": []}",
-      "expected version 1 of the format, got 7");
+      "expected version 2 of the format, got 7");
 }
 
 } // namespace

@@ -144,7 +144,7 @@ def compare(package, model, narrowed):
             if count == given:
                 raise
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            warn(f"--check leaves out {count} samples, because PyTorch refuses: {reason}")
+            warn(f"--check leaves out micro-batches of {count}, which PyTorch refuses: {reason}")
             continue
         counts.append(str(count))
     smaller = f", which computes in a smaller type in {narrowed[0]}" if narrowed else ""
