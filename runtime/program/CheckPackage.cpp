@@ -158,8 +158,9 @@ private:
   }
 
   void checkGraphs(const LayerKindT &kind, const LayerGraphsT &graphs) {
-    for (const Shapes *shapes : {&graphs.inputs, &graphs.labels, &graphs.outputs,
-                                 &graphs.saved, &graphs.kept_shapes})
+    for (const Shapes *shapes :
+         {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved,
+          &graphs.kept_shapes})
       checkShapes(*shapes);
     if (mostOperations(graphs, 1) > kMaxOperations)
       fail("expected numbers of operations below 2^61");
@@ -430,16 +431,16 @@ std::string checkSamples(const PackageT &package, uint32_t samples) {
   if (samples < 1 || samples > kMaxSamples)
     return "expected 1 to " + std::to_string(kMaxSamples) +
            " samples in a micro-batch, got " + std::to_string(samples);
-  const std::string ofThese = std::to_string(samples) +
-                              " samples in a micro-batch need ";
+  const std::string ofThese =
+      std::to_string(samples) + " samples in a micro-batch need ";
   for (const auto &kind : package.kinds) {
     const LayerGraphsT &graphs = *kind->graphs;
     if (mostOperations(graphs, samples) > kMaxOperations)
       return "expected less than 2^61 operations in a layer, but " + ofThese +
              "more: use fewer";
-    for (const Shapes *shapes : {&graphs.inputs, &graphs.labels,
-                                 &graphs.outputs, &graphs.saved,
-                                 &graphs.kept_shapes})
+    for (const Shapes *shapes :
+         {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved,
+          &graphs.kept_shapes})
       for (const auto &tensor : *shapes)
         if (elementsOf(shapeFor(*tensor, samples)) > kMaxElements)
           return "expected tensors of at most 2^44 elements, but " + ofThese +

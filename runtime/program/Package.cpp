@@ -103,8 +103,8 @@ uint64_t fileBytes(const PackageT &package) {
       addShapes(*shapes);
     for (const auto &archive : graphs.native)
       bytes += kTable + archive->sha256.size();
-    for (const auto *graph : {&graphs.forward, &graphs.backward, &graphs.weight,
-                              &graphs.logits})
+    for (const auto *graph :
+         {&graphs.forward, &graphs.backward, &graphs.weight, &graphs.logits})
       if (*graph)
         addGraph(**graph);
   }

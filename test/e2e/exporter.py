@@ -164,7 +164,8 @@ def check(command, seen, folder, case):
     name, text, wanted, *options = case
     if name == OPERATORS:
         source = f"{HERE / 'operators.py'}"
-        wanted = wanted if text != "math" else WARNED  # the group converts to float16
+        # One group converts to float16, and another one mixes samples.
+        wanted = wanted if text not in ("math", "mixed") else WARNED
         # With dropout no comparison is possible, because autograd draws other numbers.
         options = [] if text == "dropout" else ["--check"]
         status, output = export(command, folder, *options, f"group={text}", source=source)

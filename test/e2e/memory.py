@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the peak bytes of each rank with the bytes that the program states. The
 bytes of stashes, whose tensors the allocator counts, must be exactly equal. The total
-with the arena, which the runtime allocates at once, must agree within 10 %. Runs four
+with the arena, which the runtime allocates at once, must agree within 12 %. Runs four
 schedules, all types, with and without dropout, with the built-in GPT-2 and with
 exported models (if a Python has torch). Also checks that recomputation lowers the bytes
 of stashes.
@@ -28,7 +28,7 @@ HALVING = '"chimera", {concatenation = "halving"}'
 DESCRIPTION = """
 chimera.model @model {model}
 chimera.pipeline @train of @model stages(4) micro_batches(4)
-    schedule({schedule}) micro_batch_size(4) {options}
+    schedule({schedule}) micro_batch_size({samples}) {options}
 """
 GPT2 = "gpt2 layers(4) heads(4) width(64) context(64) vocabulary(256) dropout({dropout})"
 F64, BF16 = "weight_type(f64)", "activation_type(bf16)"
@@ -46,6 +46,14 @@ OPTIONS = (
 EXPORTED = (
     ("llama", "layers=4 heads=4 groups=2 width=64 context=64"),
     ("convolution", "layers=4 width=64 context=64"),
+)
+
+# One package serves each of these sizes of micro-batches, and halves of them.
+SIZES = (
+    (1, '"1f1b"', "split_backward"),
+    (3, '"1f1b"', ""),
+    (8, '"1f1b"', "split_backward"),
+    (8, HALVING, ""),
 )
 
 # A forward takes so long on the second rank that the first rank could send all 24
@@ -94,7 +102,7 @@ def measure(checks, options, folder, name, description, *more):
         measured, stated = rank["stash_bytes"], stashes_of(worker)
         ratio = (rank["arena_bytes"] + measured) / rank["stated_peak_bytes"]
         checks.check(
-            measured == stated > 0 and 0.9 <= ratio <= 1.1,
+            measured == stated > 0 and 0.88 <= ratio <= 1.12,
             f"{name} rank {rank['rank']}: {measured} bytes of stashes, stated "
             f"{stated}; with the arena {ratio:.3f} of the stated peak",
         )
@@ -107,7 +115,8 @@ def built_in(options, folder, schedule):
         stashes = measure(
             checks, options, folder, f"{schedule} dropout {dropout} {more or 'whole'}",
             DESCRIPTION.format(
-                model=GPT2.format(dropout=dropout), schedule=schedule, options=more
+                model=GPT2.format(dropout=dropout), schedule=schedule, options=more,
+                samples=4,
             ),
         )  # fmt: skip
         whole = whole or stashes
@@ -123,12 +132,14 @@ def built_in(options, folder, schedule):
 
 def exported(options, folder, model, arguments):
     checks, package = Checks(), folder / "package"
-    export(options.python, package, model, f"{arguments} samples=4")
-    for more in ("", "split_backward"):
+    export(options.python, package, model, f"{arguments} samples=2")
+    for samples, schedule, more in SIZES:
         measure(
-            checks, options, folder, f"exported {model} {more or 'whole'}",
+            checks, options, folder,
+            f"exported {model}, {schedule}, {samples} samples, {more or 'whole'}",
             DESCRIPTION.format(
-                model=f'exported("{package}")', schedule='"1f1b"', options=more
+                model=f'exported("{package}")', schedule=schedule, options=more,
+                samples=samples,
             ),
             "--load", package / "values.safetensors",
         )  # fmt: skip

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A graph of a package (an exported model) for one number of samples, with its
-// operators looked up in LibTorch. An Executable calls the kernels that PyTorch's autograd would call,
-// in the same order, so the results have the same bits. A *subgraph* is the set
-// of calls that some of the graph's results need.
+// operators looked up in LibTorch. An Executable calls the kernels that
+// PyTorch's autograd would call, in the same order, so the results have the
+// same bits. A *subgraph* is the set of calls that some of the graph's results
+// need.
 //
 // Three operations do not use LibTorch's operators:
 // - native_dropout drops the elements that the runtime's own counter-based

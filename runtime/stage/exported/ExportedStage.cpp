@@ -72,9 +72,13 @@ public:
         numbers.push_back(found->second);
       }
     }
+    for (uint32_t layer = first; layer < first + count; ++layer) {
+      const program::LayerKindT &kind = kindOf(package, layer);
+      if (!constants.contains(&kind))
+        constants[&kind] = constantsOf(kind, deviceOf(placement));
+      mostBytes = std::max(mostBytes, mostBytesOf(kind));
+    }
     layersFor(samples);
-    for (const auto &layer : made)
-      mostBytes = std::max(mostBytes, mostBytesOf(*layer.first.first));
   }
 
   ElementType weightType() const override {
@@ -182,8 +186,7 @@ public:
     const std::vector<Tensor> tensors =
         parameters.computedTensorsOver(weights.data());
     const std::vector<const Layer *> &layers = layersFor(microBatch);
-    std::vector<Tensor> gradients =
-        gradientsOf(microBatch, outputGradient);
+    std::vector<Tensor> gradients = gradientsOf(microBatch, outputGradient);
     for (uint32_t k = count; k-- > 0;) {
       gradients = inLayer(k, [&] {
         return layers[k]->backward(
@@ -209,8 +212,7 @@ public:
     auto rest = std::make_unique<WeightStash>();
     rest->weights = stash.weights;
     rest->layers.resize(count);
-    std::vector<Tensor> gradients =
-        gradientsOf(microBatch, outputGradient);
+    std::vector<Tensor> gradients = gradientsOf(microBatch, outputGradient);
     for (uint32_t k = count; k-- > 0;)
       gradients = inLayer(k, [&] {
         return layers[k]->inputGradient(
@@ -275,7 +277,8 @@ private:
       const program::LayerKindT &kind = kindOf(package, layer);
       std::unique_ptr<Layer> &shared = made[{&kind, rows}];
       if (!shared)
-        shared = std::make_unique<Layer>(kind, rows, placement, native.get());
+        shared = std::make_unique<Layer>(kind, constants.at(&kind), rows,
+                                         placement, native.get());
       all.push_back(shared.get());
     }
     return layers = std::move(all);
@@ -418,6 +421,7 @@ private:
   std::shared_ptr<const NativeCode> native;
   /// Indices of parameters within the stage, by layer and parameter number.
   std::vector<std::vector<uint32_t>> slotsOf;
+  std::map<const program::LayerKindT *, std::vector<Tensor>> constants;
   /// By kind and number of samples: layers of the same kind share one Layer.
   std::map<std::pair<const program::LayerKindT *, uint32_t>,
            std::unique_ptr<Layer>>

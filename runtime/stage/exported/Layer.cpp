@@ -22,11 +22,16 @@ using program::Port;
 using program::Role;
 using Tensors = std::vector<Tensor>;
 
-Tensor chimera::runtime::tensorOf(const program::ConstantT &constant,
-                                  at::Device device) {
-  Tensor tensor = at::empty(constant.shape, torchTypeOf(constant.type));
-  std::memcpy(tensor.data_ptr(), constant.bytes.data(), constant.bytes.size());
-  return tensor.to(device);
+Tensors chimera::runtime::constantsOf(const program::LayerKindT &kind,
+                                      at::Device device) {
+  Tensors tensors;
+  for (const auto &constant : kind.constants) {
+    Tensor tensor = at::empty(constant->shape, torchTypeOf(constant->type));
+    std::memcpy(tensor.data_ptr(), constant->bytes.data(),
+                constant->bytes.size());
+    tensors.push_back(tensor.to(device));
+  }
+  return tensors;
 }
 
 /// The value numbers of those ports that have one of `roles`.
@@ -46,14 +51,12 @@ static std::vector<uint32_t> together(std::vector<uint32_t> list,
   return list;
 }
 
-Layer::Layer(const program::LayerKindT &kind, uint32_t samples,
-             const DevicePlacement &placement, const NativeCode *native)
+Layer::Layer(const program::LayerKindT &kind, const Tensors &constants,
+             uint32_t samples, const DevicePlacement &placement,
+             const NativeCode *native)
     : graphs(*kind.graphs), samples(samples), device(deviceOf(placement)),
-      forwards(*graphs.forward, samples, device),
+      constants(constants), forwards(*graphs.forward, samples, device),
       backwards(*graphs.backward, samples, device) {
-  for (const auto &constant : kind.constants)
-    constants.push_back(tensorOf(*constant, device));
-
   std::vector<uint32_t> all;
   for (const Port &port : graphs.forward->inputs)
     all.push_back(port.value());
@@ -121,9 +124,8 @@ Layer::select(const Executable &executable, const char *name,
     if (has(wanted, value))
       callable.usedLater.push_back(value);
   if (native)
-    callable.native =
-        native->loadFunction(graphs, samples, name, callable.inputs.size(),
-                             callable.results.size());
+    callable.native = native->loadFunction(
+        graphs, samples, name, callable.inputs.size(), callable.results.size());
   return callable;
 }
 

@@ -26,15 +26,18 @@
 
 namespace chimera::runtime {
 
-at::Tensor tensorOf(const program::ConstantT &constant, at::Device device);
+std::vector<at::Tensor> constantsOf(const program::LayerKindT &kind,
+                                    at::Device device);
 
 class Layer {
 public:
   /// `kind` must belong to a package that checkPackage accepts, and that
-  /// checkSamples accepts for `samples`. It and `native` must outlive this
-  /// object. If `native` is null, all graphs are interpreted. Throws like the
-  /// constructors of Executable and NativeFunction.
-  Layer(const program::LayerKindT &kind, uint32_t samples,
+  /// checkSamples accepts for `samples`. `constants` are constantsOf(kind). All
+  /// arguments but `placement` must outlive this object. If `native` is null,
+  /// all graphs are interpreted. Throws like the constructors of Executable and
+  /// NativeFunction.
+  Layer(const program::LayerKindT &kind,
+        const std::vector<at::Tensor> &constants, uint32_t samples,
         const DevicePlacement &placement, const NativeCode *native = nullptr);
 
   const program::LayerGraphsT &definition() const { return graphs; }
@@ -110,7 +113,7 @@ private:
   const program::LayerGraphsT &graphs;
   uint32_t samples;
   at::Device device;
-  std::vector<at::Tensor> constants;
+  const std::vector<at::Tensor> &constants;
   Executable forwards, backwards;
   std::optional<Executable> logitsAlone;
   // The subgraphs of a forward: only outputs, only saved values, both.

@@ -41,11 +41,10 @@ public:
                         program::layerCount(*program.model) - 1)),
         samples(program.micro_batch_size),
         executable(*graphs.weight, samples, at::kCPU) {
-    for (const auto &constant :
-         program::kindOf(*program.model->package,
-                         program::layerCount(*program.model) - 1)
-             .constants)
-      constants.push_back(tensorOf(*constant, at::kCPU));
+    constants =
+        constantsOf(program::kindOf(*program.model->package,
+                                    program::layerCount(*program.model) - 1),
+                    at::kCPU);
     std::vector<uint32_t> given;
     for (const program::Port &port : graphs.weight->inputs)
       given.push_back(port.value());
@@ -64,7 +63,8 @@ public:
     // Limit the size of tensors. In a correct graph, tensors are about as large
     // as the labels.
     const TensorLimit limit((uint64_t{1} << 24) + 64 * labels.size());
-    const std::vector<Tensor> tensors = unpack(labels, graphs.labels, samples, {});
+    const std::vector<Tensor> tensors =
+        unpack(labels, graphs.labels, samples, {});
     Executable::Values values = executable.makeValues();
     for (const program::Port &port : graphs.weight->inputs)
       values[port.value()] = port.role() == program::Role::Constant

@@ -187,9 +187,8 @@ NativeCode::NativeCode(const program::ProgramT &program,
     for (const auto &archive : kind->graphs->native) {
       samples.insert(archive->samples);
       // Code for fewer samples may serve parts of a micro-batch.
-      const bool isUsable =
-          archive->samples > 0 &&
-          program.micro_batch_size % archive->samples == 0;
+      const bool isUsable = archive->samples > 0 &&
+                            program.micro_batch_size % archive->samples == 0;
       if (!isUsable || archives.contains(archive->sha256))
         continue;
       if (package.producer != kProducer)

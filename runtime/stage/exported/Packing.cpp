@@ -44,8 +44,8 @@ std::vector<Tensor> chimera::runtime::unpack(ConstBytes bytes,
 }
 
 void chimera::runtime::pack(const std::vector<Tensor> &tensors,
-                            const Shapes &shapes, uint32_t samples,
-                            Bytes bytes, const DevicePlacement &placement) {
+                            const Shapes &shapes, uint32_t samples, Bytes bytes,
+                            const DevicePlacement &placement) {
   const std::byte *next = bytes.data();
   for (size_t i = 0; i < shapes.size(); ++i) {
     const int64_t size = program::bytesOf(*shapes[i], samples);

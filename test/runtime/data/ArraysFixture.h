@@ -38,9 +38,11 @@ inline program::ProgramT programOfArrays() {
   program::PackageT &package = *program.model->package;
   package.inputs = {"pixels", "known"};
   package.labels = {"classes"};
-  program::setFields(package.kinds[0]->graphs->inputs,
-                     {{TensorType::Float32, {2, 3}}, {TensorType::Boolean, {}}});
-  program::setFields(package.kinds[2]->graphs->labels, {{TensorType::Int64, {}}});
+  program::setFields(
+      package.kinds[0]->graphs->inputs,
+      {{TensorType::Float32, {2, 3}}, {TensorType::Boolean, {}}});
+  program::setFields(package.kinds[2]->graphs->labels,
+                     {{TensorType::Int64, {}}});
   return program;
 }
 

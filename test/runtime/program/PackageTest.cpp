@@ -151,14 +151,13 @@ const Fault kFaults[] = {
      }},
     {"shrinkingExtent", "extents that do not shrink with the samples",
      [](PackageT &p) {
-       p.kinds[1]->graphs->saved.push_back(
-           perSample(TensorType::Float64, {2}));
+       p.kinds[1]->graphs->saved.push_back(perSample(TensorType::Float64, {2}));
        p.kinds[1]->graphs->saved[0]->per_sample[0] = -1;
      }},
     {"overflow", "integers below 2^63 for 2^20 samples",
      [](PackageT &p) {
-       backwardOf(p, 2).calls.back()->arguments[1]->per_sample[0] =
-           int64_t{1} << 43;
+       backwardOf(p, 2).calls.back()->arguments[1]->per_sample[0] = int64_t{1}
+                                                                    << 43;
      }},
     {"numbersPerSample", "with the fields of its kind",
      [](PackageT &p) {
@@ -175,8 +174,7 @@ const Fault kFaults[] = {
      [](PackageT &p) { p.layers[2]->kind = 1; }},
     {"labelsBefore", "labels only in the last layer",
      [](PackageT &p) {
-       p.kinds[1]->graphs->labels.push_back(
-           std::make_unique<TensorShapeT>());
+       p.kinds[1]->graphs->labels.push_back(std::make_unique<TensorShapeT>());
      }},
     {"valueTwice", "value 1 is defined twice",
      [](PackageT &p) { forwardOf(p, 1).calls[0]->results = {1}; }},

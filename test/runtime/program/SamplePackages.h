@@ -20,8 +20,8 @@ namespace chimera::program {
 std::unique_ptr<TensorShapeT> perSample(TensorType type,
                                         const std::vector<int64_t> &shape);
 
-/// Replaces `tensors` by tensors with a row for each sample. A field is the type
-/// and the shape of a row.
+/// Replaces `tensors` by tensors with a row for each sample. A field is the
+/// type and the shape of a row.
 void setFields(
     std::vector<std::unique_ptr<TensorShapeT>> &tensors,
     const std::vector<std::pair<TensorType, std::vector<int64_t>>> &fields);

@@ -134,10 +134,10 @@ def compare(package, model, narrowed):
     if detect_fake_mode(list(named.values())):
         raise Refused("--check needs the parameters' values: leave out --no-values")
     given = model.samples()
-    counts, worst = [], Difference()
+    found = []
     for count in sorted({given, *CHECKED}):
         try:
-            worst = max(worst, _difference(package, model.with_samples(count)))
+            found.append(_difference(package, model.with_samples(count)))
         except Refused:
             raise
         except Exception as error:  # of the user's code
@@ -145,27 +145,31 @@ def compare(package, model, narrowed):
                 raise
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             warn(f"--check leaves out micro-batches of {count}, which PyTorch refuses: {reason}")
-            continue
-        counts.append(str(count))
     smaller = f", which computes in a smaller type in {narrowed[0]}" if narrowed else ""
-    of_counts = "for " + " and ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
-    of_counts += " samples" if counts != ["1"] else " sample"
-    if worst.is_exact:
-        print(
-            f"--check: the loss and {len(named)} gradients are autograd's, bit by bit, "
-            f"{of_counts}{smaller}"
-        )
+    same = f"--check: the loss and {len(named)} gradients are autograd's"
+    exact = [each for each in found if each.is_exact]
+    rounded = [each for each in found if not each.is_exact]
+    if not rounded:
+        print(f"{same}, bit by bit, for {_samples(exact)}{smaller}")
         return
+    worst = max(rounded)
     if not worst.size <= 64 * torch.finfo(worst.dtype).eps:
         raise Refused(
             f"expected autograd's result, got one of {worst.where} that differs by "
             f"{worst.size:.1e} (relative) with {worst.samples} samples"
         )
+    others = f", and bit by bit for {_samples(exact)}" if exact else ""
     print(
-        f"--check: the loss and {len(named)} gradients are autograd's to rounding "
-        f"{of_counts}; {worst.where} differs most, by {worst.size:.1e} (relative)"
-        f"{smaller}"
+        f"{same} to rounding for {_samples(rounded)}{others}; {worst.where} differs most, by "
+        f"{worst.size:.1e} (relative){smaller}"
     )
+
+
+def _samples(differences):
+    """The numbers of samples of some differences, as text."""
+    *first, last = (each.samples for each in differences)
+    text = f"{', '.join(map(str, first))} and {last}" if first else str(last)
+    return f"{text} sample{'s' if text != '1' else ''}"
 
 
 @dataclasses.dataclass

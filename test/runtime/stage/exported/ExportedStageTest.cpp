@@ -503,14 +503,13 @@ TEST_F(ExportedStageTest, refusesWhatItCannotRun) {
             std::string::npos);
   // makeExportedStage refuses a graph with an operator that exported models may
   // not call.
-  EXPECT_EQ(refusal([](auto &program) {
-              program.model->package->kinds[0]
-                  ->graphs
-                  ->forward->calls[0]
-                  ->operator_ = "aten::from_file";
-            }),
-            "expected an operator that exported models may call, got "
-            "'aten::from_file'");
+  EXPECT_EQ(
+      refusal([](auto &program) {
+        program.model->package->kinds[0]->graphs->forward->calls[0]->operator_ =
+            "aten::from_file";
+      }),
+      "expected an operator that exported models may call, got "
+      "'aten::from_file'");
   EXPECT_EQ(
       refusal([](auto &program) { program.optimizer->name = "x"; }),
       "expected optimizer 'adamw', 'muon', 'sgd' or 'sgd-momentum', got 'x'");
