@@ -25,7 +25,7 @@ chimera.pipeline @halves of @m stages(2) micro_batches(4)
 // Another number of samples.
 // CHECK-LABEL: chimera.pipeline @three
 // CHECK: chimera.stage 1 layers(3, 4)
-// CHECK-SAME: stash = 244, boundary = 72, weight_stash = 196>
+// CHECK-SAME: stash = 244, boundary = 72, weight_stash = 192>
 chimera.pipeline @three of @m stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(3)
 
 // An embedding computes no input gradient, but both halves of its backward take
