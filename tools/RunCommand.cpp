@@ -275,12 +275,14 @@ std::set<const TextData *> textsOf(const Workload &load) {
   return texts;
 }
 
-/// Checks part `part` of `parts` equal parts of all tokens. Returns an error
+/// Checks part `part` of `parts` equal parts of all samples. Returns an error
 /// message, or an empty string.
-std::string checkTexts(const Workload &load, uint32_t threads, uint32_t part,
-                       uint32_t parts) {
-  for (const TextData *text : textsOf(load))
-    if (std::string fault = text->check(threads, part, parts); !fault.empty())
+std::string checkSamples(const Workload &load, uint32_t threads, uint32_t part,
+                         uint32_t parts) {
+  for (const Dataset *data : {std::as_const(load.dataset),
+                              std::as_const(load.validation).get()})
+    if (std::string fault = data ? data->check(threads, part, parts) : "";
+        !fault.empty())
       return fault;
   return {};
 }
@@ -318,11 +320,11 @@ void reportGrace(const RunSettings &settings, int signal) {
 /// Trains, and returns the process's exit status.
 int train(const RunSettings &settings, const program::ProgramT &program,
           Workload &load, const std::optional<JobOptions> &job) {
-  const bool mustCheck = load.text && !settings.trustData;
+  const bool mustCheck = load.dataset && !settings.trustData;
   if (mustCheck)
     announceCheck(settings, program, load, job);
   if (mustCheck && !job)
-    if (std::string fault = checkTexts(load, findCores().usable, 0, 1);
+    if (std::string fault = checkSamples(load, findCores().usable, 0, 1);
         !fault.empty())
       throw std::runtime_error(fault);
   Signals signals(
@@ -338,8 +340,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   if (mustCheck && job)
     run.dataError = [&](uint32_t part, uint32_t parts) {
       const Cores cores = findCores();
-      return checkTexts(load, std::clamp(cores.host / parts, 1u, cores.usable),
-                        part, parts);
+      return checkSamples(load,
+                          std::clamp(cores.host / parts, 1u, cores.usable),
+                          part, parts);
     };
   use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.tensorNames);

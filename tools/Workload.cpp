@@ -337,8 +337,8 @@ arrayFilesOf(const std::vector<std::string> &files, const RunSettings &settings,
                                 ".safetensors) or files of tokens as "
                                 "--data and --validation, got both");
   for (const char *option :
-       {"--tokens", "--trust-data", "--mask", "--mask-rate", "--pairs",
-        "--within-documents", "--document-end"})
+       {"--tokens", "--mask", "--mask-rate", "--pairs", "--within-documents",
+        "--document-end"})
     if (settings.givenOptions.contains(option))
       throw std::invalid_argument(std::string(option) +
                                   " is for files of tokens, and --data has "

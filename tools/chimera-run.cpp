@@ -126,9 +126,9 @@ static int run(int argc, char **argv) {
       ->transform(wholeWithin(0, runtime::kMaxReadAhead))
       ->capture_default_str();
   app.add_flag("--trust-data", settings.trustData,
-               "Do not check all tokens before the first step. A token "
-               "outside the model's vocabulary then ends the run in the step "
-               "that draws it");
+               "Do not check all tokens and labels before the first step. A "
+               "token outside the model's vocabulary, or a label that is no "
+               "class, then ends the run in the step that draws it");
   app.add_option("--mask", settings.mask,
                  "Train to predict masked tokens, as BERT does. This is the "
                  "token [MASK], which replaces them. Labels of all other "

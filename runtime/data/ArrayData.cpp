@@ -7,7 +7,9 @@
 
 #include "runtime/data/ArrayData.h"
 
-#include "runtime/program/Package.h"
+#include "runtime/data/ParallelSearch.h"
+#include "runtime/program/Layers.h"
+#include "runtime/program/Predictions.h"
 #include "runtime/random/Mix.h"
 
 #include <algorithm>
@@ -32,7 +34,7 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
   const auto add = [&](std::vector<Column> &columns,
                        const std::vector<program::Field> &ofModel) {
     for (const program::Field &field : ofModel) {
-      columns.push_back({field, std::nullopt});
+      columns.push_back({field, std::nullopt, std::nullopt});
       if (field.name != program::kLossScales)
         fields.push_back(field);
     }
@@ -46,12 +48,65 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
     for (Column &column : *columns)
       if (column.field.name != program::kLossScales)
         column.array = std::move(*next++);
+  const program::ModelT &model = *program.model;
+  if (const auto tokens = program::indexOfTokens(program::inputFields(model),
+                                                 program::kInputIds))
+    inputs[*tokens].bound = program::vocabularyOf(model);
+  if (const auto predicted = program::predictedField(model))
+    labels[*predicted].bound =
+        graphsOf(*model.package, program::layerCount(model) - 1).vocabulary;
   held =
       static_cast<uint64_t>(std::floor(static_cast<double>(samples) * holdOut));
   training = samples - held;
   if (holdOut < 1)
     order.emplace(training, microBatches * program.micro_batch_size, last,
                   program.seed);
+}
+
+std::string ArrayData::check(uint32_t threads, uint32_t part,
+                             uint32_t parts) const {
+  for (const std::vector<Column> *columns : {&inputs, &labels})
+    for (const Column &column : *columns)
+      if (column.bound && column.array)
+        if (std::string fault = checkColumn(column, columns == &labels, threads,
+                                            part, parts);
+            !fault.empty())
+          return fault;
+  return {};
+}
+
+std::string ArrayData::checkColumn(const Column &column, bool areLabels,
+                                   uint32_t threads, uint32_t part,
+                                   uint32_t parts) const {
+  const auto elements = static_cast<size_t>(column.field.elements());
+  const auto isWrong = [&](int64_t value) {
+    return value >= *column.bound || (value < 0 && !areLabels);
+  };
+  /// The first wrong value of a sample.
+  const auto wrongOf = [&](uint64_t sample) -> std::optional<int64_t> {
+    std::vector<int64_t> row(elements);
+    column.array->read(sample, std::as_writable_bytes(std::span(row)));
+    const auto found = std::ranges::find_if(row, isWrong);
+    return found == row.end() ? std::nullopt : std::optional(*found);
+  };
+  constexpr uint64_t kElements = uint64_t{1} << 20;
+  const auto sample = findFirst(
+      partOf(column.array->samples(), part, parts,
+             std::max<uint64_t>(kElements / elements, 1)),
+      threads, [&](uint64_t first, uint64_t count) -> std::optional<uint64_t> {
+        for (uint64_t i = first; i < first + count; ++i)
+          if (wrongOf(i))
+            return i;
+        return std::nullopt;
+      });
+  if (!sample)
+    return {};
+  const std::string bound = std::to_string(*column.bound);
+  return (areLabels ? "expected labels below " + bound +
+                          ", the number of the model's classes"
+                    : "expected tokens of the model's vocabulary of " + bound) +
+         ", got " + std::to_string(wrongOf(*sample).value()) + " in " +
+         column.array->describePosition(*sample);
 }
 
 uint64_t ArrayData::digest() const {

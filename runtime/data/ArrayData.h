@@ -38,6 +38,11 @@ public:
   const SampleOrder &sampleOrder() const override { return order.value(); }
   uint64_t digest() const override;
 
+  /// Checks the tokens of a language model, and the labels that a model
+  /// predicts (Predictions.h).
+  std::string check(uint32_t threads, uint32_t part = 0,
+                    uint32_t parts = 1) const override;
+
   /// Number n of the `samples` held-out samples is sample floor(n · held out /
   /// samples) of the held-out part. So if the part has fewer samples than that,
   /// it repeats all of them about equally often. If it has none, throws
@@ -52,12 +57,19 @@ private:
   void fill(program::ValueKind kind, MicroBatch microBatch, Bytes output,
             const std::function<uint64_t(uint64_t)> &sampleOf) const;
 
-  /// The arrays of the inputs, then those of the labels. A field without data
-  /// (the scales of loss terms) has none.
+  /// The array of an input or of a label. A field without data (the scales of
+  /// loss terms) has none.
   struct Column {
     program::Field field;
     std::optional<ArrayField> array;
+    /// The values are int64 numbers below `bound`. They are 0 or more, unless
+    /// the column has labels: a label below 0 does not count. If there is no
+    /// bound, the column may have any values.
+    std::optional<int64_t> bound;
   };
+  std::string checkColumn(const Column &column, bool areLabels,
+                          uint32_t threads, uint32_t part,
+                          uint32_t parts) const;
   std::vector<Column> inputs, labels;
   std::optional<SampleOrder> order;
   uint64_t training, held; ///< numbers of samples

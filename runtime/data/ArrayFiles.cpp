@@ -255,10 +255,20 @@ void ArrayField::add(std::shared_ptr<const InputFile> file, uint64_t begin,
   total += samples;
 }
 
+const ArrayField::Shard &ArrayField::shardOf(uint64_t sample) const {
+  return *std::prev(
+      std::ranges::upper_bound(shards, sample, {}, &Shard::first));
+}
+
+std::string ArrayField::describePosition(uint64_t sample) const {
+  const Shard &shard = shardOf(sample);
+  return "row " + std::to_string(sample - shard.first) + " of " +
+         inQuotes(shard.file->path());
+}
+
 void ArrayField::read(uint64_t sample, Bytes row) const {
-  const auto shard =
-      std::prev(std::ranges::upper_bound(shards, sample, {}, &Shard::first));
-  shard->file->read(shard->begin + (sample - shard->first) * row.size(), row);
+  const Shard &shard = shardOf(sample);
+  shard.file->read(shard.begin + (sample - shard.first) * row.size(), row);
   if (field.type == TensorType::Boolean)
     for (std::byte &value : row)
       value = std::byte{value != std::byte{0}};

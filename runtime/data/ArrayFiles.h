@@ -62,6 +62,8 @@ public:
   /// Requires sample < samples(), and a row of the field's size in bytes.
   /// Throws std::runtime_error if reading fails.
   void read(uint64_t sample, Bytes row) const;
+  /// The place of a sample, for example "row 3 of 'FILE'".
+  std::string describePosition(uint64_t sample) const;
   /// A digest of the numbers of samples and of some samples of each shard.
   uint64_t digest() const;
 
@@ -72,6 +74,8 @@ private:
     uint64_t first; ///< its first sample's number
     uint64_t count;
   };
+
+  const Shard &shardOf(uint64_t sample) const;
 
   program::Field field;
   std::vector<Shard> shards;

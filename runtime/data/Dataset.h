@@ -17,6 +17,7 @@
 #include "runtime/data/SampleOrder.h"
 
 #include <memory>
+#include <string>
 
 namespace chimera::runtime {
 
@@ -29,6 +30,12 @@ public:
   /// A digest of the samples and of the size of the training part. It covers
   /// the whole description of the samples, but not all of the samples.
   virtual uint64_t digest() const = 0;
+  /// Checks part `part` of `parts` equal parts of all samples, with up to
+  /// `threads` threads. Returns an error message about the first value that the
+  /// model cannot take, such as a token outside its vocabulary, or an empty
+  /// text. Throws std::runtime_error if samples cannot be read.
+  virtual std::string check(uint32_t threads, uint32_t part = 0,
+                            uint32_t parts = 1) const = 0;
   /// A data source of `samples` held-out samples, for evaluations. Sample `row`
   /// of micro-batch `index` of step `pass` is number (pass · M + index) ·
   /// micro-batch size + row, where M is the number of micro-batches in a step

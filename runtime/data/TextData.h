@@ -70,12 +70,9 @@ public:
            double holdOut = 0.1, uint64_t mostBytes = kMaxTextBytes,
            LastBatch last = LastBatch::Drop);
 
-  /// Checks all tokens of part `part` of `parts` equal parts, with `threads`
-  /// threads. Returns an error message with the place of the first token
-  /// outside the vocabulary, or an empty string. Throws std::runtime_error if
-  /// tokens cannot be read.
+  /// The error message has the place of the first token outside the vocabulary.
   std::string check(uint32_t threads, uint32_t part = 0,
-                    uint32_t parts = 1) const;
+                    uint32_t parts = 1) const override;
 
   /// Loads a micro-batch. Throws std::runtime_error if tokens cannot be read or
   /// are not in the model's vocabulary.

@@ -97,6 +97,9 @@ class Job:
         for pid in self.ranks.values():
             if running(pid):
                 os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
     def wait_for_steps(self):
         """Waits until all ranks train: until the first progress line."""
@@ -175,6 +178,8 @@ class TcpJob(Job):
         for process in self.started:
             process.kill()
             process.wait()
+        self.stdout.close()
+        self.errors.close()
 
     def wait_for_ranks(self):
         pass

@@ -240,6 +240,41 @@ TEST_F(ArrayDataTest, digestIsOfTheSamples) {
   EXPECT_NE(ArrayData(npys(1, 21), program, 0).digest(), digest);
 }
 
+TEST_F(ArrayDataTest, findsLabelsThatAreNoClass) {
+  program::LayerGraphsT &last = *program.model->package->kinds[2]->graphs;
+  ArrayData unknown(npys(0, 20), program, 0.5);
+  EXPECT_EQ(unknown.check(2), ""); // the model does not state its classes
+  last.logits = std::make_unique<program::GraphT>(*last.forward);
+  // The label of sample i is 100 + i.
+  for (uint32_t threads : {1u, 3u}) {
+    last.vocabulary = 120;
+    EXPECT_EQ(ArrayData(npys(0, 20), program, 0.5).check(threads), "");
+    last.vocabulary = 113;
+    const ArrayData data(npys(0, 20), program, 0.5);
+    const std::string fault = data.check(threads);
+    EXPECT_EQ(fault.find("expected labels below 113, the number of the model's "
+                         "classes, got 113 in row 13 of '"),
+              0u)
+        << fault;
+    EXPECT_TRUE(fault.ends_with("c0-20.npy'")) << fault;
+    // Each part checks its own samples.
+    EXPECT_EQ(data.check(threads, 0, 2), "");
+    EXPECT_EQ(data.check(threads, 1, 2), fault);
+    // In several files, the row is that of the file.
+    std::vector<ArrayFileName> files = npys(0, 9);
+    std::ranges::copy(npys(9, 20), std::back_inserter(files));
+    const std::string second = ArrayData(files, program, 0).check(threads);
+    EXPECT_NE(second.find("in row 4 of '"), std::string::npos) << second;
+  }
+  // Labels below 0 do not count.
+  last.vocabulary = 5;
+  const auto labels = npy("classes", "below.npy", "<i8", "(2,)",
+                          std::string(8, '\xff') + std::string(8, '\0'));
+  std::vector<ArrayFileName> files = npys(0, 2);
+  files.back() = labels;
+  EXPECT_EQ(ArrayData(files, program, 0).check(1), "");
+}
+
 // The scales of loss terms do not come from the data.
 TEST_F(ArrayDataTest, leavesOutScales) {
   program::PackageT &package = *program.model->package;
