@@ -279,8 +279,8 @@ std::set<const TextData *> textsOf(const Workload &load) {
 /// message, or an empty string.
 std::string checkSamples(const Workload &load, uint32_t threads, uint32_t part,
                          uint32_t parts) {
-  for (const Dataset *data : {std::as_const(load.dataset),
-                              std::as_const(load.validation).get()})
+  for (const Dataset *data :
+       {std::as_const(load.dataset), std::as_const(load.validation).get()})
     if (std::string fault = data ? data->check(threads, part, parts) : "";
         !fault.empty())
       return fault;
@@ -340,9 +340,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
   if (mustCheck && job)
     run.dataError = [&](uint32_t part, uint32_t parts) {
       const Cores cores = findCores();
-      return checkSamples(load,
-                          std::clamp(cores.host / parts, 1u, cores.usable),
-                          part, parts);
+      return checkSamples(
+          load, std::clamp(cores.host / parts, 1u, cores.usable), part, parts);
     };
   use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.tensorNames);

@@ -336,9 +336,8 @@ arrayFilesOf(const std::vector<std::string> &files, const RunSettings &settings,
     throw std::invalid_argument("expected either arrays (.npy, .npz, "
                                 ".safetensors) or files of tokens as "
                                 "--data and --validation, got both");
-  for (const char *option :
-       {"--tokens", "--mask", "--mask-rate", "--pairs", "--within-documents",
-        "--document-end"})
+  for (const char *option : {"--tokens", "--mask", "--mask-rate", "--pairs",
+                             "--within-documents", "--document-end"})
     if (settings.givenOptions.contains(option))
       throw std::invalid_argument(std::string(option) +
                                   " is for files of tokens, and --data has "

@@ -68,8 +68,8 @@ std::string ArrayData::check(uint32_t threads, uint32_t part,
   for (const std::vector<Column> *columns : {&inputs, &labels})
     for (const Column &column : *columns)
       if (column.bound && column.array)
-        if (std::string fault = checkColumn(column, columns == &labels, threads,
-                                            part, parts);
+        if (std::string fault =
+                checkColumn(column, columns == &labels, threads, part, parts);
             !fault.empty())
           return fault;
   return {};

@@ -80,9 +80,9 @@ private:
 
 } // namespace
 
-std::optional<uint64_t>
-chimera::runtime::findFirst(SearchRange range, uint32_t threads,
-                            const Find &find) {
+std::optional<uint64_t> chimera::runtime::findFirst(SearchRange range,
+                                                    uint32_t threads,
+                                                    const Find &find) {
   return Search(find, range).run(threads);
 }
 

@@ -23,12 +23,12 @@ struct SearchRange {
 /// count)` must return the first number with the property in [first, first +
 /// count), or none. Calls it for blocks of the range, on up to `threads`
 /// threads. Throws what `find` throws.
-std::optional<uint64_t>
-findFirst(SearchRange range, uint32_t threads,
-          const std::function<std::optional<uint64_t>(uint64_t, uint64_t)> &find);
+std::optional<uint64_t> findFirst(
+    SearchRange range, uint32_t threads,
+    const std::function<std::optional<uint64_t>(uint64_t, uint64_t)> &find);
 
-/// Part `part` of `parts` parts of the numbers below `count`, which are equal up
-/// to one number.
+/// Part `part` of `parts` parts of the numbers below `count`, which are equal
+/// up to one number.
 SearchRange partOf(uint64_t count, uint32_t part, uint32_t parts,
                    uint64_t block);
 
