@@ -272,7 +272,7 @@ TEST_F(ArrayDataTest, findsLabelsThatAreNoClass) {
                           std::string(8, '\xff') + std::string(8, '\0'));
   std::vector<ArrayFileName> files = npys(0, 2);
   files.back() = labels;
-  EXPECT_EQ(ArrayData(files, program, 0).check(1), "");
+  EXPECT_EQ(ArrayData(files, program, 1).check(1), "");
 }
 
 // The scales of loss terms do not come from the data.
