@@ -72,8 +72,9 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   expectContains(report, "; waiting for rank ");
 }
 
-// Rank 0 loads slowly, so rank 1 waits about half of the time of both. On a busy
-// machine, ranks also wait for processors. So the test tries slower loads, too.
+// Rank 0 loads slowly, so rank 1 waits about half of the time of both. On a
+// busy machine, ranks also wait for processors. So the test tries slower loads,
+// too.
 TEST(Run, TellsWhatItsRanksUsed) {
   const program::ProgramT program = program::samplePipeline({.workers = 2});
   test::retryUntilSuccess(2ms, [&](std::chrono::milliseconds load) {
