@@ -19,6 +19,17 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
+/// Whether the loss ignores a label of 0 or more, such as 255 in segmentation
+/// (ignore_index, argument 4 of nll_loss_forward and nll_loss2d_forward).
+static bool ignoresLabels(const program::LayerGraphsT &last) {
+  return std::ranges::any_of(last.forward->calls, [](const auto &call) {
+    return call->operator_.starts_with("aten::nll_loss") &&
+           call->arguments.size() > 4 &&
+           call->arguments[4]->kind == program::ArgumentKind::Integer &&
+           call->arguments[4]->integers.at(0) >= 0;
+  });
+}
+
 ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
                      const program::ProgramT &program, double holdOut,
                      LastBatch last)
@@ -52,9 +63,11 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
   if (const auto tokens = program::indexOfTokens(program::inputFields(model),
                                                  program::kInputIds))
     inputs[*tokens].bound = program::vocabularyOf(model);
-  if (const auto predicted = program::predictedField(model))
-    labels[*predicted].bound =
-        graphsOf(*model.package, program::layerCount(model) - 1).vocabulary;
+  const program::LayerGraphsT &head =
+      graphsOf(*model.package, program::layerCount(model) - 1);
+  const auto predicted = program::predictedField(model);
+  if (predicted && !ignoresLabels(head))
+    labels[*predicted].bound = head.vocabulary;
   held =
       static_cast<uint64_t>(std::floor(static_cast<double>(samples) * holdOut));
   training = samples - held;

@@ -39,7 +39,7 @@ public:
   uint64_t digest() const override;
 
   /// Checks the tokens of a language model, and the labels that a model
-  /// predicts (Predictions.h).
+  /// predicts (Predictions.h), unless its loss ignores a label of 0 or more.
   std::string check(uint32_t threads, uint32_t part = 0,
                     uint32_t parts = 1) const override;
 

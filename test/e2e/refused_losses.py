@@ -107,6 +107,15 @@ def make(): return model(Net(), Loss())
         "got aten::kthvalue in the loss, source.py:38: return cross_entropy(",
     ),
     (
+        "an operator, with an example of one sample",
+        """
+def make():
+    tokens = torch.randint(0, 16, (1, T))
+    return Model(Net(), tokens, tokens, lambda o, l: cross_entropy(o, l) + o.kthvalue(1)[0].sum())
+""",
+        "chimera-export: expected one of the operators that packages may call",
+    ),
+    (
         "a loss for one number of samples",
         """
 def loss(o, l): return (o.mean((1, 2)) * torch.arange(4)).sum()

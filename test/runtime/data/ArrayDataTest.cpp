@@ -273,6 +273,19 @@ TEST_F(ArrayDataTest, findsLabelsThatAreNoClass) {
   std::vector<ArrayFileName> files = npys(0, 2);
   files.back() = labels;
   EXPECT_EQ(ArrayData(files, program, 1).check(1), "");
+  // A loss may ignore a label that is no class.
+  EXPECT_NE(ArrayData(npys(0, 20), program, 0).check(1), "");
+  auto call = std::make_unique<program::CallT>();
+  call->operator_ = "aten::nll_loss_forward";
+  for (int i = 0; i < 5; ++i)
+    call->arguments.push_back(std::make_unique<program::ArgumentT>());
+  call->arguments[4]->kind = program::ArgumentKind::Integer;
+  call->arguments[4]->integers = {255};
+  program::ArgumentT &ignored = *call->arguments[4];
+  last.forward->calls.push_back(std::move(call));
+  EXPECT_EQ(ArrayData(npys(0, 20), program, 0).check(1), "");
+  ignored.integers = {-100};
+  EXPECT_NE(ArrayData(npys(0, 20), program, 0).check(1), "");
 }
 
 // The scales of loss terms do not come from the data.

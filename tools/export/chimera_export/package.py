@@ -196,7 +196,10 @@ class Exporter:
         try:
             return cut.cut(model, examples, dtype)
         except Exception as error:  # often of the user's code
-            if count == given:
+            # Examples of one sample are traced with two samples first. A refusal then
+            # has another reason than their number.
+            is_first = count == self.counts[0]
+            if count == given or is_first and isinstance(error, Refused):
                 raise
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise Refused(
