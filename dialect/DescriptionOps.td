@@ -25,8 +25,9 @@ def Chimera_ModelOp : Chimera_Op<"model", [Symbol]> {
     matrix, and the gradient of the matrix is reduced over both stages.
 
     *`exported`*: a PyTorch model in a folder, the *package* that the exporter
-    wrote. The package states the layers, their costs and their bytes. A
-    relative path is relative to the folder of the description.
+    wrote. The package states the layers, their costs and their bytes, for each
+    type in which the model can compute. A relative path is relative to the
+    folder of the description.
 
     *`bare`*: a list of layers that state their operations and bytes. A bare
     model can be partitioned and planned, and its programs run on synthetic or

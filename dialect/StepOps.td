@@ -227,7 +227,8 @@ def Chimera_BackwardOp : Chimera_MicroBatchActionOp<"backward"> {
 
     - the stash;
     - the gradient of the forward's output, or on the last stage the loss of the
-      micro-batch itself;
+      micro-batch itself, to which the backward may add: so the loss is complete
+      only after the last backward that takes it;
     - the weights that the forward read;
     - the sum of weight gradients of the stage replica so far. The first
       backward of a sum has no such operand.

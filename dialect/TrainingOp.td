@@ -72,7 +72,7 @@ def Chimera_TrainingOp : Chimera_Op<"training", [Symbol]> {
     `lr_steps` is the number of steps of the run (`chimera-run --steps`). If a
     step has several updates, all of them have the rate of the step. The rates
     are equal to those of Hugging Face's transformers to the last bit;
-    `runtime/stage/LearningRate.h` has the formulas.
+    `runtime/model/LearningRate.h` has the formulas.
 
     *A run can have other numbers.* The program contains the numbers, but options
     of `chimera-run` override all of them except `optimizer`, `epsilon`,

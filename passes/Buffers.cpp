@@ -35,8 +35,7 @@ OpOperand *updatedOperand(OpResult result) {
   if (isa<OptimizerStepOp>(op))
     return &op->getOpOperand(result.getResultNumber());
   // An all-reduce of gradients writes its sum into the worker's first
-  // contribution. An all-reduce of losses does not, because backwards may still
-  // read the loss.
+  // contribution. The sum of the losses has a buffer of its own.
   if (isa<AllReduceStartOp>(op) &&
       isa<WeightGradientType>(op->getOperand(0).getType()))
     return &op->getOpOperand(0);

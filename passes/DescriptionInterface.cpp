@@ -9,6 +9,7 @@
 
 #include "dialect/DescriptionInterface.h"
 #include "passes/DescriptionReader.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Layers.h"
 
 using namespace mlir;
@@ -24,9 +25,7 @@ public:
       schemes.push_back(scheme.name);
     for (const schedule::TimeUnit &unit : schedule::timeUnits())
       units.push_back(unit.name);
-    llvm::append_range(models, program::kArchitectures);
-    models.push_back(program::kExported);
-    models.push_back(kBareModel);
+    models = {program::kGpt2, program::kExported, kBareModel};
   }
 
   ArrayRef<StringRef> schedules() const override { return schemes; }
@@ -37,7 +36,8 @@ public:
     return LogicalResult(schemeOf(pipeline));
   }
   LogicalResult verify(ModelOp model) const override {
-    return success(model.getBareLayers() || succeeded(modelOf(model)));
+    return success(model.getBareLayers() ||
+                   succeeded(modelOf(model, std::nullopt)));
   }
 
 private:

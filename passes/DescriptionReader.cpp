@@ -9,6 +9,7 @@
 
 #include "dialect/Decimal.h"
 #include "dialect/Spelling.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
@@ -54,13 +55,14 @@ StringRef inputAt(ModuleOp module, StringRef path) {
   return {};
 }
 
-FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
+FailureOr<std::unique_ptr<program::ModelT>>
+modelOf(ModelOp op, std::optional<program::DataType> type) {
   auto model = std::make_unique<program::ModelT>();
   model->architecture = op.getArchitecture().str();
   if (op.getPackage()) {
     std::string error;
     model->package =
-        program::readPackage(pathFrom(op, *op.getPackage()), error);
+        program::readPackage(pathFrom(op, *op.getPackage()), type, error);
     if (!model->package)
       return op.emitOpError(program::printable(error));
     return model;
@@ -72,7 +74,12 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op) {
   model->vocabulary = *op.getVocabulary();
   model->dropout = op.getDropout().convertToDouble();
   model->tied = op.getTied();
-  if (std::string problem = program::checkModel(*model); !problem.empty())
+  // checkModel refuses an unknown architecture.
+  if (model->architecture != program::kGpt2)
+    return op.emitOpError(program::checkModel(*model));
+  if (std::string problem =
+          program::buildGpt2(*model, type.value_or(program::DataType::Float32));
+      !problem.empty())
     return op.emitOpError(problem);
   return model;
 }
@@ -93,7 +100,7 @@ FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
     return failure();
   if (!*op || op->getBareLayers())
     return std::unique_ptr<program::ModelT>();
-  return modelOf(*op);
+  return modelOf(*op, typesOf(pipeline).activations);
 }
 
 LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {

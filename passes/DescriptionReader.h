@@ -22,9 +22,12 @@
 
 namespace chimera {
 
-/// The model that `op` describes. Requires that `op` is not a bare model. Fails
-/// with a diagnostic if the model cannot be trained.
-mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(ModelOp op);
+/// The model that `op` describes. If the model is exported, it is the package
+/// that computes in `type` or, if there is no `type`, in any one. Requires that
+/// `op` is not a bare model. Fails with a diagnostic if the model cannot be
+/// trained.
+mlir::FailureOr<std::unique_ptr<program::ModelT>>
+modelOf(ModelOp op, std::optional<program::DataType> type);
 
 /// The path of a file that `op` names. A relative path is relative to the
 /// folder of the description.

@@ -43,7 +43,8 @@ FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
                                    program::OptimizerT optimizer) {
   if (ArrayAttr layers = op.getBareLayersAttr())
     return plan::Model(bareLayersOf(layers), types, std::move(optimizer));
-  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(op);
+  FailureOr<std::unique_ptr<program::ModelT>> model =
+      modelOf(op, types.activations);
   if (failed(model))
     return failure();
   return plan::Model(std::move(*model), types, std::move(optimizer));

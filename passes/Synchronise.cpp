@@ -8,12 +8,12 @@
 #include "compiler/schedule/AllReduce.h"
 #include "passes/ActionTimes.h"
 #include "passes/Passes.h"
+#include "passes/Reductions.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
-#include <set>
 
 using namespace mlir;
 
@@ -23,115 +23,6 @@ namespace chimera {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// The part of one worker in one all-reduce.
-struct Part {
-  uint32_t worker;
-  SmallVector<unsigned> operands;       ///< indices of its contributions
-  Operation *last;                      ///< last action that makes one of them;
-                                        ///< null for squared norms
-  SmallVector<AllReduceStartOp> starts; ///< one for each bucket
-};
-
-/// An all-reduce and the part of each worker.
-struct Reduction {
-  AllReduceOp op;
-  SmallVector<Part, 2> parts;
-  /// One entry for each contribution of one copy, in the order in which they
-  /// are added: the worker that makes the contribution, and its key. The key is
-  /// a pipeline (gradients, squared norms) or a micro-batch (losses).
-  SmallVector<int32_t> workers, keys;
-  Operation *last; ///< last action of all parts; null for squared norms, which
-                   ///< no action makes
-};
-
-/// The action that makes `contribution`. If `contribution` is a piece of a
-/// gradient, the action that makes the gradient. Null if no action makes it.
-ActionOp makerOf(Value contribution) {
-  if (auto split = contribution.getDefiningOp<SplitOp>())
-    contribution = split.getGradient();
-  return contribution.getDefiningOp<ActionOp>();
-}
-
-/// The order of the actions whose results are all-reduced. Use it to find the
-/// last action of a worker that contributes to an all-reduce.
-///
-/// Except for losses, these actions are near the end of the block. So the
-/// constructor walks from the end of the block, and stops when it has found the
-/// last action of each worker in each all-reduce. Operation::isBeforeInBlock
-/// would be slower: it numbers all ops of the block.
-class ContributionOrder {
-public:
-  explicit ContributionOrder(ArrayRef<AllReduceOp> reduces) {
-    DenseMap<Operation *, SmallVector<unsigned, 2>> reducesOf;
-    std::set<std::pair<unsigned, std::optional<uint32_t>>> missing;
-    for (unsigned index = 0; index < reduces.size(); ++index)
-      for (Value contribution : AllReduceOp(reduces[index]).getContributions())
-        if (ActionOp action = makerOf(contribution)) {
-          reducesOf[action].push_back(index);
-          missing.insert({index, action.getWorker()});
-        }
-    Operation *op = reduces.empty() ? nullptr : reduces.front();
-    for (int64_t next = INT64_MAX; op && !missing.empty();
-         op = op->getPrevNode())
-      if (auto found = reducesOf.find(op); found != reducesOf.end()) {
-        order[op] = next--;
-        for (unsigned index : found->second)
-          missing.erase({index, cast<ActionOp>(op).getWorker()});
-      }
-  }
-
-  bool isBefore(Operation *a, Operation *b) const {
-    return order.lookup(a) < order.lookup(b);
-  }
-  /// The later of two actions. `a` may be null.
-  Operation *later(Operation *a, Operation *b) const {
-    return !a || isBefore(a, b) ? b : a;
-  }
-
-private:
-  /// A number for each action that the walk has found, in order. All other
-  /// actions are before these.
-  DenseMap<Operation *, int64_t> order;
-};
-
-FailureOr<Reduction> reductionOf(AllReduceOp reduce,
-                                 const ContributionOrder &order) {
-  if (reduce.sumsLosses() && !reduce->use_empty())
-    return reduce.emitOpError("expected no use of the sum of the losses");
-  Reduction result{reduce, {}, {}, {}, nullptr};
-  DenseMap<uint32_t, size_t> partOf; // index of each worker's part
-  for (auto [index, contribution] :
-       llvm::enumerate(reduce.getContributions())) {
-    ActionOp action = makerOf(contribution);
-    auto norm = contribution.getDefiningOp<SquaredNormOp>();
-    std::optional<uint32_t> worker = action ? action.getWorker()
-                                     : norm ? norm.getWorker()
-                                            : std::nullopt;
-    if (!worker)
-      return reduce.emitOpError(
-          "expected contributions made by actions that name their worker: run "
-          "chimera-schedule first");
-    result.workers.push_back(*worker);
-    // A forward that covers several micro-batches has a loss for each of them.
-    result.keys.push_back(
-        norm ? norm.getPipeline()
-        : reduce.sumsLosses()
-            ? action.getMicroBatch() +
-                  cast<OpResult>(contribution).getResultNumber()
-            : action.getPipeline());
-    auto [known, isNew] = partOf.try_emplace(*worker, result.parts.size());
-    if (isNew)
-      result.parts.push_back(Part{*worker, {}, nullptr, {}});
-    Part &part = result.parts[known->second];
-    part.operands.push_back(index);
-    if (!action)
-      continue;
-    part.last = order.later(part.last, action);
-    result.last = order.later(result.last, action);
-  }
-  return result;
-}
 
 /// Makes the starts and waits of all-reduces that are adjacent in the block.
 class Synchroniser {
@@ -149,25 +40,17 @@ public:
   using StartsNow = llvm::function_ref<bool(Operation *)>;
 
   LogicalResult run(ArrayRef<AllReduceOp> reduces, StartsNow startsNow) {
-    // If there is only one all-reduce, and it starts after all actions, the
-    // order of the actions is not needed.
-    const bool areOrdered =
-        reduces.size() > 1 || policy != AllReducePolicy::Lazy;
-    ContributionOrder order(areOrdered ? reduces : ArrayRef<AllReduceOp>());
-    std::vector<Reduction> reductions;
-    for (AllReduceOp reduce : reduces) {
-      FailureOr<Reduction> reduction = reductionOf(reduce, order);
-      if (failed(reduction))
-        return failure();
+    for (AllReduceOp reduce : reduces)
       if (failed(checkBuckets(reduce)))
         return failure();
-      reductions.push_back(std::move(*reduction));
-    }
-    // Sort the all-reduces by the position of the last action that contributes
-    // to each. So all workers use the same order.
-    llvm::stable_sort(reductions, [&](const Reduction &a, const Reduction &b) {
-      return order.isBefore(a.last, b.last);
-    });
+    // If there is only one all-reduce, and it starts after all actions, the
+    // order of the actions is not needed.
+    FailureOr<std::vector<Reduction>> found = reductionsOf(
+        reduces,
+        /*needsOrder=*/reduces.size() > 1 || policy != AllReducePolicy::Lazy);
+    if (failed(found))
+      return failure();
+    std::vector<Reduction> &reductions = *found;
     for (Reduction &reduction : reductions)
       start(reduction, reduces.front(), startsNow);
     for (Reduction &reduction : reductions)
@@ -197,7 +80,7 @@ private:
   SmallVector<Type> bucketsOf(const Reduction &reduction) const {
     AllReduceOp reduce = reduction.op;
     Type whole = reduce.getContributions().front().getType();
-    auto sharesSum = [&](const Part &part) {
+    auto sharesSum = [&](const ReductionPart &part) {
       return part.operands.size() > 1 && !reduce.getTied();
     };
     if (!reduce.sumsGradients() || llvm::any_of(reduction.parts, sharesSum))
@@ -225,7 +108,7 @@ private:
     DenseI32ArrayAttr keys = builder.getDenseI32ArrayAttr(reduction.keys);
     if (times)
       builder.setInsertionPoint(togetherBefore(reduction, anchor, startsNow));
-    for (Part &part : reduction.parts) {
+    for (ReductionPart &part : reduction.parts) {
       Operation *&previousStart = newest[{part.worker, group}];
       if (!times)
         setInsertionPointAfter(
@@ -262,7 +145,7 @@ private:
     }
   }
 
-  static IntegerAttr workerOf(OpBuilder &builder, const Part &part) {
+  static IntegerAttr workerOf(OpBuilder &builder, const ReductionPart &part) {
     return builder.getI32IntegerAttr(static_cast<int32_t>(part.worker));
   }
 
@@ -310,7 +193,7 @@ private:
   /// contribution is complete. Otherwise it is the anchor.
   Operation *togetherBefore(const Reduction &reduction, Operation *anchor,
                             StartsNow startsNow) const {
-    bool isNow = llvm::all_of(reduction.parts, [&](const Part &part) {
+    bool isNow = llvm::all_of(reduction.parts, [&](const ReductionPart &part) {
       return part.last && startsNow(part.last);
     });
     if (!isNow)
@@ -331,7 +214,7 @@ private:
   static void wait(Reduction &reduction) {
     AllReduceOp reduce = reduction.op;
     OpBuilder builder(reduce.getContext());
-    for (Part &part : reduction.parts) {
+    for (ReductionPart &part : reduction.parts) {
       Operation *first = nullptr;
       if (!reduce.sumsLosses())
         for (unsigned index : part.operands)
@@ -365,7 +248,8 @@ private:
   /// contribution. The sums of tied parameters are also copied to the buffers
   /// of the other contributions.
   static Value sumFor(OpBuilder &builder, const Reduction &reduction,
-                      const Part &part, size_t k, ArrayRef<Value> sums) {
+                      const ReductionPart &part, size_t k,
+                      ArrayRef<Value> sums) {
     AllReduceOp reduce = reduction.op;
     unsigned index = part.operands[k];
     IntegerAttr pipeline = pipelineOf(builder, reduction, index);
@@ -393,13 +277,14 @@ private:
   std::map<std::pair<uint32_t, size_t>, Operation *> newest;
 };
 
-/// The all-reduces of a section, in lists of adjacent ones. If `behindActions`,
-/// all of them are after the last action. Then the walk from the end of the
-/// block can stop at this action.
-SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block, bool behindActions) {
+/// The all-reduces of a section, in lists of adjacent ones. If
+/// `areAfterActions`, all of them are after the last action. Then the walk from
+/// the end of the block can stop at this action.
+SmallVector<SmallVector<AllReduceOp>> runsOf(Block &block,
+                                             bool areAfterActions) {
   SmallVector<SmallVector<AllReduceOp>> runs;
   for (Operation &op : llvm::reverse(block)) {
-    if (behindActions && isa<ActionOp>(op))
+    if (areAfterActions && isa<ActionOp>(op))
       break;
     auto reduce = dyn_cast<AllReduceOp>(op);
     if (!reduce)

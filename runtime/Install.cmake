@@ -1,6 +1,7 @@
 # `cmake --install`: the tools, and the runtime as a CMake package, `chimera`,
-# with the targets chimera::program, chimera::proof, chimera::stage,
-# chimera::torch_stage, chimera::weights, chimera::checkpoint,
+# with the targets chimera::program, chimera::proof, chimera::model,
+# chimera::tensors, chimera::optimizer, chimera::weights,
+# chimera::stage_weights, chimera::gpt2, chimera::graph, chimera::checkpoint,
 # chimera::saved_state, chimera::system, chimera::device, chimera::channel,
 # chimera::control (and with _mpi where MPI was found), chimera::interpreter,
 # chimera::watch, chimera::train, chimera::train_job, chimera::calibrate and
@@ -9,8 +10,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries options program proof system random device weights data stage
-  torch_stage checkpoint saved_state channel
+set(libraries options program proof system random device data model tensors optimizer
+  weights stage_weights gpt2 graph checkpoint saved_state channel
   channel_mpi control control_tcp control_store control_join interpreter watch train train_job
   calibrate calibrate_ranks)
 set(targets)
@@ -61,5 +62,5 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/chimera-config.cmake
   ${PROJECT_BINARY_DIR}/chimera-config-version.cmake
-  ${PROJECT_SOURCE_DIR}/runtime/stage/torch/LibTorch.cmake
+  ${PROJECT_SOURCE_DIR}/runtime/LibTorch.cmake
   DESTINATION ${package})

@@ -54,8 +54,8 @@ mutants() {
   done
   # One process per core.
   {
-    echo "exported-mutants $(echo test/runtime/stage/exported/Inputs/*.json) --mutants 200000"
-    printf 'exported-mutants %s/model.json --mutants 20000\n' "${groups[@]/#/$folder/}"
+    echo "graph-mutants $(echo test/runtime/model/graph/Inputs/*.json) --mutants 200000"
+    printf 'graph-mutants %s/model.json --mutants 20000\n' "${groups[@]/#/$folder/}"
     printf '%s-mutants --mutants 200000\n' weights names tokens arrays
     echo 'checkpoint-mutants --mutants 100000'
   } | xargs -P "$(nproc)" -I{} sh -c "text=\$($bin/{}) && echo \"{}: \$text\""

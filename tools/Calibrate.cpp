@@ -9,11 +9,11 @@
 
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/calibrate/MachineText.h"
+#include "runtime/model/SyntheticStage.h"
+#include "runtime/model/graph/GraphStage.h"
+#include "runtime/model/tensors/Tensors.h"
 #include "runtime/program/Output.h"
 #include "runtime/random/Mix.h"
-#include "runtime/stage/SyntheticStage.h"
-#include "runtime/stage/torch/Tensors.h"
-#include "runtime/stage/torch/TransformerStage.h"
 #include "tools/CheckSettings.h"
 #include "tools/CommonOptions.h"
 #include "tools/PassiveOpenMP.h"
@@ -90,7 +90,7 @@ void chimera::calibrateMachine(const RunSettings &settings,
     use.stages = makeSyntheticStages(settings.unitNanoseconds);
   else
     use.stages = [placement](const program::ProgramT &program, uint32_t stage) {
-      return makeTransformerStage(program, stage, placement);
+      return makeGraphStage(program, stage, nullptr, placement);
     };
   use.threads = settings.threads;
   use.setThreads = [](uint32_t threads) {

@@ -66,10 +66,9 @@ static void checkCalibrate(const RunSettings &settings) {
     throw std::invalid_argument("--calibrate measures times, and simulated "
                                 "devices have none: leave out --device");
   const bool isSynthetic = settings.stages == kSynthetic;
-  if (!isSynthetic && settings.stages != kAuto &&
-      settings.stages != kTransformer)
+  if (!isSynthetic && settings.stages != kAuto && settings.stages != kModel)
     throw std::invalid_argument(
-        "--calibrate measures transformer or synthetic stages: leave out "
+        "--calibrate measures model or synthetic stages: leave out "
         "--stages " +
         settings.stages);
   if (!isSynthetic && settings.givenOptions.contains("--unit-ns"))

@@ -8,9 +8,8 @@
 #include "tools/Commands.h"
 
 #include "runtime/data/Tokens.h"
-#include "runtime/stage/exported/ExportedStage.h"
-#include "runtime/stage/torch/TransformerStage.h"
-#include "runtime/stage/torch/WeightFiles.h"
+#include "runtime/model/graph/GraphStage.h"
+#include "runtime/model/weights/WeightFiles.h"
 #include "tools/Workload.h"
 
 #include <cerrno>
@@ -31,8 +30,7 @@ std::unique_ptr<Predictor> makePredictor(const RunSettings &settings,
       program, settings.load, tensorNamesOf(settings, program));
   if (const std::string conversion = values->conversion(); !conversion.empty())
     std::fprintf(stderr, "--load: %s\n", conversion.c_str());
-  return program.model->package ? makeExportedPredictor(program, values)
-                                : makeGpt2Predictor(program, values.get());
+  return makePredictor(program, values);
 }
 
 void write(int64_t token, bool isByte) {

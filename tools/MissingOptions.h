@@ -69,10 +69,8 @@ inline std::string adviceFor(std::string_view name) {
                      "data_parallel(…) of chimera.pipeline, whose product is "
                      "the batch size"},
       {"dtype", "set weight_type(…) and activation_type(…) of "
-                "chimera.pipeline; for exported models, bfloat16 is not "
-                "supported yet"},
-      {"bf16", "set activation_type(bf16) of chimera.pipeline; for exported "
-               "models, bfloat16 is not supported yet"},
+                "chimera.pipeline"},
+      {"bf16", "set activation_type(bf16) of chimera.pipeline"},
       {"fp16", "float16 is not supported yet: set weight_type(…) and "
                "activation_type(…) of chimera.pipeline to another type"},
       {"tp", kNoTensorParallelism, true},

@@ -8,10 +8,10 @@
 #include "tools/Results.h"
 
 #include "runtime/interpreter/TraceFormat.h"
+#include "runtime/model/optimizer/Finite.h"
+#include "runtime/model/weights/WeightFiles.h"
 #include "runtime/program/FallbackFile.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/torch/Finite.h"
-#include "runtime/stage/torch/WeightFiles.h"
 #include "tools/CommonOptions.h"
 #include "tools/RunFiles.h"
 
@@ -159,7 +159,7 @@ void chimera::printRunSummary(const RunSettings &settings,
               program::countWithNoun(program.workers.size(), "worker").c_str(),
               program::countWithNoun(program.data_parallel, "copy").c_str(),
               where.c_str(), load.kind.c_str());
-  if (usesTensors(load.kind))
+  if (load.kind == kModel)
     std::printf(", %s per rank", program::countWithNoun(share.threads.computing,
                                                         "computing thread")
                                      .c_str());

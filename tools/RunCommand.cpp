@@ -14,13 +14,13 @@
 
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/data/ShardFolders.h"
+#include "runtime/model/LearningRate.h"
+#include "runtime/model/graph/GraphStage.h"
+#include "runtime/model/tensors/Tensors.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Predictions.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/random/Mix.h"
-#include "runtime/stage/LearningRate.h"
-#include "runtime/stage/torch/Tensors.h"
-#include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/RunAsRank.h"
 #include "runtime/train/RunSequential.h"
@@ -136,7 +136,7 @@ TrainingRun makeRun(const RunSettings &settings,
 /// The options for a rank's threads. Only stages that compute with tensors use
 /// more than one thread.
 HostOptions hostOptions(const RunSettings &settings, const Workload &load) {
-  if (!usesTensors(load.kind))
+  if (load.kind != kModel)
     return {.threads = 1};
   return {.threads = settings.threads, .setThreads = [](uint32_t threads) {
             setThreads(static_cast<int>(threads));
@@ -193,14 +193,14 @@ void warnOfSlowType(const RunSettings &settings,
                     const program::ProgramT &program, const Workload &load,
                     const std::function<void()> &takeThreads) {
   const program::DataType type = program::typesOf(program).activations;
-  if (load.kind != kTransformer || settings.device == kCuda || settings.quiet ||
+  if (load.kind != kModel || settings.device == kCuda || settings.quiet ||
       settings.steps == 0 || type != program::DataType::BFloat16)
     return;
   takeThreads();
   const std::string note = noteOfSlowType(
       type, relativeTimeOfType(
                 program, [](const program::ProgramT &block, uint32_t stage) {
-                  return makeTransformerStage(block, stage);
+                  return makeGraphStage(block, stage);
                 }));
   if (note.empty())
     return;
@@ -210,7 +210,7 @@ void warnOfSlowType(const RunSettings &settings,
 
 /// If the run trains a model and does not save it, prints that.
 void warnOfLostWeights(const RunSettings &settings, const Workload &load) {
-  if (!usesTensors(load.kind) || settings.quiet || settings.steps == 0 ||
+  if (load.kind != kModel || settings.quiet || settings.steps == 0 ||
       !settings.save.empty() || !settings.checkpoint.empty())
     return;
   std::printf("the weights are not kept: --save FILE writes them\n");
@@ -235,8 +235,8 @@ void reportResume(const RunSettings &settings, const Workload &load) {
 /// Prints the memory that checkpoints need.
 void reportCheckpoints(const RunSettings &settings,
                        const program::ProgramT &program, const Workload &load) {
-  if (settings.checkpoint.empty() || settings.quiet ||
-      !usesTensors(load.kind) || settings.sequential)
+  if (settings.checkpoint.empty() || settings.quiet || load.kind != kModel ||
+      settings.sequential)
     return;
   std::printf("checkpoints: a rank keeps a copy of its state of at most %.1f "
               "MB\n",
@@ -262,7 +262,7 @@ void warnOfShortSchedule(const RunSettings &settings,
                          const Workload &load) {
   const std::string note =
       noteOfShortSchedule(*program.optimizer, settings.steps);
-  if (!usesTensors(load.kind) || settings.quiet || note.empty())
+  if (load.kind != kModel || settings.quiet || note.empty())
     return;
   std::printf("%s\n", note.c_str());
   std::fflush(stdout);

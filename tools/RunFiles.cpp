@@ -9,9 +9,9 @@
 
 #include "runtime/data/ArrayFiles.h"
 #include "runtime/data/MegatronIndex.h"
+#include "runtime/model/weights/WeightFiles.h"
 #include "runtime/program/DiskSpace.h"
 #include "runtime/program/Output.h"
-#include "runtime/stage/torch/WeightFiles.h"
 #include "runtime/train/LogFile.h"
 
 #include <filesystem>

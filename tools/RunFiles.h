@@ -8,8 +8,8 @@
 #ifndef CHIMERA_TOOLS_RUNFILES_H
 #define CHIMERA_TOOLS_RUNFILES_H
 
+#include "runtime/model/weights/WeightNames.h"
 #include "runtime/program/Program.h"
-#include "runtime/weights/WeightNames.h"
 #include "tools/RunSettings.h"
 
 namespace chimera {

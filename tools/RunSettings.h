@@ -17,9 +17,8 @@
 namespace chimera {
 
 /// Values of options.
-inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
-                            *kExported = "exported", *kExact = "exact",
-                            *kSynthetic = "synthetic",
+inline constexpr const char *kAuto = "auto", *kModel = "model",
+                            *kExact = "exact", *kSynthetic = "synthetic",
                             *kInProcess = "in-process", *kMpi = "mpi",
                             *kTcp = "tcp", *kOn = "on", *kOff = "off",
                             *kOrdered = "ordered", *kTransport = "transport",
@@ -28,15 +27,10 @@ inline constexpr const char *kAuto = "auto", *kTransformer = "transformer",
                             *kCuda = "cuda", *kSimulated = "simulated",
                             *kDrop = "drop", *kFill = "fill";
 
-/// True if stages of this kind compute with tensors, and so need data.
-inline bool usesTensors(const std::string &stages) {
-  return stages == kTransformer || stages == kExported;
-}
-
 /// The values of --stages, --tokens, --transport, --device, --progress,
 /// --all-reduce and --last-batch.
 inline std::vector<std::string> stageKinds() {
-  return {kAuto, kTransformer, kExported, kExact, kSynthetic};
+  return {kAuto, kModel, kExact, kSynthetic};
 }
 inline std::vector<std::string> tokenKinds() {
   return {kAuto, kBytes, kUInt16, kUInt32};

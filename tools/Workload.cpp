@@ -7,21 +7,21 @@
 
 #include "tools/Workload.h"
 
-#include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/SavedState.h"
 #include "runtime/data/ArrayData.h"
 #include "runtime/interpreter/Scale.h"
+#include "runtime/model/CapturedStage.h"
+#include "runtime/model/ExactStage.h"
+#include "runtime/model/SyntheticStage.h"
+#include "runtime/model/checkpoint/Folder.h"
+#include "runtime/model/checkpoint/SavedState.h"
+#include "runtime/model/graph/GraphStage.h"
+#include "runtime/model/tensors/Tensors.h"
+#include "runtime/model/weights/WeightFiles.h"
 #include "runtime/program/Fields.h"
+#include "runtime/program/Layers.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"
 #include "runtime/random/Mix.h"
-#include "runtime/stage/ExactStage.h"
-#include "runtime/stage/GraphedStage.h"
-#include "runtime/stage/SyntheticStage.h"
-#include "runtime/stage/exported/ExportedStage.h"
-#include "runtime/stage/torch/Tensors.h"
-#include "runtime/stage/torch/TransformerStage.h"
-#include "runtime/stage/torch/WeightFiles.h"
 #include "tools/TrainingOptions.h"
 
 #include <algorithm>
@@ -82,11 +82,6 @@ static TokenSampleOptions formOf(const RunSettings &settings,
              pairs = settings.givenOptions.contains("--pairs");
   if (!masks && !pairs)
     return form;
-  if (!program.model || !program.model->package)
-    throw std::invalid_argument(
-        std::string(masks ? "--mask" : "--pairs") +
-        " is for exported models: the built-in GPT-2 always predicts the next "
-        "token");
   if (masks && program::lossTerms(*program.model->package) == 0)
     throw std::invalid_argument(
         "--mask needs a model whose loss is a sum and a weight, because in a "
@@ -108,15 +103,15 @@ static void refuseWithoutEffect(const RunSettings &settings,
       return;
     std::string reason = "--stages is " + kind;
     if (settings.stages == kAuto)
-      reason = usesTensors(kind) ? "the program has a model"
-                                 : "the program has no model";
+      reason = kind == kModel ? "the program has a model"
+                              : "the program has no model";
     throw std::invalid_argument(
         std::string(option) + " is for " + wanted + " stages, and " + reason +
         (settings.stages == kAuto && std::string_view(wanted) == kSynthetic
              ? ": give --stages synthetic too"
              : ""));
   };
-  if (!usesTensors(kind)) {
+  if (kind != kModel) {
     for (const char *option :
          {"--data",        "--tokens",           "--trust-data",
           "--mask",        "--read-ahead",       "--mask-rate",
@@ -125,35 +120,27 @@ static void refuseWithoutEffect(const RunSettings &settings,
           "--checkpoint",  "--resume",           "--save-gradients",
           "--hold-out",    "--evaluate-batches", "--evaluate-every",
           "--cuda-graphs", "--epochs",           "--last-batch",
-          "--validation"})
-      refuse(option, "transformer and exported");
+          "--validation",  "--allow-native-code"})
+      refuse(option, kModel);
     for (const std::string &option : optimizerOptions())
-      refuse(option.c_str(), "transformer and exported");
+      refuse(option.c_str(), kModel);
   }
-  if (kind != kExported)
-    refuse("--allow-native-code", kExported);
   if (kind != kSynthetic)
     refuse("--unit-ns", kSynthetic);
   else
-    refuse("--check-replicas", "transformer, exported and exact");
+    refuse("--check-replicas", "model and exact");
 }
 
 /// The kind of stages, from --stages and the program. Throws
 /// std::invalid_argument if the program has no stages of that kind.
 static std::string kindOf(const RunSettings &settings,
                           const program::ProgramT &program) {
-  const char *ofModel = !program.model           ? kExact
-                        : program.model->package ? kExported
-                                                 : kTransformer;
   if (settings.stages == kAuto)
-    return ofModel;
-  if (usesTensors(settings.stages) && settings.stages != ofModel)
-    throw std::invalid_argument(
-        settings.stages + " stages need a program with " +
-        (settings.stages == kExported ? "an exported model" : "a model") +
-        ", got one " +
-        (program.model ? std::string("for ") + ofModel + " stages"
-                       : "of bare stages"));
+    return program.model ? kModel : kExact;
+  if (settings.stages == kModel && !program.model)
+    throw std::invalid_argument(settings.stages +
+                                " stages need a program with a model, got one "
+                                "of bare stages");
   return settings.stages;
 }
 
@@ -246,30 +233,22 @@ static void addModel(Workload &load, const RunSettings &settings,
   DevicePlacement placement;
   if (load.accelerator)
     placement = {.isCuda = true, .kernels = &load.accelerator->kernels()};
-  if (load.kind == kExported) {
-    if (!settings.allowNativeCode.empty())
-      load.native =
-          std::make_shared<NativeCode>(program, settings.allowNativeCode);
-    load.drawsWeights = !values;
-    if (!values)
-      refuseWithoutValues(settings, program);
-    load.stages = [values, native = load.native](const program::ProgramT &whole,
-                                                 uint32_t stage) {
-      return makeExportedStage(whole, stage, values, {}, native);
-    };
-    load.wholeModel = [values, native = load.native](
-                          const program::ProgramT &whole, uint32_t) {
-      return makeWholeExportedModel(whole, values, native);
-    };
-    return;
-  }
-  load.stages = [placement, values](const program::ProgramT &whole,
-                                    uint32_t stage) {
-    return makeTransformerStage(whole, stage, placement, values);
+  if (!settings.allowNativeCode.empty())
+    load.native =
+        std::make_shared<NativeCode>(program, settings.allowNativeCode);
+  // A run notes random initial weights only for exported models.
+  load.drawsWeights =
+      !values && program.model->architecture == program::kExported;
+  if (!values)
+    refuseWithoutValues(settings, program);
+  load.stages = [values, placement, native = load.native](
+                    const program::ProgramT &whole, uint32_t stage) {
+    return makeGraphStage(whole, stage, values, placement, native);
   };
-  load.wholeModel = [values](const program::ProgramT &whole, uint32_t) {
-    return makeWholeModel(whole, values);
-  };
+  load.wholeModel =
+      [values, native = load.native](const program::ProgramT &whole, uint32_t) {
+        return makeWholeModel(whole, values, native);
+      };
 }
 
 /// Adds the held-out data: as many micro-batches as --evaluate-batches says,
@@ -291,9 +270,8 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
       load.evaluationPasses * ofStep * program.micro_batch_size;
   load.heldOut = (load.validation ? *load.validation : *load.dataset)
                      .heldOut(load.heldOutSamples);
-  if (load.kind == kExported)
-    load.heldOut = withLossWeights(program, std::move(load.heldOut),
-                                   load.evaluationPasses);
+  load.heldOut =
+      withLossWeights(program, std::move(load.heldOut), load.evaluationPasses);
   double weight = 0;
   for (uint64_t pass = 0; pass < load.evaluationPasses; ++pass)
     weight += totalWeight(program, *load.heldOut, pass, /*first=*/0,
@@ -317,21 +295,14 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
 /// The files that have arrays. Throws std::invalid_argument if some have arrays
 /// and others tokens, and for options that need tokens.
 static std::vector<ArrayFileName>
-arrayFilesOf(const std::vector<std::string> &files, const RunSettings &settings,
-             const std::string &kind) {
+arrayFilesOf(const std::vector<std::string> &files,
+             const RunSettings &settings) {
   std::vector<ArrayFileName> arrays;
   for (const std::string &each : files)
     if (std::optional<ArrayFileName> file = parseArrayFile(each))
       arrays.push_back(std::move(*file));
   if (arrays.empty())
     return arrays;
-  if (kind != kExported)
-    throw std::invalid_argument(
-        "arrays (.npy, .npz, .safetensors) are for exported models: the "
-        "built-in "
-        "GPT-2 takes tokens; for a .npy file of tokens, write its numbers "
-        "alone (in Python array.astype('uint16').tofile('tokens.bin')) and "
-        "give that with --tokens uint16");
   if (arrays.size() < files.size())
     throw std::invalid_argument("expected either arrays (.npy, .npz, "
                                 ".safetensors) or files of tokens as "
@@ -348,11 +319,10 @@ arrayFilesOf(const std::vector<std::string> &files, const RunSettings &settings,
 /// Opens the samples in `files`, which all have arrays or all have tokens.
 static std::unique_ptr<Dataset>
 openSamples(const std::vector<std::string> &files, double holdOut,
-            const std::string &kind, const RunSettings &settings,
-            const program::ProgramT &program) {
+            const RunSettings &settings, const program::ProgramT &program) {
   const LastBatch last =
       settings.lastBatch == kFill ? LastBatch::Fill : LastBatch::Drop;
-  const std::vector<ArrayFileName> arrays = arrayFilesOf(files, settings, kind);
+  const std::vector<ArrayFileName> arrays = arrayFilesOf(files, settings);
   if (!arrays.empty())
     return std::make_unique<ArrayData>(arrays, program, holdOut, last);
   return std::make_unique<TextData>(
@@ -368,22 +338,22 @@ static std::unique_ptr<Dataset> openDataset(Workload &load,
   all.insert(all.end(), settings.validation.begin(), settings.validation.end());
   // Check this before --data and --tokens: if tokens do not suit the model,
   // these options would be the wrong advice.
-  if (arrayFilesOf(all, settings, load.kind).empty())
+  if (arrayFilesOf(all, settings).empty())
     expectTokenFields(*program.model);
   if (settings.data.empty())
     throw std::invalid_argument(
-        load.kind + " stages need a text to train on: give --data FILE, or "
-                    "run without data with --stages exact or synthetic");
+        load.kind + " stages need data to train on: give --data FILE, or run "
+                    "without data with --stages exact or synthetic");
   const bool holdsOut = settings.validation.empty();
   auto dataset = openSamples(settings.data, holdsOut ? settings.holdOut : 0,
-                             load.kind, settings, program);
+                             settings, program);
   load.dataset = dataset.get();
   load.text = load.heldOutText = dynamic_cast<TextData *>(dataset.get());
   if (holdsOut)
     return dataset;
   try {
-    load.validation = openSamples(settings.validation, /*holdOut=*/1, load.kind,
-                                  settings, program);
+    load.validation =
+        openSamples(settings.validation, /*holdOut=*/1, settings, program);
   } catch (const std::exception &error) {
     throw std::runtime_error(std::string("--validation: ") + error.what());
   }
@@ -397,14 +367,18 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   load.kind = kindOf(settings, program);
   refuseWithoutEffect(settings, load.kind);
   // Check this before searching for a GPU.
-  if (load.kind == kExported && settings.device == kCuda)
+  if (load.kind == kModel && settings.device == kCuda &&
+      program.model->architecture == program::kExported)
     throw std::invalid_argument(
         "exported models run on hosts only: leave out --device cuda");
+  if (settings.device == kCuda && !settings.allowNativeCode.empty())
+    throw std::invalid_argument("native code runs on hosts only: leave out "
+                                "--allow-native-code or --device cuda");
   if (settings.device == kCuda)
     load.accelerator =
-        loadCuda({.stagesOnHost = !usesTensors(load.kind),
+        loadCuda({.stagesOnHost = load.kind != kModel,
                   .transportAllReduce = settings.allReduce == kTransport});
-  if (!usesTensors(load.kind)) {
+  if (load.kind != kModel) {
     load.stages = load.kind == kExact
                       ? StageFactory(makeExactStage)
                       : makeSyntheticStages(settings.unitNanoseconds);
@@ -413,9 +387,7 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   }
   std::unique_ptr<Dataset> dataset = openDataset(load, settings, program);
   addHeldOut(load, settings, program);
-  load.data = load.kind == kExported
-                  ? withLossWeights(program, std::move(dataset))
-                  : std::move(dataset);
+  load.data = withLossWeights(program, std::move(dataset));
   addModel(load, settings, program);
   if (load.accelerator) {
     if (settings.cudaGraphs)

@@ -10,10 +10,10 @@
 
 #include "runtime/data/TextData.h"
 #include "runtime/interpreter/MemoryMeter.h"
-#include "runtime/stage/Stage.h"
-#include "runtime/stage/exported/NativeCode.h"
+#include "runtime/model/Stage.h"
+#include "runtime/model/graph/NativeCode.h"
+#include "runtime/model/weights/WeightNames.h"
 #include "runtime/train/Accelerator.h"
-#include "runtime/weights/WeightNames.h"
 #include "tools/RunSettings.h"
 
 #include <memory>

@@ -92,17 +92,18 @@ static int run(int argc, char **argv) {
         ->check(fileName());
   };
   addFile("PROGRAM", settings.program, "Program file (chimera-compile)");
-  app.add_option("--stages", settings.stages,
-                 "How stages compute: transformer (the built-in GPT-2 in "
-                 "LibTorch), exported (the graphs of an exported model), exact "
-                 "(integers that check the program), synthetic (sleeps); auto: "
-                 "as the program's model needs, exact if it has none")
+  app.add_option(
+         "--stages", settings.stages,
+         "How stages compute: model (the layers of the program's model, "
+         "in LibTorch), exact (integers that check the program), "
+         "synthetic (sleeps); auto: model, or exact if the program has "
+         "no model")
       ->check(oneOf(stageKinds()))
       ->capture_default_str();
   app.add_option("--data", settings.data,
                  "A file of tokens to train on. If the model has 256 tokens, "
                  "also a text, whose bytes are the tokens: a file, or a pipe "
-                 "of at most 4 GiB. For an exported model, also arrays: "
+                 "of at most 4 GiB. Also arrays: "
                  "FIELD=FILE.npy, FILE.npz or FILE.safetensors. A folder "
                  "stands for its files (FIELD=FOLDER for .npy). Repeat --data "
                  "for more files")

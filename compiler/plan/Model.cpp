@@ -8,6 +8,7 @@
 #include "compiler/plan/Model.h"
 
 #include "compiler/plan/MeasuredLayers.h"
+#include "runtime/program/Fields.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/program/Saturated.h"
 
@@ -29,7 +30,7 @@ int32_t Model::layerCount() const {
 }
 
 int64_t Model::tokens() const {
-  return model && !model->package ? model->context : 0;
+  return model ? program::contextOf(*model).value_or(0) : 0;
 }
 
 /// The limit for the sum of a model's costs. Later sums of such costs then stay
@@ -95,7 +96,7 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       return program::stateLayout(optimizer, *model, first, layers).elements;
     };
     for (uint32_t layer = 0; layer < count; ++layer) {
-      program::LayerCost cost = program::layerCost(*model, types, batch, layer);
+      program::LayerCost cost = program::layerCost(*model, batch, layer);
       LayerCost &entry = table.layers.emplace_back();
       entry.forward = cost.forwardFlops;
       entry.inputGradient = cost.inputGradientFlops;
@@ -108,13 +109,12 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
         // its own stash, and some values in a stash do not shrink with the
         // number of samples.
         program::LayerCost part = program::layerCost(
-            *model, types, static_cast<uint32_t>(microBatchSize / parts),
-            layer);
+            *model, static_cast<uint32_t>(microBatchSize / parts), layer);
         entry.stash = std::max(entry.stash, times(part.stashBytes, parts));
         entry.weightStash =
             std::max(entry.weightStash, times(part.weightStashBytes, parts));
       }
-      entry.boundary = program::boundaryBytes(*model, types, batch, layer);
+      entry.boundary = program::boundaryBytes(*model, batch, layer);
       entry.parameters = program::parameterCount(*model, layer, 1);
       entry.stateElements = stateElementsOf(layer, 1);
       entry.update = program::updateFlops(optimizer, *model, layer);

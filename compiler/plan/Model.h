@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A model is a row of layers. Their costs follow from an architecture or from
-// an exported package (runtime/program/Layers.h). In a bare model each layer
-// states its costs instead. A bare model can be planned and simulated, but not
-// trained.
+// A model is a row of layers. Their costs follow from its package
+// (runtime/program/Layers.h). In a bare model each layer states its costs
+// instead. A bare model can be planned and simulated, but not trained.
 //
 //===----------------------------------------------------------------------===//
 

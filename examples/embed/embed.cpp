@@ -1,8 +1,8 @@
 // Runs three steps of a compiled program in this process, with one thread per
 // rank: embed PROGRAM. These stages compute on integers. For stages of
-// LibTorch, link the CMake target chimera::torch_stage.
+// LibTorch, link the CMake target chimera::graph.
+#include "runtime/model/ExactStage.h"
 #include "runtime/proof/ProvenFile.h"
-#include "runtime/stage/ExactStage.h"
 #include "runtime/train/Run.h"
 #include <cstdio>
 using namespace chimera;

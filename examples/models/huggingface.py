@@ -16,8 +16,8 @@ weights that the run saves beside the same config.json:
         context=128 samples=4 --no-values -o package
     chimera-run program --load FOLDER/model.safetensors --save TRAINED/model.safetensors
 
-The model is exported in float32, or in float64 with --type float64, also if the
-checkpoint is in bfloat16 or float16. By default the run reads the weights. With
+The parameters are float32, or float64 with --type float64, also if the checkpoint is in
+bfloat16 or float16. By default the run reads the weights. With
 weights=True this script reads them, and package/values.safetensors has them, in the
 type of the export and in one file.
 """

@@ -10,6 +10,7 @@
 #include "runtime/calibrate/MessageTimes.h"
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/system/Deadline.h"
 
@@ -84,12 +85,15 @@ chimera::runtime::programToMeasure(uint32_t blocks, const BlockSizes &sizes,
   program.activation_type = activations;
   program.model = std::make_unique<program::ModelT>();
   program::ModelT &model = *program.model;
-  model.architecture = program::kArchitectures[0];
+  model.architecture = program::kGpt2;
   model.layers = blocks;
   model.heads = sizes.heads;
   model.width = sizes.width;
   model.context = sizes.context;
   model.vocabulary = 256;
+  if (std::string problem = program::buildGpt2(model, activations);
+      !problem.empty())
+    throw std::logic_error(problem);
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = program::kAdamW;
   program.optimizer->beta1 = 0.9;
@@ -98,11 +102,9 @@ chimera::runtime::programToMeasure(uint32_t blocks, const BlockSizes &sizes,
   program.micro_batch_size = sizes.samples;
   program.micro_batches = 1;
   program.data_parallel = 1;
-  if (std::string problem = program::checkModel(model); !problem.empty())
-    throw std::logic_error(problem);
   const program::Types types = program::typesOf(program);
-  const auto boundary = static_cast<uint64_t>(
-      program::boundaryBytes(model, types, sizes.samples, 0));
+  const auto boundary =
+      static_cast<uint64_t>(program::boundaryBytes(model, sizes.samples, 0));
   uint32_t first = 0;
   for (uint32_t count : {1u, blocks, 1u}) {
     const int64_t elements = program::parameterCount(model, first, count);
@@ -113,7 +115,7 @@ chimera::runtime::programToMeasure(uint32_t blocks, const BlockSizes &sizes,
     int64_t forward = 0, input = 0, weight = 0;
     for (uint32_t layer = first; layer < first + count; ++layer) {
       const program::LayerCost cost =
-          program::layerCost(model, types, sizes.samples, layer);
+          program::layerCost(model, sizes.samples, layer);
       forward += cost.forwardFlops;
       input += cost.inputGradientFlops;
       weight += cost.weightGradientFlops;
@@ -241,12 +243,15 @@ double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
   // models would take seconds.
   constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;
   const program::ModelT &model = *program.model;
-  const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
-  const auto heads = static_cast<uint32_t>(
-      std::min<int64_t>(model.heads, std::max(1u, kMaxWidth / ofHead)));
-  const BlockSizes sizes{
-      heads * ofHead, heads,
-      static_cast<uint32_t>(std::min<int64_t>(model.context, kMaxContext)), 1};
+  BlockSizes sizes{kMaxWidth, 4, kMaxContext, 1}; // for exported models
+  if (model.architecture == program::kGpt2) {
+    const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
+    sizes.heads = static_cast<uint32_t>(
+        std::min<int64_t>(model.heads, std::max(1u, kMaxWidth / ofHead)));
+    sizes.width = sizes.heads * ofHead;
+    sizes.context =
+        static_cast<uint32_t>(std::min<int64_t>(model.context, kMaxContext));
+  }
   const std::unique_ptr<Device> device = makeHostDevice();
   struct Case {
     program::ProgramT program;
@@ -288,7 +293,7 @@ std::string chimera::runtime::noteOfSlowType(program::DataType type,
     return {};
   char times[32];
   std::snprintf(times, sizeof(times), "%.1f", slowness);
-  return std::string("a block of the model takes ") + times +
+  return std::string("a transformer block takes ") + times +
          " times as long in " + program::nameOf(type) + " as in " +
          program::nameOf(program::DataType::Float32) +
          " on this processor: leave out activation_type unless you need the "

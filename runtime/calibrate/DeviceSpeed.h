@@ -10,7 +10,7 @@
 
 #include "runtime/control/Control.h"
 #include "runtime/device/Device.h"
-#include "runtime/stage/Stage.h"
+#include "runtime/model/Stage.h"
 
 namespace chimera::runtime {
 
@@ -56,10 +56,11 @@ DeviceSpeed measureSpeed(Control &control, Device &device,
                          std::chrono::milliseconds window, int64_t clockAhead,
                          std::chrono::milliseconds timeout);
 
-/// The time of a block of the model on the host with the program's activation
-/// type, divided by its time with float32. A large block is made smaller first.
-/// Uses this thread and its compute threads for some tenths of a second. Throws
-/// the exceptions of the stages.
+/// The time of a transformer block on the host with the program's activation
+/// type, divided by its time with float32. The block has the sizes of the
+/// built-in model, or common sizes if the model is exported. A large block is
+/// made smaller first. Uses this thread and its compute threads for some tenths
+/// of a second. Throws the exceptions of the stages.
 double relativeTimeOfType(const program::ProgramT &program,
                           const StageFactory &stages);
 

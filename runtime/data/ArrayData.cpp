@@ -34,9 +34,9 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
                      const program::ProgramT &program, double holdOut,
                      LastBatch last)
     : microBatches(uint64_t{program.micro_batches} * program.data_parallel) {
-  if (!program.model || !program.model->package)
-    throw std::invalid_argument("expected a program with an exported model to "
-                                "train on arrays, got one without");
+  if (!program.model)
+    throw std::invalid_argument("expected a program with a model to train on "
+                                "arrays, got one of bare stages");
   if (!(holdOut >= 0 && holdOut <= 1))
     throw std::invalid_argument(
         "expected a held-out part in [0, 1] of the samples, got " +

@@ -27,7 +27,7 @@ public:
   /// names in the model. The last floor(samples * holdOut) samples are held
   /// out; if holdOut is 1, there is no training part. Throws std::runtime_error
   /// if openArrays or SampleOrder does. Throws std::invalid_argument if holdOut
-  /// is not in [0, 1], or if the program has no exported model.
+  /// is not in [0, 1], or if the program has no model.
   ArrayData(const std::vector<ArrayFileName> &files,
             const program::ProgramT &program, double holdOut,
             LastBatch last = LastBatch::Drop);

@@ -77,6 +77,12 @@ std::string namesOf(std::span<const Field> fields) {
   return text;
 }
 
+/// How to train on an array of one dimension that is a text of tokens.
+constexpr char kTokensAlone[] =
+    ": to train on a list of tokens, write its numbers alone (in Python "
+    "array.astype('uint16').tofile('tokens.bin')) and give that with --tokens "
+    "uint16";
+
 /// The number of samples in an array for `field`. Throws (InputFile::fail) if
 /// the type or the shape is not the field's. `foundType` is the type in the
 /// words of the file's format, which says `wantedType` for the field's type.
@@ -88,11 +94,13 @@ uint64_t samplesOf(const InputFile &file, const Field &field,
   const bool fits = shape.size() == wanted.size() &&
                     std::equal(shape.begin() + 1, shape.end(),
                                wanted.begin() + 1, wanted.end());
+  const bool isList = shape.size() == 1 && field.shape.size() == 1 &&
+                      field.type == program::TensorType::Int64;
   if (!fits || foundType != wantedType)
     file.fail("expected " + wantedType + " numbers of shape " +
               shapeText(wanted) + " for the model's " + inQuotes(field.name) +
               ", got " + program::printable(foundType) + " of shape " +
-              shapeText(shape));
+              shapeText(shape) + (isList ? kTokensAlone : ""));
   return static_cast<uint64_t>(shape.front());
 }
 

@@ -207,13 +207,6 @@ TextData::TextData(std::unique_ptr<Tokens> given,
       [this](uint64_t token) { return tokens->documentEnd(token); }, context,
       separatingDocuments(form, *tokens, model, inputs), seed);
   vocabulary = static_cast<uint64_t>(program::vocabularyOf(model).value_or(0));
-  // The vocabulary must have all 256 byte values, because a text may contain
-  // any byte.
-  if (!model.package && isOfBytes() && vocabulary < 256)
-    throw std::runtime_error(
-        "expected a vocabulary of at least 256 for text as bytes, got " +
-        std::to_string(vocabulary) +
-        "; compile the program with vocabulary = 256");
   const auto checkMark = [&](int64_t mark) {
     if (vocabulary > 0 && static_cast<uint64_t>(mark) >= vocabulary)
       throw std::runtime_error("expected tokens of the model's vocabulary of " +

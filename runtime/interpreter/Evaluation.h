@@ -9,7 +9,7 @@
 #define CHIMERA_RUNTIME_INTERPRETER_EVALUATION_H
 
 #include "runtime/data/DataSource.h"
-#include "runtime/stage/Stage.h"
+#include "runtime/model/Stage.h"
 
 #include <functional>
 #include <optional>

@@ -8,7 +8,7 @@
 #include "runtime/interpreter/Interpreter.h"
 
 #include "runtime/interpreter/NormShare.h"
-#include "runtime/stage/LearningRate.h"
+#include "runtime/model/LearningRate.h"
 
 #include <stdexcept>
 #include <utility>
@@ -27,6 +27,14 @@ static WgradMode wgradModeOf(const Instruction &instruction) {
 /// How a backward uses the memory of its gradient sum.
 static Access usesGradientSum(WgradMode mode, Bytes bytes) {
   return mode == WgradMode::Overwrite ? writes(bytes) : updates(bytes);
+}
+
+/// How a backward uses its output gradient. The loss of the last stage, to
+/// which the backward may add, takes the place of the gradient
+/// (Stage::backward).
+Access Interpreter::usesOutputGradient(const Instruction &instruction,
+                                       Bytes bytes) const {
+  return isLast(instruction) ? updates(bytes) : reads(bytes);
 }
 
 /// Divides `bytes` into `count` equal slices and returns slice `k`.
@@ -57,11 +65,12 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
     return recompute(instruction, step);
   case Opcode::Backward: {
     auto *stash = &stashOf(in[0]);
-    ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
+    Bytes outputGradient = bytesOf(in[1]);
+    ConstBytes weights = bytesOf(in[2]);
     Bytes weightGradient = bytesOf(out[0]), inputGradient = optional(out, 1);
     WgradMode mode = wgradModeOf(instruction);
     return compute->launch(
-        {reads(outputGradient), reads(weights),
+        {usesOutputGradient(instruction, outputGradient), reads(weights),
          usesGradientSum(mode, weightGradient), writes(inputGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           stage->backward(microBatch, std::move(*stash), at(outputGradient),
@@ -71,10 +80,12 @@ void Interpreter::executeOne(const Instruction &instruction, uint32_t index,
   }
   case Opcode::InputGradient: {
     auto *stash = &stashOf(in[0]), *rest = &stashOf(out[0]);
-    ConstBytes outputGradient = bytesOf(in[1]), weights = bytesOf(in[2]);
+    Bytes outputGradient = bytesOf(in[1]);
+    ConstBytes weights = bytesOf(in[2]);
     Bytes inputGradient = optional(out, 1);
     return compute->launch(
-        {reads(outputGradient), reads(weights), writes(inputGradient)},
+        {usesOutputGradient(instruction, outputGradient), reads(weights),
+         writes(inputGradient)},
         [=, stage = stageOf(instruction)](const AddressMap &at) {
           *rest = stage->inputGradient(microBatch, std::move(*stash),
                                        at(outputGradient), at(weights),
@@ -133,7 +144,7 @@ void Interpreter::forward(const Instruction &instruction, uint64_t step) {
   std::span<const uint32_t> in = program::operandsOf(worker, instruction);
   std::span<const uint32_t> out = program::resultsOf(worker, instruction);
   Stage *stage = stageOf(instruction);
-  bool last = instruction.stage() + size_t(1) == program.stages.size();
+  bool last = isLast(instruction);
   uint32_t count = instruction.micro_batches();
   uint32_t parts = pieces.partsOf(instruction.micro_batch());
   uint64_t cuts = uint64_t(count) * parts;

@@ -10,8 +10,8 @@
 #include "runtime/interpreter/ArenaUse.h"
 #include "runtime/interpreter/PlannedLoads.h"
 #include "runtime/interpreter/Uses.h"
+#include "runtime/model/Clipping.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/Clipping.h"
 
 #include <algorithm>
 #include <cstring>

@@ -34,8 +34,8 @@
 #include "runtime/interpreter/Status.h"
 #include "runtime/interpreter/Trace.h"
 #include "runtime/interpreter/ZeroCopy.h"
+#include "runtime/model/Stage.h"
 #include "runtime/program/BackwardPieces.h"
-#include "runtime/stage/Stage.h"
 #include "runtime/system/Deadline.h"
 
 #include <deque>
@@ -248,6 +248,11 @@ private:
   Bytes bytesOf(uint32_t buffer) const;
   std::unique_ptr<Stash> &stashOf(uint32_t buffer);
   Stage *stageOf(const program::Instruction &instruction);
+  bool isLast(const program::Instruction &instruction) const {
+    return instruction.stage() + size_t(1) == program.stages.size();
+  }
+  Access usesOutputGradient(const program::Instruction &instruction,
+                            Bytes bytes) const;
   uint32_t rankOf(uint32_t peer) const { return firstRank + peer; }
 
   const program::ProgramT &program;

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_INTERPRETER_SCALE_H
 #define CHIMERA_RUNTIME_INTERPRETER_SCALE_H
 
-#include "runtime/stage/Stage.h"
+#include "runtime/model/Stage.h"
 
 #include <optional>
 

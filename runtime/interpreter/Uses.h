@@ -48,6 +48,8 @@ void forEachUse(const program::WorkerT &worker,
       isWait ? worker.instructions[instruction.target()] : instruction;
   bool isCut = instruction.opcode() == Opcode::Split ||
                instruction.opcode() == Opcode::Join;
+  bool isBackward = instruction.opcode() == Opcode::Backward ||
+                    instruction.opcode() == Opcode::InputGradient;
   std::span<const uint32_t> operands = program::operandsOf(worker, used);
   std::span<const uint32_t> results = program::resultsOf(worker, used);
   auto isIn = [](std::span<const uint32_t> buffers, uint32_t buffer) {
@@ -58,6 +60,9 @@ void forEachUse(const program::WorkerT &worker,
       visit(buffer, Use::Leave);
     else if (isWait)
       visit(buffer, isIn(results, buffer) ? Use::EndOfWrite : Use::EndOfRead);
+    else if (isBackward &&
+             worker.buffers[buffer].kind() == program::ValueKind::Loss)
+      visit(buffer, Use::Update); // see Stage::backward
     else
       visit(buffer, isIn(results, buffer) ? Use::Update : Use::Read);
   for (uint32_t buffer : results)

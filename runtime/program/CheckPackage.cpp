@@ -44,8 +44,8 @@ public:
       return "expected version " + std::to_string(kPackageVersion) +
              " of the format, got " + std::to_string(package.version) +
              ": export the model again";
-    if (package.type != DataType::Float32 && package.type != DataType::Float64)
-      return "expected parameters of float32 or float64";
+    if (package.type > DataType::MAX)
+      return "expected a known type in which the layers compute";
     if (package.layers.empty() || package.layers.size() > kMaxLayers ||
         package.kinds.size() > package.layers.size())
       return "expected 1 to " + std::to_string(kMaxLayers) +
@@ -199,7 +199,8 @@ private:
     const Role givenBack[] = {Role::Parameter,     Role::Constant, Role::Input,
                               Role::Label,         Role::Output,   Role::Saved,
                               Role::OutputGradient};
-    const Role madeBack[] = {Role::InputGradient, Role::WeightGradient};
+    const Role madeBack[] = {Role::InputGradient, Role::WeightGradient,
+                             Role::Output};
     const std::string before = error.where;
     error.where = before + "forward: ";
     checkGraph(error, *graphs.forward, given, made, count);
@@ -271,6 +272,12 @@ private:
     }
   }
 
+  static bool makesOutput(const GraphT &graph) {
+    return std::ranges::any_of(graph.outputs, [](const Port &port) {
+      return port.role() == Role::Output;
+    });
+  }
+
   static bool isAmong(const std::vector<Port> &ports, Role role,
                       uint32_t index) {
     return std::ranges::any_of(ports, [&](const Port &port) {
@@ -292,6 +299,8 @@ private:
       return fail("expected logits only in the last layer");
     if (!isLast && !graphs.labels.empty())
       return fail("expected labels only in the last layer");
+    if (!isLast && makesOutput(*graphs.backward))
+      return fail("expected a loss from the backward only in the last layer");
     const auto &outputs = graphs.outputs;
     if (isLast && (outputs.size() != 1 || !outputs[0]->shape.empty() ||
                    (outputs[0]->type != TensorType::Float32 &&

@@ -30,14 +30,10 @@ fieldsOf(const std::vector<std::string> &names,
 }
 
 std::vector<Field> inputFields(const ModelT &model) {
-  if (!model.package)
-    return {{kInputIds, TensorType::Int64, {model.context}}};
   return fieldsOf(model.package->inputs, graphsOf(*model.package, 0).inputs);
 }
 
 std::vector<Field> labelFields(const ModelT &model) {
-  if (!model.package)
-    return {{kLabels, TensorType::Int64, {model.context}}};
   return fieldsOf(model.package->labels,
                   graphsOf(*model.package, layerCount(model) - 1).labels);
 }
@@ -70,8 +66,6 @@ std::optional<int64_t> contextOf(const ModelT &model) {
 }
 
 std::optional<int64_t> vocabularyOf(const ModelT &model) {
-  if (!model.package)
-    return model.vocabulary;
   const std::optional<size_t> tokens =
       indexOfTokens(inputFields(model), kInputIds);
   const LayerKindT &first = kindOf(*model.package, 0);

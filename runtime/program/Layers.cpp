@@ -7,13 +7,12 @@
 
 #include "runtime/program/Layers.h"
 
-#include "runtime/program/Gpt2Layers.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/program/Saturated.h"
 
 #include <algorithm>
 #include <cassert>
-#include <iterator>
 
 namespace chimera::program {
 
@@ -27,42 +26,13 @@ bool Parameter::decays() const {
 int64_t Parameter::elements() const { return elementsOf(shape); }
 
 std::string checkModel(const ModelT &model) {
-  if (model.package)
-    return model.architecture == kExported
-               ? checkPackage(*model.package)
-               : "expected architecture 'exported' of a model with a package, "
-                 "got '" +
-                     model.architecture + "'";
-  if (std::ranges::find(kArchitectures, model.architecture) ==
-      std::end(kArchitectures))
-    return "expected architecture 'gpt2', got '" + model.architecture + "'";
-  // The maximum of each size except the number of layers. No model has larger
-  // sizes. Below this limit, the number of parameters cannot overflow.
-  constexpr uint32_t kLargest = 1 << 20;
-  // The runtime also needs memory for each layer, so the limit on the number of
-  // layers is smaller.
-  constexpr uint32_t kMaxLayers = 1 << 14;
-  struct {
-    const char *name;
-    uint32_t value;
-    uint32_t most = kLargest;
-  } const sizes[] = {{"layers", model.layers, kMaxLayers},
-                     {"heads", model.heads},
-                     {"width", model.width},
-                     {"context", model.context},
-                     {"vocabulary", model.vocabulary}};
-  for (const auto &size : sizes)
-    if (size.value == 0 || size.value > size.most)
-      return std::string("expected ") + size.name + " between 1 and " +
-             std::to_string(size.most) + ", got " + std::to_string(size.value);
-  if (model.width % model.heads != 0)
-    return "expected a width divisible by the number of heads, got width " +
-           std::to_string(model.width) + " and " + std::to_string(model.heads) +
-           " heads";
-  // This form of the condition also refuses NaN.
-  if (!(model.dropout >= 0 && model.dropout < 1))
-    return "expected dropout in [0, 1), got " + std::to_string(model.dropout);
-  return "";
+  if (model.architecture != kGpt2 && model.architecture != kExported)
+    return std::string("expected architecture '") + kGpt2 + "' or '" +
+           kExported + "', got '" + model.architecture + "'";
+  if (!model.package)
+    return "expected a package with the model's layers, got none";
+  return model.architecture == kGpt2 ? checkGpt2(model)
+                                     : checkPackage(*model.package);
 }
 
 int64_t bytesOf(DataType type) {
@@ -90,19 +60,11 @@ std::string checkTypesAndSizes(const ModelT &model, Types types,
                                uint32_t microBatchSize, uint32_t parts) {
   if (std::string problem = checkTypes(types); !problem.empty())
     return problem;
-  if (!model.package)
-    return "";
   const PackageT &package = *model.package;
-  if (types.activations == DataType::BFloat16)
-    return std::string("bfloat16 is not supported yet for exported models: "
-                       "expected ") +
-           nameOf(package.type) +
-           ", the type that the model was exported with, got bfloat16 for "
-           "activations: leave out activation_type(bf16) or --bf16";
-  if (types.weights != package.type || types.activations != package.type)
-    return std::string("expected the type that the model was exported with, ") +
-           nameOf(package.type) + ", got " + nameOf(types.weights) +
-           " for weights and " + nameOf(types.activations) + " for activations";
+  if (types.activations != package.type)
+    return std::string("expected activations of the type in which the package "
+                       "computes, ") +
+           nameOf(package.type) + ", got " + nameOf(types.activations);
   if (parts > 1 && !package.divisible)
     return "expected whole micro-batches, because the exporter found that this "
            "model cannot compute parts of them, got " +
@@ -112,59 +74,32 @@ std::string checkTypesAndSizes(const ModelT &model, Types types,
 }
 
 uint32_t layerCount(const ModelT &model) {
-  return model.package ? static_cast<uint32_t>(model.package->layers.size())
-                       : model.layers + 2;
+  return static_cast<uint32_t>(model.package->layers.size());
 }
 
 std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
   assert(layer < layerCount(model));
-  if (model.package) {
-    std::vector<Parameter> result;
-    for (const auto &parameter : kindOf(*model.package, layer).parameters)
-      result.push_back({parameter->name, parameter->shape, parameter->start,
-                        parameter->deviation, parameter->mean, parameter->low,
-                        parameter->high, parameter->zero_row,
-                        parameter->decay});
-    return result;
-  }
-  return gpt2Parameters(model, layer);
+  std::vector<Parameter> result;
+  for (const auto &parameter : kindOf(*model.package, layer).parameters)
+    result.push_back({parameter->name, parameter->shape, parameter->start,
+                      parameter->deviation, parameter->mean, parameter->low,
+                      parameter->high, parameter->zero_row, parameter->decay});
+  return result;
 }
 
 std::string parameterName(const ModelT &model, uint32_t layer,
                           uint32_t number) {
-  if (model.package)
-    return model.package->layers[layer]->path +
-           kindOf(*model.package, layer).parameters[number]->name;
-  return "layers." + std::to_string(layer) + "." +
-         layerParameters(model, layer)[number].name;
+  return model.package->layers[layer]->path +
+         kindOf(*model.package, layer).parameters[number]->name;
 }
 
-namespace {
-/// The number of the shared parameter in the first and in the last layer.
-struct TiedNumbers {
-  uint32_t first, last;
-};
-} // namespace
-
-static std::optional<TiedNumbers> tiedNumbers(const ModelT &model) {
-  if (model.package) {
-    if (!model.package->tied)
-      return std::nullopt;
-    return TiedNumbers{model.package->tied->first(),
-                       model.package->tied->last()};
-  }
-  // Parameter 0 of the first layer is the token embedding. Parameter 2 of the
-  // last layer is the head's matrix, after the weight and the bias of its norm.
-  return model.tied ? std::optional(TiedNumbers{0, 2}) : std::nullopt;
-}
-
-bool isTied(const ModelT &model) { return tiedNumbers(model).has_value(); }
+bool isTied(const ModelT &model) { return model.package->tied != nullptr; }
 
 ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
                                    uint32_t number) {
-  const std::optional<TiedNumbers> tied = tiedNumbers(model);
-  if (tied && layer + 1 == layerCount(model) && number == tied->last)
-    return {0, tied->first};
+  const TiedParameter *tied = model.package->tied.get();
+  if (tied && layer + 1 == layerCount(model) && number == tied->last())
+    return {0, tied->first()};
   return {layer, number};
 }
 
@@ -175,8 +110,7 @@ static bool sharesTiedParameter(const ModelT &model, uint32_t first,
                                 uint32_t layer, uint32_t number) {
   if (first != 0 || layer + 1 != layerCount(model))
     return false;
-  const std::optional<TiedNumbers> tied = tiedNumbers(model);
-  return tied && number == tied->last;
+  return isTied(model) && number == model.package->tied->last();
 }
 
 std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
@@ -206,30 +140,16 @@ static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
 }
 
 int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
-  const uint32_t last = first + count;
   int64_t result = 0;
-  if (model.package) {
-    for (uint32_t layer = first; layer != last; ++layer)
-      result = saturatedSum({result, elementsOf(model, first, layer)});
-    return result;
-  }
-  // All blocks have the same size, so no loop over them is needed. Such a loop
-  // could be slow, because a file can have a very large number of layers.
-  const uint32_t head = model.layers + 1;
-  const uint32_t begin = std::max(first, 1u);
-  const uint32_t blocks = std::max(std::min(last, head), begin) - begin;
-  result =
-      blocks > 0 ? saturatedProduct({blocks, elementsOf(model, first, 1)}) : 0;
-  for (uint32_t layer : {uint32_t(0), head})
-    if (first <= layer && layer < last)
-      result = saturatedSum({result, elementsOf(model, first, layer)});
+  for (uint32_t layer = first; layer < first + count; ++layer)
+    result = saturatedSum({result, elementsOf(model, first, layer)});
   return result;
 }
 
 std::optional<Tied> tiedParameters(const ModelT &model, Types types,
                                    uint32_t lastCount) {
   const uint32_t layers = layerCount(model);
-  const std::optional<TiedNumbers> tied = tiedNumbers(model);
+  const TiedParameter *tied = model.package->tied.get();
   if (!tied || lastCount == layers)
     return std::nullopt;
   /// The number of elements of the layer's parameters before parameter
@@ -241,11 +161,11 @@ std::optional<Tied> tiedParameters(const ModelT &model, Types types,
       result = saturatedSum({result, parameters[i].elements()});
     return result;
   };
-  const int64_t elements = layerParameters(model, 0)[tied->first].elements();
+  const int64_t elements = layerParameters(model, 0)[tied->first()].elements();
   const int64_t inLast =
       saturatedSum({parameterCount(model, layers - lastCount, lastCount - 1),
-                    before(layers - 1, tied->last)});
-  return Tied(parameterBytes(types, before(0, tied->first)),
+                    before(layers - 1, tied->last())});
+  return Tied(parameterBytes(types, before(0, tied->first())),
               parameterBytes(types, inLast), parameterBytes(types, elements));
 }
 
@@ -296,7 +216,7 @@ std::string checkBytes(const ModelT &model, Types types,
        optimizerBytes(optimizer, model, types, stage.first_layer(),
                       stage.layers())},
       {"boundary", stage.boundary_bytes(),
-       boundaryBytes(model, types, microBatchSize,
+       boundaryBytes(model, microBatchSize,
                      stage.first_layer() + stage.layers() - 1)}};
   // The last stage sends no activation, so the size of its boundary is not
   // checked.
@@ -351,18 +271,15 @@ std::string checkStages(const ProgramT &program) {
   return checkTied(program);
 }
 
-LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
+LayerCost layerCost(const ModelT &model, uint32_t microBatchSize,
                     uint32_t layer) {
   assert(layer < layerCount(model));
-  if (model.package) {
-    const LayerGraphsT &graphs = graphsOf(*model.package, layer);
-    return {operationsFor(graphs.forward_flops, microBatchSize),
-            operationsFor(graphs.input_gradient_flops, microBatchSize),
-            operationsFor(graphs.weight_gradient_flops, microBatchSize),
-            program::stashBytes(graphs, microBatchSize),
-            bytesOf(graphs.kept_shapes, microBatchSize)};
-  }
-  return gpt2Cost(model, types, microBatchSize, layer);
+  const LayerGraphsT &graphs = graphsOf(*model.package, layer);
+  return {operationsFor(graphs.forward_flops, microBatchSize),
+          operationsFor(graphs.input_gradient_flops, microBatchSize),
+          operationsFor(graphs.weight_gradient_flops, microBatchSize),
+          program::stashBytes(graphs, microBatchSize),
+          bytesOf(graphs.kept_shapes, microBatchSize)};
 }
 
 int64_t parameterBytes(Types types, int64_t elements) {
@@ -376,28 +293,20 @@ int64_t copyBytes(Types types, int64_t elements) {
 }
 
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {
-  if (model.package)
-    return bytesOf(graphsOf(*model.package, 0).inputs, microBatchSize);
-  return saturatedProduct({microBatchSize, model.context, 8});
+  return bytesOf(graphsOf(*model.package, 0).inputs, microBatchSize);
 }
 
 int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
-  if (model.package)
-    return bytesOf(graphsOf(*model.package, layerCount(model) - 1).labels,
-                   microBatchSize);
-  return saturatedProduct({microBatchSize, model.context, 8});
+  return bytesOf(graphsOf(*model.package, layerCount(model) - 1).labels,
+                 microBatchSize);
 }
 
-int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
+int64_t boundaryBytes(const ModelT &model, uint32_t microBatchSize,
                       uint32_t layer) {
-  if (model.package) {
-    const LayerGraphsT &graphs = graphsOf(*model.package, layer);
-    return bytesOf(layer + 1 == layerCount(model) ? graphs.inputs
-                                                  : graphs.outputs,
-                   microBatchSize);
-  }
-  return saturatedProduct(
-      {microBatchSize, model.context, model.width, bytesOf(types.activations)});
+  const LayerGraphsT &graphs = graphsOf(*model.package, layer);
+  return bytesOf(layer + 1 == layerCount(model) ? graphs.inputs
+                                                : graphs.outputs,
+                 microBatchSize);
 }
 
 } // namespace chimera::program

@@ -10,14 +10,12 @@
 // functions to partition the model and to compute the sizes of buffers. The
 // runtime uses them to find its tensors in the weights.
 //
-// A model has one of the architectures in kArchitectures, or it was exported
-// from PyTorch. An exported model is a package of layers (Package.h).
+// Every model has a package of layers (Package.h): the package of a GPT-2 is
+// made from its sizes (Gpt2Package.h), all others were exported from PyTorch.
 //
-// Layers of "gpt2" (pre-norm, learned positions): 0 is the token and position
-// embedding, 1..L are the transformer blocks, L+1 is the final norm and the
-// head. In a tied model, the head's matrix is the token embedding. If one stage
-// has both layers, it has one copy of this matrix. If the layers are in two
-// stages, each stage has its own copy.
+// In a tied model, the last layer has a parameter of the first layer. If one
+// stage has both layers, it has one copy of this parameter. If the layers are
+// in two stages, each stage has its own copy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +34,7 @@
 
 namespace chimera::program {
 
-/// The architectures that the runtime implements.
-inline constexpr std::string_view kArchitectures[] = {"gpt2"};
-
-/// The architecture name of a model that has a package.
+/// The architecture of a model that was exported from PyTorch.
 inline constexpr char kExported[] = "exported";
 
 struct Parameter {
@@ -85,9 +80,9 @@ struct Types {
 };
 
 /// Checks a model. Returns an error text ("expected ..., got ..."), or an empty
-/// text if the model can be trained. Refuses an unknown architecture, a zero
-/// size, a width that is not divisible by the number of heads, a dropout
-/// outside [0, 1), and a package that checkPackage refuses.
+/// text if the model can be trained. Refuses an unknown architecture, a missing
+/// package, and a package that checkPackage or checkGpt2 refuses. All other
+/// functions that take a model require one that this accepts.
 std::string checkModel(const ModelT &model);
 
 /// Checks whether the stages of `model` can compute in these types, with
@@ -111,8 +106,8 @@ std::string checkTypes(Types types);
 /// The number of layers of the model, including embedding and head.
 uint32_t layerCount(const ModelT &model);
 
-/// The parameters of `layer`, in their order in the weights. Requires a model
-/// that checkModel accepts, and layer < layerCount(model).
+/// The parameters of `layer`, in their order in the weights. Requires
+/// layer < layerCount(model).
 std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer);
 
 /// The name of parameter `number` of `layer` in files of weights: for example
@@ -142,8 +137,7 @@ struct StageParameter {
 /// The parameters of a stage with layers [first, first + count), in their order
 /// in the weights: layer after layer, without padding. If the model is tied and
 /// the range includes the first and the last layer, the tied parameter of the
-/// last layer is left out. Requires a model that checkModel accepts and a range
-/// of its layers.
+/// last layer is left out. Requires a range of the model's layers.
 std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
                                             uint32_t count);
 
@@ -182,7 +176,7 @@ std::string checkStages(const ProgramT &program);
 /// It does not include the weights. The weight stash is the memory that the
 /// runtime keeps from an input gradient to its weight gradient. Tests compare
 /// the two sizes with measurements.
-LayerCost layerCost(const ModelT &model, Types types, uint32_t microBatchSize,
+LayerCost layerCost(const ModelT &model, uint32_t microBatchSize,
                     uint32_t layer);
 
 /// The bytes of parameters with `elements` elements, and of their copy in the
@@ -192,8 +186,7 @@ int64_t parameterBytes(Types types, int64_t elements);
 int64_t copyBytes(Types types, int64_t elements);
 
 /// The bytes that the first stage (inputs) and the last stage (labels) load for
-/// one micro-batch. For "gpt2", inputs and labels are token numbers of type
-/// int64.
+/// one micro-batch.
 int64_t inputBytes(const ModelT &model, uint32_t microBatchSize);
 int64_t labelBytes(const ModelT &model, uint32_t microBatchSize);
 
@@ -202,10 +195,10 @@ inline constexpr int64_t kLossBytes = 8;
 /// The bytes of a squared norm: one float64 for all types of weights.
 inline constexpr int64_t kNormBytes = 8;
 
-/// The bytes of the activation between `layer` and the next layer. For "gpt2",
-/// its shape is [samples, context, width]. No layer follows the last layer: for
-/// the last layer of a package, the result is the bytes of its input.
-int64_t boundaryBytes(const ModelT &model, Types types, uint32_t microBatchSize,
+/// The bytes of the activation between `layer` and the next layer. No layer
+/// follows the last layer: for the last layer, the result is the bytes of its
+/// input.
+int64_t boundaryBytes(const ModelT &model, uint32_t microBatchSize,
                       uint32_t layer);
 
 } // namespace chimera::program

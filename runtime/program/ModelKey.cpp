@@ -15,7 +15,7 @@ namespace chimera::program {
 
 std::string modelKey(const ModelT &model) {
   nlohmann::ordered_json sizes = {{"architecture", model.architecture}};
-  if (model.package) {
+  if (model.architecture == kExported) {
     const uint32_t layers = layerCount(model);
     sizes["layers"] = layers;
     for (uint32_t layer = 0; layer < layers; ++layer)

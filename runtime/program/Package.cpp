@@ -191,6 +191,14 @@ int64_t largestBytes(const LayerKindT &kind, uint32_t samples,
        {&graphs.inputs, &graphs.labels, &graphs.outputs, &graphs.saved})
     for (const auto &tensor : *shapes)
       largest = std::max(largest, bytesOf(*tensor, samples));
+  // There are logits for each element of a label.
+  for (const auto &label : graphs.labels)
+    if (graphs.logits)
+      largest = std::max(
+          largest,
+          saturatedProduct({bytesOf(*label, samples) / bytesOf(label->type),
+                            static_cast<int64_t>(graphs.vocabulary),
+                            bytesOfParameter}));
   return largest;
 }
 

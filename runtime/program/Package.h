@@ -21,13 +21,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace chimera::program {
 
 /// The version of the format that this code reads.
-inline constexpr uint32_t kPackageVersion = 2;
+inline constexpr uint32_t kPackageVersion = 3;
 
 /// The maximum number of samples of a micro-batch.
 inline constexpr uint32_t kMaxSamples = 1 << 20;
@@ -35,16 +36,18 @@ inline constexpr uint32_t kMaxSamples = 1 << 20;
 /// The file that describes the model, in the folder of a package.
 inline constexpr char kPackageFile[] = "model.json";
 
-/// Returns the package in the folder `path`. Returns null, with the reason in
-/// `error`, if `model.json` does not exist, has more than 256 MiB or is not
-/// JSON of the schema, or if checkPackage refuses the package.
+/// Returns the package in the folder `path` that computes in `type`, or the
+/// first one if there is no `type`. Returns null, with the reason in `error`,
+/// if `model.json` does not exist, has more than 256 MiB or is not JSON of the
+/// schema, if no package computes in `type`, or if checkPackage refuses one of
+/// the packages.
 std::unique_ptr<PackageT> readPackage(const std::string &path,
+                                      std::optional<DataType> type,
                                       std::string &error);
 
-/// Returns the package whose JSON is `text`. Returns null, with the reason in
-/// `error`, if it is not JSON of the schema or if checkPackage refuses the
-/// package.
+/// Like readPackage, for the text of `model.json`.
 std::unique_ptr<PackageT> parsePackage(const std::string &text,
+                                       std::optional<DataType> type,
                                        std::string &error);
 
 /// Checks everything in a package except the operators of its graphs. Returns
@@ -90,8 +93,8 @@ int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors,
                 uint32_t samples);
 
 /// The bytes of the largest tensor among the parameters, constants, inputs,
-/// labels, outputs and saved tensors of a layer. `bytesOfParameter` is the
-/// number of bytes of one element of a parameter.
+/// labels, outputs, saved tensors and logits of a layer. `bytesOfParameter` is
+/// the number of bytes of one element of a parameter.
 int64_t largestBytes(const LayerKindT &kind, uint32_t samples,
                      int64_t bytesOfParameter);
 

@@ -17,8 +17,6 @@
 using namespace chimera;
 
 std::optional<size_t> program::predictedField(const ModelT &model) {
-  if (!model.package)
-    return 0;
   if (!graphsOf(*model.package, layerCount(model) - 1).logits)
     return std::nullopt;
   const std::vector<Field> fields = labelFields(model);

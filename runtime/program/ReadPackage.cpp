@@ -8,6 +8,7 @@
 #include "runtime/program/Package.h"
 #include "runtime/program/PackageSchema.h"
 #include "runtime/program/Printable.h"
+#include "runtime/program/Program.h"
 
 #include <flatbuffers/idl.h>
 
@@ -50,7 +51,28 @@ static bool readText(const std::string &path, std::string &text,
   return true;
 }
 
+/// The package that computes in `type`, or the first one if there is no `type`.
+/// Null, with the reason in `error`, if there is none.
+static std::unique_ptr<PackageT>
+choose(PackageFileT file, std::optional<DataType> type, std::string &error) {
+  std::string known;
+  for (auto &package : file.packages) {
+    if (!type || package->type == *type)
+      return std::move(package);
+    known += (known.empty() ? "" : ", ") + std::string(nameOf(package->type));
+  }
+  if (!type)
+    error = "expected at least one package, got none";
+  else
+    error = std::string("expected a model that was exported for ") +
+            nameOf(*type) + ", got one for " +
+            (known.empty() ? "no type" : known) +
+            ": export it with --compute " + nameOf(*type);
+  return nullptr;
+}
+
 std::unique_ptr<PackageT> parsePackage(const std::string &text,
+                                       std::optional<DataType> type,
                                        std::string &error) {
   // Refuse a zero byte, because the parser would ignore everything after it.
   if (text.find('\0') != std::string::npos) {
@@ -71,13 +93,20 @@ std::unique_ptr<PackageT> parsePackage(const std::string &text,
   limits.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();
   flatbuffers::Verifier verifier(parser.builder_.GetBufferPointer(),
                                  parser.builder_.GetSize(), limits);
-  if (!VerifyPackageBuffer(verifier)) {
+  if (!VerifyPackageFileBuffer(verifier)) {
     error = "expected a package's description, got another object";
     return nullptr;
   }
-  auto package = UnPackPackage(parser.builder_.GetBufferPointer());
-  error = checkPackage(*package);
-  return error.empty() ? std::move(package) : nullptr;
+  auto file = UnPackPackageFile(parser.builder_.GetBufferPointer());
+  error.clear();
+  for (const auto &package : file->packages) {
+    if (std::string problem = checkPackage(*package); !problem.empty()) {
+      error = std::string("the package for ") + nameOf(package->type) + ": " +
+              problem;
+      return nullptr;
+    }
+  }
+  return choose(std::move(*file), type, error);
 }
 
 /// An error if `path` is a file and not the folder of a package. If the file is
@@ -95,6 +124,7 @@ static std::string errorOfFile(const std::filesystem::path &path) {
 }
 
 std::unique_ptr<PackageT> readPackage(const std::string &path,
+                                      std::optional<DataType> type,
                                       std::string &error) {
   error = errorOfFile(path);
   if (!error.empty())
@@ -103,7 +133,7 @@ std::unique_ptr<PackageT> readPackage(const std::string &path,
   std::string text;
   if (!readText(file, text, error))
     return nullptr;
-  auto package = parsePackage(text, error);
+  auto package = parsePackage(text, type, error);
   if (!package)
     error = file + ": " + error;
   return package;

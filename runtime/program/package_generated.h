@@ -66,6 +66,10 @@ struct Package;
 struct PackageBuilder;
 struct PackageT;
 
+struct PackageFile;
+struct PackageFileBuilder;
+struct PackageFileT;
+
 enum class DataType : uint8_t {
   Float32 = 0,
   Float64 = 1,
@@ -2186,6 +2190,83 @@ inline flatbuffers::Offset<Package> CreatePackageDirect(
 
 flatbuffers::Offset<Package> CreatePackage(flatbuffers::FlatBufferBuilder &_fbb, const PackageT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
+struct PackageFileT : public flatbuffers::NativeTable {
+  typedef PackageFile TableType;
+  std::vector<std::unique_ptr<chimera::program::PackageT>> packages{};
+  PackageFileT() = default;
+  PackageFileT(const PackageFileT &o);
+  PackageFileT(PackageFileT&&) FLATBUFFERS_NOEXCEPT = default;
+  PackageFileT &operator=(PackageFileT o) FLATBUFFERS_NOEXCEPT;
+};
+
+struct PackageFile FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef PackageFileT NativeTableType;
+  typedef PackageFileBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_PACKAGES = 4
+  };
+  const flatbuffers::Vector<flatbuffers::Offset<chimera::program::Package>> *packages() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<chimera::program::Package>> *>(VT_PACKAGES);
+  }
+  flatbuffers::Vector<flatbuffers::Offset<chimera::program::Package>> *mutable_packages() {
+    return GetPointer<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Package>> *>(VT_PACKAGES);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyOffsetRequired(verifier, VT_PACKAGES) &&
+           verifier.VerifyVector(packages()) &&
+           verifier.VerifyVectorOfTables(packages()) &&
+           verifier.EndTable();
+  }
+  PackageFileT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  void UnPackTo(PackageFileT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
+  static flatbuffers::Offset<PackageFile> Pack(flatbuffers::FlatBufferBuilder &_fbb, const PackageFileT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+};
+
+struct PackageFileBuilder {
+  typedef PackageFile Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_packages(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Package>>> packages) {
+    fbb_.AddOffset(PackageFile::VT_PACKAGES, packages);
+  }
+  explicit PackageFileBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<PackageFile> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<PackageFile>(end);
+    fbb_.Required(o, PackageFile::VT_PACKAGES);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<PackageFile> CreatePackageFile(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<chimera::program::Package>>> packages = 0) {
+  PackageFileBuilder builder_(_fbb);
+  builder_.add_packages(packages);
+  return builder_.Finish();
+}
+
+struct PackageFile::Traits {
+  using type = PackageFile;
+  static auto constexpr Create = CreatePackageFile;
+};
+
+inline flatbuffers::Offset<PackageFile> CreatePackageFileDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    const std::vector<flatbuffers::Offset<chimera::program::Package>> *packages = nullptr) {
+  auto packages__ = packages ? _fbb.CreateVector<flatbuffers::Offset<chimera::program::Package>>(*packages) : 0;
+  return chimera::program::CreatePackageFile(
+      _fbb,
+      packages__);
+}
+
+flatbuffers::Offset<PackageFile> CreatePackageFile(flatbuffers::FlatBufferBuilder &_fbb, const PackageFileT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
+
 inline TensorShapeT *TensorShape::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::make_unique<TensorShapeT>();
   UnPackTo(_o.get(), _resolver);
@@ -2744,54 +2825,90 @@ inline flatbuffers::Offset<Package> CreatePackage(flatbuffers::FlatBufferBuilder
       _divisible);
 }
 
-inline const chimera::program::Package *GetPackage(const void *buf) {
-  return flatbuffers::GetRoot<chimera::program::Package>(buf);
+inline PackageFileT::PackageFileT(const PackageFileT &o) {
+  packages.reserve(o.packages.size());
+  for (const auto &packages_ : o.packages) { packages.emplace_back((packages_) ? new chimera::program::PackageT(*packages_) : nullptr); }
 }
 
-inline const chimera::program::Package *GetSizePrefixedPackage(const void *buf) {
-  return flatbuffers::GetSizePrefixedRoot<chimera::program::Package>(buf);
+inline PackageFileT &PackageFileT::operator=(PackageFileT o) FLATBUFFERS_NOEXCEPT {
+  std::swap(packages, o.packages);
+  return *this;
 }
 
-inline Package *GetMutablePackage(void *buf) {
-  return flatbuffers::GetMutableRoot<Package>(buf);
+inline PackageFileT *PackageFile::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
+  auto _o = std::make_unique<PackageFileT>();
+  UnPackTo(_o.get(), _resolver);
+  return _o.release();
 }
 
-inline chimera::program::Package *GetMutableSizePrefixedPackage(void *buf) {
-  return flatbuffers::GetMutableSizePrefixedRoot<chimera::program::Package>(buf);
+inline void PackageFile::UnPackTo(PackageFileT *_o, const flatbuffers::resolver_function_t *_resolver) const {
+  (void)_o;
+  (void)_resolver;
+  { auto _e = packages(); if (_e) { _o->packages.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->packages[_i] = std::unique_ptr<chimera::program::PackageT>(_e->Get(_i)->UnPack(_resolver)); } } }
 }
 
-inline bool VerifyPackageBuffer(
+inline flatbuffers::Offset<PackageFile> PackageFile::Pack(flatbuffers::FlatBufferBuilder &_fbb, const PackageFileT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
+  return CreatePackageFile(_fbb, _o, _rehasher);
+}
+
+inline flatbuffers::Offset<PackageFile> CreatePackageFile(flatbuffers::FlatBufferBuilder &_fbb, const PackageFileT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
+  (void)_rehasher;
+  (void)_o;
+  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const PackageFileT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
+  auto _packages = _fbb.CreateVector<flatbuffers::Offset<chimera::program::Package>> (_o->packages.size(), [](size_t i, _VectorArgs *__va) { return CreatePackage(*__va->__fbb, __va->__o->packages[i].get(), __va->__rehasher); }, &_va );
+  return chimera::program::CreatePackageFile(
+      _fbb,
+      _packages);
+}
+
+inline const chimera::program::PackageFile *GetPackageFile(const void *buf) {
+  return flatbuffers::GetRoot<chimera::program::PackageFile>(buf);
+}
+
+inline const chimera::program::PackageFile *GetSizePrefixedPackageFile(const void *buf) {
+  return flatbuffers::GetSizePrefixedRoot<chimera::program::PackageFile>(buf);
+}
+
+inline PackageFile *GetMutablePackageFile(void *buf) {
+  return flatbuffers::GetMutableRoot<PackageFile>(buf);
+}
+
+inline chimera::program::PackageFile *GetMutableSizePrefixedPackageFile(void *buf) {
+  return flatbuffers::GetMutableSizePrefixedRoot<chimera::program::PackageFile>(buf);
+}
+
+inline bool VerifyPackageFileBuffer(
     flatbuffers::Verifier &verifier) {
-  return verifier.VerifyBuffer<chimera::program::Package>(nullptr);
+  return verifier.VerifyBuffer<chimera::program::PackageFile>(nullptr);
 }
 
-inline bool VerifySizePrefixedPackageBuffer(
+inline bool VerifySizePrefixedPackageFileBuffer(
     flatbuffers::Verifier &verifier) {
-  return verifier.VerifySizePrefixedBuffer<chimera::program::Package>(nullptr);
+  return verifier.VerifySizePrefixedBuffer<chimera::program::PackageFile>(nullptr);
 }
 
-inline void FinishPackageBuffer(
+inline void FinishPackageFileBuffer(
     flatbuffers::FlatBufferBuilder &fbb,
-    flatbuffers::Offset<chimera::program::Package> root) {
+    flatbuffers::Offset<chimera::program::PackageFile> root) {
   fbb.Finish(root);
 }
 
-inline void FinishSizePrefixedPackageBuffer(
+inline void FinishSizePrefixedPackageFileBuffer(
     flatbuffers::FlatBufferBuilder &fbb,
-    flatbuffers::Offset<chimera::program::Package> root) {
+    flatbuffers::Offset<chimera::program::PackageFile> root) {
   fbb.FinishSizePrefixed(root);
 }
 
-inline std::unique_ptr<chimera::program::PackageT> UnPackPackage(
+inline std::unique_ptr<chimera::program::PackageFileT> UnPackPackageFile(
     const void *buf,
     const flatbuffers::resolver_function_t *res = nullptr) {
-  return std::unique_ptr<chimera::program::PackageT>(GetPackage(buf)->UnPack(res));
+  return std::unique_ptr<chimera::program::PackageFileT>(GetPackageFile(buf)->UnPack(res));
 }
 
-inline std::unique_ptr<chimera::program::PackageT> UnPackSizePrefixedPackage(
+inline std::unique_ptr<chimera::program::PackageFileT> UnPackSizePrefixedPackageFile(
     const void *buf,
     const flatbuffers::resolver_function_t *res = nullptr) {
-  return std::unique_ptr<chimera::program::PackageT>(GetSizePrefixedPackage(buf)->UnPack(res));
+  return std::unique_ptr<chimera::program::PackageFileT>(GetSizePrefixedPackageFile(buf)->UnPack(res));
 }
 
 }  // namespace program

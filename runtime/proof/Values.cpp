@@ -7,9 +7,10 @@
 //
 // The check of values. It follows the instructions of each worker in execution
 // order, and records for every buffer which tokens, labels, activation,
-// gradient, stash or loss the buffer has. Each send must send the value that
-// its label names, and the matching receive has the same label. So each worker
-// can be checked separately.
+// gradient, stash or loss the buffer has. A loss is complete after the
+// backwards that take it, because they may add to it (runtime/model/Stage.h).
+// Each send must send the value that its label names, and the matching receive
+// has the same label. So each worker can be checked separately.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +39,7 @@ public:
 
   void run(const std::vector<SectionRun> &runs) {
     values.assign(worker.buffers.size(), kUnknown);
+    missing.assign(worker.buffers.size(), 0);
     for (const SectionRun &part : runs) {
       Section range = sectionsOf(worker)[part.section];
       for (i = range.begin; i < range.end && !report.full(); ++i)
@@ -109,9 +111,12 @@ private:
     case Opcode::Load:
     case Opcode::PostRecv:
       values[out[0]] = labelled(instruction);
+      missing[out[0]] = 0;
       return;
     case Opcode::PostSend:
-      if (Value value = labelled(instruction); value != kUnknown)
+      if (instruction.kind() == ValueKind::Loss)
+        expectLoss(in[0], instruction.micro_batch());
+      else if (Value value = labelled(instruction); value != kUnknown)
         expect(in[0], value);
       return;
     case Opcode::Forward:
@@ -160,6 +165,17 @@ private:
                      nameOf(values[buffer]) + " (buffer " + text(buffer) + ")");
   }
 
+  /// Checks that a buffer has the complete loss of a micro-batch.
+  void expectLoss(uint32_t buffer, uint32_t m) {
+    expect(buffer, lossOf(m));
+    if (values[buffer] == lossOf(m) && missing[buffer] > 0)
+      report.add(Rule::Values, w, i,
+                 "expected " + nameOf(lossOf(m)) +
+                     " after all backwards that take it, got it before " +
+                     text(missing[buffer]) + " of them (buffer " +
+                     text(buffer) + ")");
+  }
+
   bool isLast(const Instruction &instruction) const {
     return instruction.stage() + size_t(1) == stages;
   }
@@ -182,8 +198,10 @@ private:
     if (!isLast(instruction))
       values[out[next++]] = wholeOf(ValueKind::Activation, s, first);
     for (uint32_t k = 0; isLast(instruction) && k < instruction.micro_batches();
-         ++k)
+         ++k) {
+      missing[out[next]] = pieces.partsOf(first + k);
       values[out[next++]] = lossOf(first + k);
+    }
     for (uint32_t m = first; m < first + instruction.micro_batches(); ++m)
       for (uint32_t part = 0; part < pieces.partsOf(m); ++part)
         if (recomputed.empty() || !recomputed[s * pieces.pieceCount() +
@@ -195,9 +213,11 @@ private:
                       std::span<const uint32_t> in) {
     uint32_t s = instruction.stage();
     expect(in[0], pieceOf(ValueKind::Stash, s, instruction));
-    expect(in[1], isLast(instruction)
-                      ? lossOf(instruction.micro_batch())
-                      : pieceOf(ValueKind::Gradient, s + 1, instruction));
+    if (!isLast(instruction))
+      return expect(in[1], pieceOf(ValueKind::Gradient, s + 1, instruction));
+    expect(in[1], lossOf(instruction.micro_batch()));
+    if (missing[in[1]] > 0)
+      --missing[in[1]];
   }
 
   void noteGradient(const Instruction &instruction,
@@ -215,7 +235,7 @@ private:
     const auto &all = program.communicators[start.target()]->contributions;
     size_t next = 0;
     for (uint32_t own : facts.memberOf(start.target(), w)->contributions)
-      expect(in[next++], lossOf(all[own].key()));
+      expectLoss(in[next++], all[own].key());
   }
 
   std::string nameOf(Value value) const {
@@ -248,6 +268,8 @@ private:
   uint32_t w;
   uint64_t stages;
   std::vector<Value> values; ///< by buffer
+  /// By buffer: if it has a loss, the number of backwards that will take it.
+  std::vector<uint32_t> missing;
   uint32_t i = 0;
 };
 

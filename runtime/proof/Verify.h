@@ -135,6 +135,8 @@ struct Violation {
 /// - A message sends the value that its label names.
 /// - If there is a communicator for losses, every step sums all its losses, in
 ///   the order of micro-batches.
+/// - A sum or a message of a loss begins after all backwards that take this
+///   loss, because they may add to it.
 ///
 /// Weights: version v of the weights of a replica is their value after v
 /// updates. The proof computes the version in each buffer after each copy,

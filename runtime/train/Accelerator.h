@@ -17,8 +17,8 @@
 #include "runtime/channel/Channels.h"
 #include "runtime/control/Control.h"
 #include "runtime/interpreter/MemoryMeter.h"
-#include "runtime/stage/GraphFactory.h"
-#include "runtime/stage/StageKernels.h"
+#include "runtime/model/GraphFactory.h"
+#include "runtime/model/StageKernels.h"
 
 namespace chimera::runtime {
 

@@ -7,8 +7,8 @@
 
 #include "runtime/train/CheckpointedSteps.h"
 
-#include "runtime/checkpoint/RunMark.h"
 #include "runtime/control/Messages.h"
+#include "runtime/model/checkpoint/RunMark.h"
 #include "runtime/watch/Report.h"
 
 #include <algorithm>
@@ -197,6 +197,19 @@ void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
     interpreter.run(end - step, onStep);
     const bool hasRun = interpreter.stepsRun() > step;
     step = interpreter.stepsRun();
+    // With a flush, a segment that ended early has already asked about `step`.
+    // If the answer is Save, the checkpoint is written below.
+    const bool hasAsked =
+        step < end && run.program.updates == program::Updates::Flush;
+    const bool stops = step == run.steps ||
+                       gate.lastDecision() == StepDecision::Stop ||
+                       (!hasAsked && !gate.mayBegin(step) &&
+                        gate.lastDecision() == StepDecision::Stop);
+    // A run that continues from the checkpoint of this step begins with the
+    // next one. So this step is evaluated before its checkpoint.
+    if (!stops && hasRun && evaluation.data && evaluation.every > 0 &&
+        step % evaluation.every == 0)
+      interpreter.evaluate();
     // A run of no steps writes the state with which a training would begin.
     const bool isStart = run.steps == 0 && run.checkpoints &&
                          run.checkpoints->resumedFrom.empty();
@@ -207,16 +220,7 @@ void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
         finishCheckpoint(run, control, *writer);
       beginCheckpoint(interpreter, *writer, parts, fault());
     }
-    if (step == run.steps || gate.lastDecision() == StepDecision::Stop)
+    if (stops)
       return;
-    // With a flush, a segment that ended early has already asked about `step`.
-    // If the answer is Save, the checkpoint has just been written.
-    const bool hasAsked =
-        step < end && run.program.updates == program::Updates::Flush;
-    if (!hasAsked && !gate.mayBegin(step) &&
-        gate.lastDecision() == StepDecision::Stop)
-      return;
-    if (evaluation.data && evaluation.every > 0 && step % evaluation.every == 0)
-      interpreter.evaluate();
   }
 }

@@ -97,10 +97,12 @@ private:
 /// Runs the steps of `run` on `interpreter`, which must ask `gate` before each
 /// step that it may begin (Interpreter::Options). This function asks `gate`
 /// before the first step of each segment but the first. A segment ends where
-/// `gate` wants a checkpoint, or at a multiple of checkpoints->every. `writer`
-/// may be null. Calls `afterSteps`, unless it is empty, before ranks exchange
-/// messages on `control`. `fault` returns why this rank's state must not be
-/// written, or an empty string.
+/// `gate` wants a checkpoint, or at a multiple of checkpoints->every. If the
+/// run goes on and the step is a multiple of evaluation.every, evaluates the
+/// weights before the checkpoint of this step is written. `writer` may be null.
+/// Calls `afterSteps`, unless it is empty, before ranks exchange messages on
+/// `control`. `fault` returns why this rank's state must not be written, or an
+/// empty string.
 void runSegments(const TrainingRun &run, Control &control,
                  Interpreter &interpreter, CheckpointWriter *writer,
                  const Interpreter::OnStep &onStep, StepGate &gate,

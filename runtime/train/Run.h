@@ -15,8 +15,8 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_RUN_H
 #define CHIMERA_RUNTIME_TRAIN_RUN_H
 
-#include "runtime/checkpoint/Writer.h"
 #include "runtime/interpreter/Interpreter.h"
+#include "runtime/model/checkpoint/Writer.h"
 #include "runtime/train/Accelerator.h"
 #include "runtime/train/Agreement.h"
 #include "runtime/watch/Signals.h"
@@ -86,7 +86,7 @@ struct RunResult {
   }
 };
 
-/// When and where a run writes checkpoints (runtime/checkpoint/).
+/// When and where a run writes checkpoints (runtime/model/checkpoint/).
 struct CheckpointSettings {
   std::string folder;
   uint64_t every = 0;      ///< steps between checkpoints; 0: only at the end

@@ -8,8 +8,8 @@
 #include "runtime/train/RunSequential.h"
 
 #include "runtime/control/InProcess.h"
+#include "runtime/model/LearningRate.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/LearningRate.h"
 #include "runtime/train/Capacity.h"
 #include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/HeartbeatSender.h"

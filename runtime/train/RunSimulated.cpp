@@ -7,7 +7,7 @@
 
 #include "runtime/control/InProcess.h"
 #include "runtime/interpreter/SimulatedRanks.h"
-#include "runtime/stage/LearningRate.h"
+#include "runtime/model/LearningRate.h"
 #include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/OnThreads.h"
 #include "runtime/train/RunEnd.h"

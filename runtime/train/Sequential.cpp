@@ -10,10 +10,10 @@
 #include "runtime/device/Fold.h"
 #include "runtime/interpreter/NormShare.h"
 #include "runtime/interpreter/Scale.h"
+#include "runtime/model/Clipping.h"
+#include "runtime/model/LearningRate.h"
 #include "runtime/program/BackwardPieces.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/Clipping.h"
-#include "runtime/stage/LearningRate.h"
 #include "runtime/train/Tied.h"
 
 #include <algorithm>
@@ -245,8 +245,6 @@ SequentialResult chimera::runtime::trainSequentially(
             slice(last ? shares : own.output, part, parts));
       }
     addLossesOfParts(stages.back()->lossType(), shares, parts, loss);
-    std::copy(loss.begin(), loss.end(),
-              losses.begin() + static_cast<ptrdiff_t>(index * loss.size()));
     for (uint32_t part = 0; part < parts; ++part)
       for (size_t s = count; s-- > 0;)
         stages[s]->backward(
@@ -256,6 +254,8 @@ SequentialResult chimera::runtime::trainSequentially(
             *weights[s], memory[s].gradient,
             s ? slice(memory[s - 1].outputGradient, part, parts) : Bytes(),
             part == 0 ? mode : WgradMode::Add);
+    std::copy(loss.begin(), loss.end(),
+              losses.begin() + static_cast<ptrdiff_t>(index * loss.size()));
   };
   auto update = [&](uint64_t number, uint64_t step, uint32_t first) {
     scale = gradientScale(program, data, step, first, perUpdate);
@@ -361,15 +361,17 @@ SequentialResult chimera::runtime::trainSequentially(
         !options.onStep || options.onStep(step, result.losses.back());
     const bool goesOn = !haveHalted(step) && wantsMore;
     const bool isLast = !goesOn || step + 1 == steps;
+    // Evaluate before the checkpoint: a run that continues from it begins with
+    // the next step.
+    if (!isLast && evaluation.data && evaluation.every > 0 &&
+        (step + 1) % evaluation.every == 0)
+      evaluate(step + 1);
     if (options.onCheckpoint &&
         (isLast ||
          (options.checkpointEvery > 0 &&
           (step + 1) % options.checkpointEvery == 0) ||
          (options.isCheckpointWanted && options.isCheckpointWanted())))
       saveState(step + 1);
-    if (!isLast && evaluation.data && evaluation.every > 0 &&
-        (step + 1) % evaluation.every == 0)
-      evaluate(step + 1);
     if (!goesOn)
       break;
   }

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_TIED_H
 #define CHIMERA_RUNTIME_TRAIN_TIED_H
 
-#include "runtime/stage/Stage.h"
+#include "runtime/model/Stage.h"
 
 #include <vector>
 

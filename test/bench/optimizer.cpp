@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/torch/AdamW.h"
-#include "runtime/stage/torch/Tensors.h"
+#include "runtime/model/optimizer/AdamW.h"
+#include "runtime/model/tensors/Tensors.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ops/_fused_adamw.h>

@@ -17,7 +17,7 @@
 #include "runtime/data/ReadAhead.h"
 #include "runtime/data/TextData.h"
 #include "test/runtime/data/ArraysFixture.h"
-#include "test/runtime/stage/torch/SmallModel.h"
+#include "test/runtime/model/SmallModel.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

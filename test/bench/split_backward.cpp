@@ -13,9 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/model/graph/GraphStage.h"
+#include "runtime/model/tensors/Tensors.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/torch/Tensors.h"
-#include "runtime/stage/torch/TransformerStage.h"
 
 #include <algorithm>
 #include <chrono>
@@ -55,12 +56,13 @@ program::ProgramT describe(const Sizes &sizes) {
   program.micro_batch_size = sizes.microBatch;
   program.micro_batches = 1;
   program.data_parallel = 1;
-  if (std::string problem = program::checkModel(*program.model);
+  if (std::string problem =
+          program::buildGpt2(*program.model, program.activation_type);
       !problem.empty())
     throw std::invalid_argument(problem);
   uint32_t first = 0;
-  const auto boundary = static_cast<uint64_t>(program::boundaryBytes(
-      *program.model, program::typesOf(program), sizes.microBatch, 0));
+  const auto boundary = static_cast<uint64_t>(
+      program::boundaryBytes(*program.model, sizes.microBatch, 0));
   for (uint32_t count : {1u, sizes.blocks, 1u}) {
     const auto bytes = static_cast<uint64_t>(program::parameterBytes(
         program::typesOf(program),
@@ -118,7 +120,7 @@ int run(int rounds, const Sizes &sizes) {
   TensorMeter meter;
   setThreads(1);
   const program::Stage &declared = program.stages[1];
-  std::unique_ptr<Stage> stage = makeTransformerStage(program, 1);
+  std::unique_ptr<Stage> stage = makeGraphStage(program, 1);
   Buffer weights(declared.weights_bytes()), state(declared.optimizer_bytes()),
       gradient(declared.weights_bytes()), input(declared.boundary_bytes()),
       output(declared.boundary_bytes()), incoming(declared.boundary_bytes()),

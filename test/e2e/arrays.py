@@ -19,7 +19,7 @@ import subprocess
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has
+from exporting import PYTHON, ROOT, check_each, has, of_type
 from grid import run
 from numerics import losses, read_tensors, worst_difference
 
@@ -218,7 +218,7 @@ def check(options, folder, name):
     source, words = model_of(name, folder)
     run(
         options.python, ROOT / "tools/export/chimera-export", source, *words,
-        f"samples={SAMPLES}", "--type", "float64", "-o", folder / "package",
+        f"samples={SAMPLES}", *of_type("float64"), "-o", folder / "package",
     )  # fmt: skip
     run(*tool, "--write")
     (folder / "m.mlir").write_text(

@@ -135,7 +135,7 @@ def check_errors(args, folder):
            *calibrate, "--ranks", 2, "--device", "simulated")  # fmt: skip
     refuse(args, "--cuda-graphs is for running a program", *calibrate, "--ranks", 2,
            "--device", "cuda", "--cuda-graphs")  # fmt: skip
-    refuse(args, "--calibrate measures transformer or synthetic stages: leave out "
+    refuse(args, "--calibrate measures model or synthetic stages: leave out "
            "--stages exact",
            *calibrate, "--ranks", 2, "--stages", "exact")  # fmt: skip
     refuse(args, "--unit-ns is for synthetic stages", *calibrate, "--ranks", 2,

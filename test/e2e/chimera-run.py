@@ -153,7 +153,7 @@ class Test(Runs):
         program = self.sample()
         for text, *options in (
                 ("--device cuda is for pipelines", "--sequential"),
-                ("--cuda-graphs is for transformer and exported stages", "--cuda-graphs"),
+                ("--cuda-graphs is for model stages", "--cuda-graphs"),
                 ("GPUs move messages while they compute", "--progress", "on")):
             self.expect_error(text, program, "--device", "cuda", *options)
 
@@ -317,10 +317,8 @@ class Test(Runs):
                 ("--checkpoint-interval", "with --checkpoint-every and --keep"),
                 ("--lr", "did you mean '--learning-rate'?"),
                 ("--random-seed", "did you mean '--seed'?"),
-                ("--bf16", "set activation_type(bf16) of chimera.pipeline; for "
-                           "exported models, bfloat16 is not supported yet"),
-                ("--dtype=bfloat16", "for exported models, bfloat16 is not "
-                                     "supported yet"),
+                ("--bf16", "set activation_type(bf16) of chimera.pipeline"),
+                ("--dtype=bfloat16", "set weight_type(…) and activation_type(…)"),
                 ("--optimizer", "set optimizer(…) of chimera.training to adamw, muon "
                                 "or sgd"),
                 ("--tp", "tensor parallelism is not supported yet: a stage is "
@@ -342,21 +340,21 @@ class Test(Runs):
                                     ("--device", "cpu", "host"),
                                     ("--tokens", "text", "bytes"),
                                     ("--tokens", "int32", "uint32"),
-                                    ("--stages", "transfomer", "transformer")):
+                                    ("--stages", "syntetic", "synthetic")):
             self.expect_error(f"got {word}: did you mean {meant}?",
                               self.sample(), option, word)
 
-    def test_transformer_needs_a_model_and_data(self):
+    def test_model_stages_need_a_model_and_data(self):
         program = self.sample()
-        self.expect_error("transformer stages need a program with a model",
-                          program, "--stages", "transformer")
+        self.expect_error("model stages need a program with a model",
+                          program, "--stages", "model")
         self.expect_error("give --data FILE", self.sample("--model"))
         program = self.sample()
         text = self.path("text")
         with open(text, "w") as file:
             file.write("x" * 100000)
-        self.expect_error("model", program, "--stages", "transformer",
-                          "--data", text)
+        self.expect_error("got one of bare stages", program,
+                          "--stages", "model", "--data", text)
 
     def test_options_without_effect(self):
         program = self.sample()
@@ -364,13 +362,13 @@ class Test(Runs):
                               ("--save-gradients", "file"),
                               ("--hold-out", "0.5"),
                               ("--evaluate-batches", "3")):
-            self.expect_error(f"{option} is for transformer and exported stages, "
+            self.expect_error(f"{option} is for model stages, "
                               "and the program has no model", program, option,
                               value)
         self.expect_error("--unit-ns is for synthetic stages, and --stages is "
                           "exact", program, "--stages", "exact", "--unit-ns",
                           "5")
-        self.expect_error("--check-replicas is for transformer, exported and "
+        self.expect_error("--check-replicas is for model and "
                           "exact stages, and --stages is synthetic", program,
                           "--stages", "synthetic", "--check-replicas")
         self.expect_error("--check-replicas is for pipelines", program,
@@ -437,7 +435,7 @@ class Test(Runs):
                 (["--hold-out", "1"], "--hold-out: expected a number in [0 - "
                  "0.99], got 1\n"),
                 (["--stages", "magic"], "--stages: expected one of auto, "
-                 "transformer, exported, exact, synthetic, got magic\n"),
+                 "model, exact, synthetic, got magic\n"),
                 (["--wrong"], "unknown option '--wrong'\n"),
                 (["--step=3"], "unknown option '--step': did you mean "
                  "'--steps'?\n"),

@@ -21,7 +21,7 @@ import itertools
 import pathlib
 
 from exported import MARKS, MASK
-from exporting import PYTHON, ROOT, check_each, export, has
+from exporting import PYTHON, ROOT, check_each, export, has, of_type
 from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, accepts, compile_to, schedules
 from numerics import Checks, Training
 
@@ -70,7 +70,7 @@ def check(options, folder, case):
         options.python, package, model,
         f"layers={stages - 2} heads=2 width=16 context=8 samples={SAMPLES} "
         + MODELS[model],
-        "--type", name,
+        *of_type(name),
     )  # fmt: skip
     loaded = ["--load", package / "values.safetensors", "--tokens", "bytes"]
     if model == "bert":

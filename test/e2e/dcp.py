@@ -24,7 +24,7 @@ import tempfile
 import types
 import unittest
 
-from exporting import PYTHON, ROOT, export, has
+from exporting import PYTHON, ROOT, export, has, of_type
 from grid import compile_to, run
 from job import Job
 from numerics import read_tensors, worst_difference
@@ -215,7 +215,7 @@ class Dcp(unittest.TestCase):
             for name in ("package", "whole", "got", "kept", "kept2", "dcp", "dcp2")
         )
         export(
-            OPTIONS.python, package, "gpt2", f"{SIZES} tied={tied}", "--type", "float64"
+            OPTIONS.python, package, "gpt2", f"{SIZES} tied={tied}", *of_type("float64")
         )
         compile_to(
             OPTIONS.tools,

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has
+from exporting import PYTHON, ROOT, check_each, has, of_type
 from grid import compile_to, run
 from numerics import read_tensors
 
@@ -126,7 +126,7 @@ def export(options, folder, *arguments):
     source.write_text(MODEL)
     return [
         options.python, ROOT / "tools/export/chimera-export", source, *arguments,
-        "--type", "float64", "-o", folder / "package",
+        *of_type("float64"), "-o", folder / "package",
     ]  # fmt: skip
 
 

@@ -109,6 +109,8 @@ class Test(Runs):
         return int(steps[-1]) if steps else 0
 
     def kept_steps(self):
+        if not os.path.exists(self.kept):
+            return []
         return [int(name[len("step-"):]) for name in os.listdir(self.kept)
                 if re.fullmatch(r"step-\d+", name)]
 

@@ -27,7 +27,7 @@ FOLDERS = {
     "empty": {"model.json": ""},
     "strange": {"model.json": "[" * 100_000},
     "weights": {"values.safetensors": "mine"},
-    "old": {"model.json": '{"kinds": [], "layers": []}', "values.safetensors": ""},
+    "old": {"model.json": '{"packages": []}', "values.safetensors": ""},
     "other": {"config.json": "{}", "model.safetensors": ""},
     "folders": {},
     "to-source": {},
@@ -36,8 +36,9 @@ IMPORTED = "PyTorch was imported"
 # The arguments after the file, and a part of the expected output.
 CASES = [
     ("width=1 --check --no-values", "--check needs the parameters' values"),
-    ("width=1 --type bfloat16", "--type: bfloat16 is not supported yet for exported models"),
-    ("width=1 --type float16", "--type: float16 is not supported yet for exported models"),
+    ("width=1 --type bfloat16", "expected float32 or float64, the types of parameters, got bf"),
+    ("width=1 --type float16", "expected float32 or float64, the types of parameters, got fl"),
+    ("width=1 --compute half", "--compute: expected some of float32, bfloat16, float64, got 'half'"),
     ("width=1 --type int8", "argument --type: invalid choice: 'int8'"),
     ("width=1 --no-vlues", "unrecognized arguments: --no-vlues; did you mean --no-values?"),
     ("width=1 --layers=4", "an argument of the function is given as layers=4"),

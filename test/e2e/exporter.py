@@ -7,7 +7,6 @@ An exported module must compute what autograd computes (--check). If a module is
 refused, the output must give the reason in one line, without a traceback. Needs a
 Python with torch: that of build/venv, unless another Python runs this script."""
 
-import argparse
 import contextlib
 import importlib
 import os
@@ -16,7 +15,7 @@ import re
 import sys
 import tempfile
 
-from exporting import PYTHON, ROOT, check_each, has
+from exporting import ROOT, check_each, of_type, run_inside
 from loss_modules import LOSSES, REMEDIES
 from modules import (
     ALSO_READS, CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READS, START, WARNED,
@@ -51,7 +50,7 @@ def export_as(command, folder, arguments):
 def export(command, folder, *options, source=None):
     """Exports in float64 to the folder `package`. Returns the same as export_as."""
     source = source or str(folder / "source.py")
-    arguments = ["chimera-export", source, "--type", "float64", "-o", str(folder / "package")]
+    arguments = ["chimera-export", source, *of_type("float64"), "-o", str(folder / "package")]
     return export_as(command, folder, [*arguments, *options])
 
 
@@ -91,10 +90,10 @@ def operators_of(package):
 def unused_operators(seen):
     """Checks that each operator that packages may call is called by some package: of
     this test, or of the runtime's tests."""
-    for package in (ROOT / "test/runtime/stage/exported/Inputs").glob("*.json"):
+    for package in (ROOT / "test/runtime/model/graph/Inputs").glob("*.json"):
         seen |= operators_of(package)
-    text = (ROOT / "runtime/stage/exported/operators.txt").read_text()
-    listed = {line for line in text.splitlines() if line.startswith("aten::")}
+    text = (ROOT / "runtime/model/graph/operators.txt").read_text()
+    listed = {line for line in text.splitlines() if line.startswith(("aten::", "chimera::"))}
     unused = sorted(listed - seen)
     lines = [f"{'FAIL' if unused else 'ok  '} each operator is called by a package"]
     return lines + unused, len(unused)
@@ -198,45 +197,38 @@ def check(command, seen, folder, case):
     return lines, int(not good)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default=PYTHON)
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.inside:
-        sys.path.insert(0, str(ROOT / "tools/export"))
-        from chimera_export import command
+def inside():
+    sys.path.insert(0, str(ROOT / "tools/export"))
+    from chimera_export import command
 
-        sys.path.insert(0, str(HERE))
-        import operators
+    sys.path.insert(0, str(HERE))
+    import operators
 
-        load_modules(command)
-        seen = set()
+    load_modules(command)
+    seen = set()
 
-        def at_end():
-            results = [
-                unused_operators(seen), written_files(command), verbose_refusal(command),
-                frames_of_errors(command),
-            ]  # fmt: skip
-            return [line for lines, _ in results for line in lines], sum(n for _, n in results)
+    def at_end():
+        results = [
+            unused_operators(seen), written_files(command), verbose_refusal(command),
+            frames_of_errors(command),
+        ]  # fmt: skip
+        return [line for lines, _ in results for line in lines], sum(n for _, n in results)
 
-        check_each(
-            lambda folder, case: check(command, seen, folder, case),
-            [
-                *[
-                    (OPERATORS, group, "layers of" if group == "dropout" else GOOD)
-                    for group in operators.GROUPS
-                ],
-                *CASES,
-                *LOSSES,
-                *REFUSED,
-                *REFUSED_LOSSES,
+    check_each(
+        lambda folder, case: check(command, seen, folder, case),
+        [
+            *[
+                (OPERATORS, group, "layers of" if group == "dropout" else GOOD)
+                for group in operators.GROUPS
             ],
-            at_end,
-        )
-    if has(options.python, "torch", "safetensors"):
-        os.execv(options.python, [str(options.python), __file__, "--inside"])
+            *CASES,
+            *LOSSES,
+            *REFUSED,
+            *REFUSED_LOSSES,
+        ],
+        at_end,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    run_inside(__file__, __doc__, ["torch", "safetensors"], inside)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions that the scripts that export models share."""
 
+import argparse
+import os
 import pathlib
 import re
 import subprocess
@@ -22,6 +24,25 @@ def has(python, *modules):
     if found.returncode:
         print(f"skipped: no Python with {', '.join(modules)}")
     return found.returncode == 0
+
+
+def run_inside(script, description, modules, inside):
+    """Runs the function `inside` of the file `script` under a Python that has the modules:
+    that of build/venv, or the one of the option --python. If it lacks some, prints which."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        inside()
+    elif has(options.python, *modules):
+        os.execv(options.python, [str(options.python), script, "--inside"])
+
+
+def of_type(name):
+    """Options to export a model with parameters of a type, for runs in this type alone.
+    Traces for other types would take time."""
+    return ["--type", name, "--compute", name]
 
 
 def export(python, package, model, arguments, *options):

@@ -7,13 +7,11 @@ PyTorch gives the same modules. If a run cannot draw a parameter's initial value
 export must report the parameter and the reason. Needs a Python with torch: that of
 build/venv, unless another Python runs this script."""
 
-import argparse
 import inspect
 import math
-import os
 import sys
 
-from exporting import PYTHON, ROOT, has
+from exporting import ROOT, run_inside
 
 ELEMENTS = 200  # mean and deviation are compared if a parameter has at least so many elements
 
@@ -246,16 +244,5 @@ def inside():
     sys.exit(f"{failed} comparisons failed" if failed else 0)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default=PYTHON)
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.inside:
-        inside()
-    if has(options.python, "torch", "safetensors"):
-        os.execv(options.python, [str(options.python), __file__, "--inside"])
-
-
 if __name__ == "__main__":
-    main()
+    run_inside(__file__, __doc__, ["torch", "safetensors"], inside)

@@ -6,16 +6,14 @@ rows, samples that are cut or left out, and what is refused. instructions.py com
 them with the samples of transformers. Exits non-zero if a check fails. Needs a Python
 with transformers: that of build/venv, unless another Python runs this script."""
 
-import argparse
 import json
-import os
 import pathlib
 import random
 import subprocess
 import sys
 import tempfile
 
-from exporting import PYTHON, ROOT, has
+from exporting import ROOT, run_inside
 
 COMMAND = ROOT / "tools/export/chimera-samples"
 FIELDS = ["input_ids", "attention_mask", "position_ids", "labels"]
@@ -233,15 +231,7 @@ def refusals(bench):
         bench.check(status and answer in output, f"refused: {name}", output)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default=PYTHON)
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if not options.inside:
-        if has(options.python, "transformers", "jinja2", "safetensors"):
-            os.execv(options.python, [str(options.python), __file__, "--inside"])
-        return
+def inside():
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(pathlib.Path(name))
         for part in (samples, lists_of_messages, packing, refusals):
@@ -250,4 +240,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_inside(__file__, __doc__, ["transformers", "jinja2", "safetensors"], inside)

@@ -23,7 +23,7 @@ import random
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has
+from exporting import PYTHON, ROOT, check_each, has, of_type
 from grid import run
 from numerics import losses, read_tensors
 
@@ -343,7 +343,7 @@ def check(options, folder, case):
     run(
         options.python, ROOT / "tools/export/chimera-export",
         ROOT / "examples/models" / source, f"source={folder / 'model'}",
-        f"context={LENGTH}", f"samples={SAMPLES}", *arguments, "--type", "float64",
+        f"context={LENGTH}", f"samples={SAMPLES}", *arguments, *of_type("float64"),
         "--no-values", "-o", folder / "package",
     )  # fmt: skip
     (folder / "m.mlir").write_text(
@@ -385,7 +385,7 @@ def refuses_crossing(options, folder):
     run(
         options.python, ROOT / "tools/export/chimera-export",
         ROOT / "examples/models/huggingface.py", f"source={folder / 'model'}",
-        f"context={LENGTH}", f"samples={SAMPLES}", "--type", "float64", "--no-values",
+        f"context={LENGTH}", f"samples={SAMPLES}", *of_type("float64"), "--no-values",
         "-o", folder / "package",
     )  # fmt: skip
     run(options.tools / "chimera-compile", folder / "m.mlir", "-o", folder / "other")

@@ -58,6 +58,31 @@ def make(): return model(Begins(), loss)
         GOOD,
     ),
     (
+        "probabilities of classes as labels",
+        """
+class Pools(Net):
+    def forward(self, tokens):
+        return super().forward(tokens).mean(1)
+def make():
+    tokens = torch.randint(0, 16, (B, T))
+    return Model(Pools(), (tokens,), (torch.rand(B, 16).softmax(-1),), F.cross_entropy)
+""",
+        GOOD,
+    ),
+    (
+        "a mean over labels that may all be ignored, with many classes",
+        """
+def make():
+    net = Net()
+    net.head = nn.Linear(C, 4096)
+    def loss(o, l):
+        k = l.masked_fill(l[:, :1] < 16, -100).flatten()
+        return torch.where(k.ne(-100).any(), F.cross_entropy(o.flatten(0, 1), k), 0.0)
+    return model(net, loss)
+""",
+        WARNED,
+    ),
+    (
         "more classes than tokens",
         """
 def make():

@@ -46,13 +46,18 @@ OPTIONS = (
 EXPORTED = (
     ("llama", "layers=4 heads=4 groups=2 width=64 context=64"),
     ("convolution", "layers=4 width=64 context=64"),
+    # The backward of the last layer computes the loss.
+    ("gpt2", "layers=4 heads=4 width=32 context=64 vocabulary=4096"),
 )
 
-# One package serves each of these sizes of micro-batches.
+# One package serves each of these sizes of micro-batches and types.
 SIZES = (
     (1, '"1f1b"', "split_backward"),
     (3, '"1f1b"', ""),
+    (3, '"1f1b"', BF16),
+    (3, '"1f1b"', f"{BF16} split_backward"),
     (8, '"1f1b"', "split_backward"),
+    (8, '"1f1b"', f"{F64} split_backward"),
 )
 HALVES = (8, HALVING, "")
 
@@ -93,8 +98,8 @@ def measure(checks, options, folder, name, description, *more):
     source.write_text(description)
     run(options.tools / "chimera-compile", source, "-o", program)
     run(
-        options.tools / "chimera-run", program, "--data", options.data, "--steps", 2,
-        "--quiet", "--evaluate-batches", 0, "--log", log, *more,
+        options.tools / "chimera-run", program, "--data", options.data, "--tokens", "bytes",
+        "--steps", 2, "--quiet", "--evaluate-batches", 0, "--log", log, *more,
     )  # fmt: skip
     ranks = json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
     dump = json.loads(run(options.tools / "chimera-translate", "--program-to-json", program))

@@ -66,6 +66,18 @@ class Plain(nn.Module):
 CASES = [
     ("a plain net", "def make(): return model(Net())", GOOD),
     (
+        "a head with a normalised weight",
+        """
+def make():
+    net = Net()
+    net.head = nn.utils.parametrizations.weight_norm(nn.Linear(C, 16))
+    return model(net)
+""",
+        GOOD,
+        "--compute",
+        "float64,bfloat16",
+    ),
+    (
         "the children of the whole module",
         PLAIN + 'def make(): return model(Plain(), split_at="")',
         GOOD,

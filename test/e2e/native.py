@@ -28,7 +28,7 @@ import shutil
 import subprocess
 import tempfile
 
-from exporting import PYTHON, ROOT, check_each, has
+from exporting import PYTHON, ROOT, check_each, has, of_type
 from grid import compile_to, run
 from numerics import Checks, losses, read_tensors
 
@@ -161,7 +161,7 @@ def check(options, folder, case):
         (folder / "source.py").write_text(SOURCE)
         source = f"{folder / 'source.py'}:{name}"
     output = export(
-        options, folder, source, arguments, "--type", type_, "--native",
+        options, folder, source, arguments, *of_type(type_), "--native",
     )  # fmt: skip
     compiled = int(re.search(r"native: (\d+) graphs", output)[1])
     drops = "dropout" in arguments
@@ -234,7 +234,7 @@ def check_refused(options, folder, checks, native):
     refuses("expected the file that the program names by its SHA-256", *given)
     shutil.rmtree(native[1])
     refuses("cannot open the native code of the program's model", *given)
-    refuses("is for exported stages", "--stages", "exact", *native)
+    refuses("is for model stages", "--stages", "exact", *native)
 
 
 def check_compiler(options, folder):
@@ -259,7 +259,7 @@ def measure(options, folder):
     sizes = "layers=8 heads=4 width=256 context=128 samples=4"
     for type_ in ("float32", "float64"):
         export(
-            options, folder, ROOT / "examples/models/gpt2.py", sizes, "--type", type_,
+            options, folder, ROOT / "examples/models/gpt2.py", sizes, *of_type(type_),
             "--native",
         )  # fmt: skip
         program = folder / "program"

@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Models that call the operators of runtime/stage/exported/operators.txt. A model has
+"""Models that call the operators of runtime/model/graph/operators.txt. A model has
 one group of expressions. Each of its layers adds up the results of all expressions of
 its input.
 

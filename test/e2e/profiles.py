@@ -43,7 +43,7 @@ class Test(Runs):
         self.assertEqual(result.returncode, 0, result.stderr)
         with open(file) as text:
             profile = json.load(text)
-        self.assertEqual(profile["computed_by"], "transformer")
+        self.assertEqual(profile["computed_by"], "model")
         self.assertEqual(profile["threads"], 1)
         ranks = profile["workers"] * profile["copies"]
         # A CPU quota may allow fewer cores than the machine has.

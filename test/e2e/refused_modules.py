@@ -392,8 +392,8 @@ def make(): return model(Net({block}), {loss})
         for where, module, block, loss, answer in (
             ("in a module", True, "Mixed", "cross_entropy",
              "expected a forward without torch.autocast(), got one in 'blocks.0.line', "
-             "source.py:14: return x + torch.tanh(self.line(x)): leave it out, "
-             "because exported"),
+             "source.py:14: return x + torch.tanh(self.line(x)): leave it out: "
+             "activation_type(bf16)"),
             ("in a loss", False, "Block", "loss",
              "expected a forward without torch.autocast(), got one in the loss, source.py:"),
         )

@@ -113,7 +113,7 @@ REFUSED = [
     ("", "--momentum 0.5", "compile the program with optimizer(sgd) momentum(…)"),
     ("optimizer(sgd)", "--beta2 0.5", "--beta2 is for adamw and muon, and the program has sgd"),
     ("", "--stages exact --weight-decay 0.5",
-     "--weight-decay is for transformer and exported stages"),
+     "--weight-decay is for model stages"),
 ]  # fmt: skip
 
 

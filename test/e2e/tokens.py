@@ -8,7 +8,6 @@ lines, and an index says where they end. Also checks which files are never overw
 if one fails. Needs a Python with tokenizers: that of build/venv, unless another Python
 runs this script."""
 
-import argparse
 import array
 import json
 import os
@@ -18,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from exporting import PYTHON, ROOT, has
+from exporting import ROOT, run_inside
 
 COMMAND = ROOT / "tools/export/chimera-tokens"
 TEXT = (ROOT / "LICENSE").read_text()
@@ -408,15 +407,7 @@ def large(bench):
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", default=PYTHON)
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if not options.inside:
-        if has(options.python, "tokenizers"):
-            os.execv(options.python, [str(options.python), __file__, "--inside"])
-        return
+def inside():
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(pathlib.Path(name))
         for part in (
@@ -428,4 +419,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_inside(__file__, __doc__, ["tokenizers"], inside)

@@ -14,11 +14,11 @@
 
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Status.h"
+#include "runtime/model/CapturedStage.h"
+#include "runtime/model/graph/GraphStage.h"
+#include "runtime/model/tensors/Tensors.h"
 #include "runtime/program/Layers.h"
 #include "runtime/proof/ProvenFile.h"
-#include "runtime/stage/GraphedStage.h"
-#include "runtime/stage/torch/Tensors.h"
-#include "runtime/stage/torch/TransformerStage.h"
 #include "runtime/train/Accelerator.h"
 
 #include <CLI/CLI.hpp>
@@ -222,15 +222,15 @@ nlohmann::json measure(const Settings &settings) {
   std::unique_ptr<Accelerator> gpus;
   std::unique_ptr<Device> device;
   StageFactory factory = [](const program::ProgramT &whole, uint32_t stage) {
-    return makeTransformerStage(whole, stage);
+    return makeGraphStage(whole, stage);
   };
   nlohmann::json found;
   if (settings.isCuda) {
     gpus = loadCuda({});
     device = gpus->makeDevice(0, 0);
     factory = [&](const program::ProgramT &whole, uint32_t stage) {
-      auto made = makeTransformerStage(
-          whole, stage, {.isCuda = true, .kernels = &gpus->kernels()});
+      auto made = makeGraphStage(whole, stage, nullptr,
+                                 {.isCuda = true, .kernels = &gpus->kernels()});
       return settings.graphs
                  ? wrapWithGraphs(std::move(made), gpus->makeGraphFactory())
                  : std::move(made);

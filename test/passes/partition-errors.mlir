@@ -21,7 +21,7 @@ chimera.pipeline @p of @p stages(2) micro_batches(2) schedule("gpipe")
 
 // -----
 
-// expected-error@below {{expected architecture 'gpt2', got 'bert'}}
+// expected-error@below {{expected architecture 'gpt2' or 'exported', got 'bert'}}
 chimera.model @m bert layers(4) heads(4) width(64) context(16) vocabulary(256)
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe")
 
@@ -93,14 +93,14 @@ chimera.pipeline @p of @m stages(7) micro_batches(2) schedule("gpipe")
 
 // -----
 
-chimera.model @m gpt2 layers(16384) heads(1) width(1) context(1) vocabulary(1)
-// expected-error@below {{expected at most 67108864 layers times stages, got 163860000}}
+chimera.model @m gpt2 layers(16382) heads(1) width(1) context(1) vocabulary(1)
+// expected-error@below {{expected at most 67108864 layers times stages, got 163840000}}
 chimera.pipeline @p of @m stages(10000) micro_batches(2) schedule("gpipe")
 
 // -----
 
+// expected-error@below {{kind 1: expected numbers of operations below 2^61}}
 chimera.model @m gpt2 layers(2) heads(1) width(1048576) context(1048576) vocabulary(1048576)
-// expected-error@below {{expected a model whose operations, bytes and nanoseconds for a micro-batch are below 2^60}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(2147483647)
 
 // -----

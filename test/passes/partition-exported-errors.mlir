@@ -19,15 +19,15 @@ chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_bat
 
 // -----
 
+// expected-error@below {{Inputs/exported/model.json: expected a model that was exported for float64, got one for float32: export it with --compute float64}}
 chimera.model @m exported("Inputs/exported")
-// expected-error@below {{expected the type that the model was exported with, float32, got float64 for weights and float64 for activations}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
     weight_type(f64)
 
 // -----
 
+// expected-error@below {{Inputs/exported/model.json: expected a model that was exported for bfloat16, got one for float32: export it with --compute bfloat16}}
 chimera.model @m exported("Inputs/exported")
-// expected-error@below {{bfloat16 is not supported yet for exported models: expected float32, the type that the model was exported with, got bfloat16 for activations}}
 chimera.pipeline @p of @m stages(2) micro_batches(2) schedule("gpipe") micro_batch_size(4)
     activation_type(bf16)
 

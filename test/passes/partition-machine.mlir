@@ -6,9 +6,9 @@
 // The speed is 2 FLOP per ns. An update reads the gradient, and reads and
 // writes weights and state: 28 bytes for each parameter, at 7 bytes per ns.
 // CHECK: @flops {{.*}} time_unit(flop)
-// CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#F:]], backward = [[#B:]]> bytes <weights = [[#W:]],
+// CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#F:]], backward = [[#B:]], input_gradient = [[#I:]], weight_gradient = [[#G:]]> bytes <weights = [[#W:]],
 // CHECK: @timed of @m on @machine {{.*}} time_unit(ns)
-// CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#div(F,2)]], backward = [[#div(B,2)]], update = [[#W]]> bytes <weights = [[#W]],
+// CHECK: chimera.stage 0 layers(0, 2) cost <forward = [[#div(F,2)]], backward = [[#div(B,2)]], input_gradient = [[#div(I,2)]], weight_gradient = [[#div(G,2)]], update = [[#W]]> bytes <weights = [[#W]],
 
 // RUN: chimera-opt %t/model.mlir --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=REPORT
 // REPORT: pipeline timed

@@ -38,16 +38,18 @@ chimera.pipeline @gpipe stages(1) micro_batches(2) schedule("gpipe")
 // A GPT-2's six layers by operations. With m = 2 * 16 tokens a micro-batch, the
 // embedding has 32 * 64 = 2048 in the forward, each block 24 * 32 * 64^2 + 4 *
 // 32 * 16 * 64 = 3276800, and the head 2 * 32 * 64 * 256 = 1048576. The best
-// cut has a block and the head in one stage. The embedding hardly matters.
+// cut has a block and the head in one stage. The embedding hardly matters. The
+// input gradient of a block has the attention's 4 * 32 * 16 * 64 twice, the
+// weight gradient never.
 //
 // The sizes of weights in floats are (256 + 16) * 64 for the embedding, 12 *
 // 64^2 + 13 * 64 for a block, and 2 * 64 + 256 * 64 for the head.
 // CHECK-LABEL: chimera.pipeline @model
 // CHECK-SAME: time_unit(flop) {
-// CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3278848, backward = 6557696> bytes <weights = 269568, optimizer = 539136, {{.*}}, boundary = 8192, weight_stash = 140032>
-// CHECK-NEXT: chimera.stage 1 layers(2, 3) cost <forward = 3276800, backward = 6553600> bytes <weights = 199936, optimizer = 399872, {{.*}}, boundary = 8192, weight_stash = 131584>
-// CHECK-NEXT: chimera.stage 2 layers(3, 4) cost <forward = 3276800, backward = 6553600>
-// CHECK-NEXT: chimera.stage 3 layers(4, 6) cost <forward = 4325376, backward = 8650752> bytes <weights = 265984
+// CHECK-NEXT: chimera.stage 0 layers(0, 2) cost <forward = 3278848, backward = 6557696, input_gradient = 3409920, weight_gradient = 3147776> bytes <weights = 269568, optimizer = 539136, {{.*}}, boundary = 8192, weight_stash = 140544>
+// CHECK-NEXT: chimera.stage 1 layers(2, 3) cost <forward = 3276800, backward = 6553600, input_gradient = 3407872, weight_gradient = 3145728> bytes <weights = 199936, optimizer = 399872, {{.*}}, boundary = 8192, weight_stash = 132096>
+// CHECK-NEXT: chimera.stage 2 layers(3, 4) cost <forward = 3276800, backward = 6553600, input_gradient = 3407872, weight_gradient = 3145728>
+// CHECK-NEXT: chimera.stage 3 layers(4, 6) cost <forward = 4325376, backward = 8650752, input_gradient = 4456448, weight_gradient = 4194304> bytes <weights = 265984
 chimera.model @gpt gpt2 layers(4) heads(4) width(64) context(16) vocabulary(256)
 chimera.pipeline @model of @gpt stages(4) micro_batches(4) schedule("chimera")
     micro_batch_size(2)

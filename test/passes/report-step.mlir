@@ -39,8 +39,8 @@
 // The example of the root README.
 // RUN: chimera-opt %examples/compare.mlir --chimera-to-scheduled --chimera-report="costs=stages format=comparison" -o /dev/null | FileCheck %s --check-prefix=EXAMPLE
 // EXAMPLE: pipeline {{ *}}schedule
-// EXAMPLE-NEXT: both_ways chimera {{.*}} 8.852 ms 566.5 ms
-// EXAMPLE-NEXT: split zb-v {{.*}} 614.5 ms
+// EXAMPLE-NEXT: both_ways chimera {{.*}} 9.028 ms 577.8 ms
+// EXAMPLE-NEXT: split zb-v {{.*}} 612.9 ms
 // EXAMPLE-NEXT: one_way 1f1b {{.*}} 662.1 ms
 // EXAMPLE-NEXT: deeper 1f1b {{.*}} 713.1 ms
 // EXAMPLE-NEXT: looped interleaved-1f1b {{.*}} 771.3 ms

@@ -8,6 +8,7 @@
 // CHECK: chimera.worker 0
 // CHECK: %[[G:.*]], %{{.*}} = chimera.backward pipeline 1 stage 1
 // CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start {{.*}}!chimera.loss<8>
 // CHECK-NEXT: %[[B:.*]]:3 = chimera.split pipeline 1 stage 1(%[[G]]) : (!chimera.weight_gradient<64>) -> (!chimera.weight_gradient<24>, !chimera.weight_gradient<24>, !chimera.weight_gradient<16>)
 // CHECK-NEXT: %[[T0:.*]] = chimera.all_reduce_start stage 1 bucket 0 of 3 width 1 workers [1, 0] keys [0, 1](%[[B]]#0) : (!chimera.weight_gradient<24>)
 // CHECK-NEXT: %[[T1:.*]] = chimera.all_reduce_start stage 1 bucket 1 of 3 {{.*}}(%[[B]]#1) : (!chimera.weight_gradient<24>)

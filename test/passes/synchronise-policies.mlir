@@ -4,13 +4,13 @@
 
 // Eager starts each all-reduce after the last backward of its stage and the
 // sends of this backward. It also does so on the middle workers, without idle
-// time.
+// time. The losses follow the last backward of the last stage, because a backward
+// may add to its loss.
 // CHECK-LABEL: chimera.pipeline @eager
 // CHECK: chimera.worker 0
-// CHECK: chimera.forward pipeline 1 stage 3 micro_batch 3
-// CHECK-NEXT: chimera.all_reduce_start {{.*}} : (!chimera.loss<8>
 // CHECK: chimera.backward pipeline 1 stage 3 micro_batch 3
 // CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start {{.*}}!chimera.loss<8>
 // CHECK-NEXT: chimera.all_reduce_start stage 3
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1
 // CHECK-NEXT: chimera.all_reduce_start stage 0
@@ -69,11 +69,13 @@ chimera.pipeline @costs stages(4) micro_batches(4) schedule("chimera") all_reduc
 // CHECK-NOT: chimera.all_reduce_start stage 0
 // CHECK: chimera.backward pipeline 1 stage 1 micro_batch 3
 // CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start {{.*}}!chimera.loss<8>
 // CHECK-NEXT: chimera.all_reduce_start stage 1
 // CHECK-NEXT: chimera.all_reduce_start stage 0
 // CHECK: chimera.worker 1
 // CHECK: chimera.backward pipeline 0 stage 1 micro_batch 2
 // CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start {{.*}}!chimera.loss<8>
 // CHECK-NEXT: chimera.all_reduce_start stage 1
 // CHECK: chimera.backward pipeline 1 stage 0 micro_batch 3
 // CHECK-NEXT: chimera.all_reduce_start stage 0

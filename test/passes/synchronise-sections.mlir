@@ -41,6 +41,7 @@ chimera.pipeline @step stages(2) micro_batches(2) schedule("pipedream-2bw") data
 // CHECK: chimera.backward pipeline 0 stage 1 micro_batch 1 on 1
 // CHECK-NEXT: chimera.post_receive
 // CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start {{.*}}!chimera.loss<8>
 // CHECK-NEXT: chimera.all_reduce_start stage 1 width 2 workers [1] keys [0] on 1
 // CHECK: chimera.backward pipeline 0 stage 0 micro_batch 1 on 0
 // CHECK-NEXT: chimera.all_reduce_start stage 0 width 2 workers [0] keys [0] on 0

@@ -13,6 +13,7 @@ chimera.model @m gpt2 layers(2) heads(2) width(4) context(4) vocabulary(5) tied
 // CHECK: chimera.worker 0
 // CHECK: chimera.backward pipeline 1 stage 1
 // CHECK-NEXT: chimera.post_send
+// CHECK-NEXT: chimera.all_reduce_start {{.*}}!chimera.loss<8>
 // CHECK-NEXT: %[[L:.*]]:2 = chimera.split pipeline 1 stage 1
 // CHECK-NEXT: %[[R1:.*]] = chimera.all_reduce_start stage 1 width 1 workers [1, 0] keys [0, 1](%[[L]]#0)
 // CHECK: chimera.backward pipeline 0 stage 0

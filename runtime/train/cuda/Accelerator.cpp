@@ -9,7 +9,7 @@
 
 #include "runtime/channel/cuda/Copies.h"
 #include "runtime/channel/nccl/Channels.h"
-#include "runtime/stage/cuda/StageKernels.h"
+#include "runtime/model/cuda/StageKernels.h"
 #include "runtime/train/cuda/SharedDevices.h"
 
 #include <cstdlib>

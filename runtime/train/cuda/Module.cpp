@@ -51,7 +51,7 @@ chimeraMakeAccelerator4(const AcceleratorOptions &options) {
       makeCudaAccelerator(options, {.streamGuard = onStream,
                                     .meter = &meter,
                                     .makeGraphFactory = makeTensorGraphs});
-  // Sum products of bfloat16 in float32, as stage/torch does.
+  // Sum products of bfloat16 in float32, as tensors/Products.h does.
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
   if (!options.stagesOnHost)
     at::globalContext().lazyInitDevice(at::kCUDA);

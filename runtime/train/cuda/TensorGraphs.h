@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_CUDA_TENSORGRAPHS_H
 #define CHIMERA_RUNTIME_TRAIN_CUDA_TENSORGRAPHS_H
 
-#include "runtime/stage/GraphFactory.h"
+#include "runtime/model/GraphFactory.h"
 
 namespace chimera::runtime {
 

@@ -182,11 +182,13 @@ TEST(Profile, RefusesProfilesOfTwoModels) {
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
   program::ModelT model = smallModel();
   model.layers = 2;
+  program::buildGpt2(model, program::DataType::Float32);
   EXPECT_EQ(checkProfile(profile, model, kFloats, "sgd"),
             "p.json: expected a profile of a model with 4 layers (with "
             "embedding and head), got 3");
   model = smallModel();
   model.width = 32;
+  program::buildGpt2(model, program::DataType::Float32);
   EXPECT_NE(checkProfile(profile, model, kFloats, "sgd")
                 .find("expected a profile of the model"),
             std::string::npos);

@@ -10,6 +10,7 @@
 
 #include "compiler/plan/Search.h"
 #include "runtime/program/Optimizer.h"
+#include "test/runtime/program/BuiltGpt2.h"
 
 #include <random>
 
@@ -17,14 +18,8 @@ namespace chimera::plan {
 
 /// A GPT-2 of one layer, with an embedding and a head.
 inline program::ModelT smallModel() {
-  program::ModelT model;
-  model.architecture = "gpt2";
-  model.layers = 1;
-  model.heads = 2;
-  model.width = 16;
-  model.context = 8;
-  model.vocabulary = 32;
-  return model;
+  return program::builtGpt2(
+      {.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 32});
 }
 
 inline program::OptimizerT optimizerNamed(const char *name) {

@@ -1,4 +1,4 @@
-//===- Grids.cpp - Schedules drawn as text -------------------------------===//
+//===- Grids.cpp - Schedules drawn as text --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

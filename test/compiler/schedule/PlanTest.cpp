@@ -1,4 +1,4 @@
-//===- PlanTest.cpp - Requests and plans ---------------------------------===//
+//===- PlanTest.cpp - Requests and plans ----------------------------------===//
 //
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.

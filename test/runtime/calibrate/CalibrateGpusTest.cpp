@@ -8,8 +8,8 @@
 #include "runtime/calibrate/CalibrateRanks.h"
 #include "runtime/calibrate/MachineText.h"
 #include "runtime/interpreter/Status.h"
+#include "runtime/model/SyntheticStage.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/cuda/Accelerator.h"
 #include "test/runtime/cuda/CleanGpus.h"
 
@@ -75,8 +75,7 @@ TEST(ModelsOfGpus, NeedTheStatedMemory) {
     uint64_t stashes = 0;
     for (uint32_t layer = 1; layer <= 4; ++layer)
       stashes += static_cast<uint64_t>(
-          program::layerCost(*program.model, types, sizes.samples, layer)
-              .stashBytes);
+          program::layerCost(*program.model, sizes.samples, layer).stashBytes);
     const uint64_t needed = bytesToMeasure(4, sizes);
     EXPECT_LE(stashes, needed / 2);
     EXPECT_LT(needed, last);

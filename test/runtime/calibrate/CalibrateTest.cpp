@@ -10,8 +10,8 @@
 #include "runtime/calibrate/MachineText.h"
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
+#include "runtime/model/SyntheticStage.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/SyntheticStage.h"
 #include "test/runtime/Timeouts.h"
 #include "test/runtime/calibrate/ForwardingChannels.h"
 
@@ -334,7 +334,7 @@ TEST(SlownessOfType, IsReportedIfLarge) {
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 0.6), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 1.9), "");
   EXPECT_EQ(noteOfSlowType(program::DataType::BFloat16, 7.94)
-                .find("a block of the model takes 7.9 times as long in "
+                .find("a transformer block takes 7.9 times as long in "
                       "bfloat16 as in float32"),
             0u);
 }

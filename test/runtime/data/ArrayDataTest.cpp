@@ -433,8 +433,8 @@ TEST_F(ArrayDataTest, refusesWrongArguments) {
   EXPECT_NO_THROW(data.load(program::ValueKind::Tokens, {}, bytes));
   EXPECT_THROW(data.load(program::ValueKind::Loss, {}, bytes),
                std::invalid_argument);
-  program.model->package.reset();
-  EXPECT_NE(refusal(npys(0, 20)).find("expected a program with an exported"),
+  program.model.reset();
+  EXPECT_NE(refusal(npys(0, 20)).find("expected a program with a model"),
             std::string::npos);
 }
 

@@ -10,8 +10,8 @@
 #include "runtime/data/TextData.h"
 #include "runtime/program/Package.h"
 #include "test/runtime/data/DataFolder.h"
+#include "test/runtime/model/SmallModel.h"
 #include "test/runtime/program/SamplePackages.h"
-#include "test/runtime/stage/torch/SmallModel.h"
 
 #include <algorithm>
 #include <set>

@@ -9,7 +9,7 @@
 #define CHIMERA_TEST_RUNTIME_DATA_TEXTDATAFIXTURE_H
 
 #include "runtime/data/TextData.h"
-#include "test/runtime/stage/torch/SmallModel.h"
+#include "test/runtime/model/SmallModel.h"
 
 #include <gtest/gtest.h>
 

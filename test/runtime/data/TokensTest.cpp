@@ -7,8 +7,8 @@
 
 #include "runtime/data/TextData.h"
 #include "test/runtime/data/DataFolder.h"
+#include "test/runtime/model/SmallModel.h"
 #include "test/runtime/program/SamplePackages.h"
-#include "test/runtime/stage/torch/SmallModel.h"
 
 #include <optional>
 
@@ -343,7 +343,7 @@ TEST_F(TokensTest, windowsAreOfTokens) {
   }
   // Each token occurs once in the training part.
   EXPECT_NEAR(data.unigramLoss(data, 3), -std::log(1.0 / (80 + 1100)), 1e-12);
-  program.model->vocabulary = 1000;
+  changeGpt2(program, [](program::ModelT &model) { model.vocabulary = 1000; });
   TextData small(open(), program, 0.2);
   try {
     small.load(program::ValueKind::Tokens, {}, bytesOf(tokens));

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/data/ArraysFixture.h"
-#include "test/runtime/stage/Mutants.h"
+#include "test/runtime/model/Mutants.h"
 
 using namespace chimera;
 using namespace chimera::runtime;

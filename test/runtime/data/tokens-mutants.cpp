@@ -13,9 +13,9 @@
 
 #include "runtime/data/TextData.h"
 #include "runtime/data/TokenCheck.h"
+#include "test/runtime/model/Mutants.h"
+#include "test/runtime/model/SmallModel.h"
 #include "test/runtime/program/SamplePackages.h"
-#include "test/runtime/stage/Mutants.h"
-#include "test/runtime/stage/torch/SmallModel.h"
 
 #include <array>
 #include <cstring>

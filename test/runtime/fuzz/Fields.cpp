@@ -8,6 +8,7 @@
 #include "test/runtime/fuzz/Fields.h"
 
 #include "runtime/program/File.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/proof/Verify.h"
 #include "test/runtime/hostile/Mutate.h"
 #include "test/runtime/program/AliasedFiles.h"
@@ -223,6 +224,9 @@ void changeModel(ProgramT &program, Random &random) {
   default:
     changeNumber(*sizes[random.below(std::size(sizes))], random);
   }
+  // A program whose sizes and package disagree is refused at once.
+  if (random.oneIn(2))
+    program::buildGpt2(model, program.activation_type);
 }
 
 void changeTraining(ProgramT &program, Random &random) {

@@ -112,4 +112,35 @@ TEST(Mutate, AConsumerIsNotIndependentOfItsWait) {
   }
   EXPECT_EQ(pairs, 2u);
 }
+
+// A loss is complete only after the backwards that take it.
+TEST(Mutate, ASumOfALossIsNotIndependentOfABackwardThatTakesTheLoss) {
+  using program::ValueKind;
+  enum : uint32_t { kStash, kLoss, kGradient, kSum };
+  program::WorkerT worker;
+  worker.buffers = {{ValueKind::Stash, 0, 4},
+                    {ValueKind::Loss, 0, 4},
+                    {ValueKind::WeightGradient, 64, 4},
+                    {ValueKind::Loss, 128, 4}};
+  worker.operands = {kStash, kLoss, kGradient, kLoss, kSum};
+  worker.instructions = {program::Instruction(), program::Instruction()};
+  worker.body_end = 2;
+  program::Instruction &backward = worker.instructions[0];
+  backward.mutate_operands(2);
+  backward.mutate_results(1);
+  program::Instruction &sum = worker.instructions[1];
+  sum.mutate_opcode(Opcode::AllReduceStart);
+  sum.mutate_first_operand(3);
+  sum.mutate_operands(1);
+  sum.mutate_results(1);
+  for (Opcode opcode : {Opcode::Backward, Opcode::InputGradient}) {
+    backward.mutate_opcode(opcode);
+    EXPECT_FALSE(hostile::areIndependent(worker, 0));
+  }
+  // A weight gradient does not take the loss.
+  backward.mutate_opcode(Opcode::WeightGradient);
+  backward.mutate_operands(1);
+  worker.operands[1] = kGradient;
+  EXPECT_TRUE(hostile::areIndependent(worker, 0));
+}
 } // namespace

@@ -8,8 +8,8 @@
 #include "test/runtime/hostile/Orderings.h"
 
 #include "runtime/interpreter/SimulatedRanks.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/program/BackwardPieces.h"
-#include "runtime/stage/ExactStage.h"
 #include "runtime/watch/StatusPage.h"
 #include "test/runtime/hostile/Pick.h"
 #include "test/runtime/hostile/Run.h"
@@ -132,7 +132,10 @@ private:
                       uint32_t last, size_t position) {
       std::vector<Use> found;
       for (uint32_t buffer : program::operandsOf(worker, instruction))
-        found.push_back(useOf(buffer, first, last, false, position));
+        found.push_back(useOf(
+            buffer, first, last,
+            addsToLoss(instruction.opcode(), worker.buffers[buffer].kind()),
+            position));
       for (uint32_t buffer : program::resultsOf(worker, instruction))
         found.push_back(useOf(buffer, first, last, true, position));
       return found;

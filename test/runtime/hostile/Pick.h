@@ -38,6 +38,14 @@ inline bool isMessage(const program::Instruction &instruction) {
   return instruction.opcode() == program::Opcode::PostSend ||
          instruction.opcode() == program::Opcode::PostRecv;
 }
+/// Whether an instruction adds to an operand of this kind: a backward of the
+/// last stage may add to the loss that it takes (Stage::backward).
+inline bool addsToLoss(program::Opcode opcode, program::ValueKind kind) {
+  return kind == program::ValueKind::Loss &&
+         (opcode == program::Opcode::Backward ||
+          opcode == program::Opcode::InputGradient);
+}
+
 inline bool isPost(const program::Instruction &instruction) {
   return isMessage(instruction) ||
          instruction.opcode() == program::Opcode::AllReduceStart;

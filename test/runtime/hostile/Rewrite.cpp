@@ -63,10 +63,12 @@ std::vector<Touch> touchesOf(const WorkerT &worker,
                               ? worker.instructions[instruction.target()]
                               : instruction;
   std::vector<Touch> touches;
-  for (uint32_t buffer : program::operandsOf(worker, of))
+  for (uint32_t buffer : program::operandsOf(worker, of)) {
+    program::ValueKind kind = worker.buffers[buffer].kind();
     // A use of a stash empties it, so it counts as a write.
     touches.push_back(
-        {buffer, program::isStash(worker.buffers[buffer].kind())});
+        {buffer, program::isStash(kind) || addsToLoss(of.opcode(), kind)});
+  }
   for (uint32_t buffer : program::resultsOf(worker, of))
     touches.push_back({buffer, true});
   return touches;

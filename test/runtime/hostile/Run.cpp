@@ -8,7 +8,7 @@
 #include "test/runtime/hostile/Run.h"
 
 #include "runtime/interpreter/SimulatedRanks.h"
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Tied.h"
 #include "runtime/watch/StatusPage.h"

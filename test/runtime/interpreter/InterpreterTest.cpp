@@ -9,7 +9,7 @@
 
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Communication.h"
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -82,17 +82,15 @@ public:
     return stage->forward(microBatch, input, labels, weights, output, mode);
   }
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
-                ConstBytes outputGradient, ConstBytes weights,
-                Bytes weightGradient, Bytes inputGradient,
-                WgradMode mode) override {
+                Bytes outputGradient, ConstBytes weights, Bytes weightGradient,
+                Bytes inputGradient, WgradMode mode) override {
     look();
     stage->backward(microBatch, std::move(stash), outputGradient, weights,
                     weightGradient, inputGradient, mode);
   }
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
                                        std::unique_ptr<Stash> stash,
-                                       ConstBytes outputGradient,
-                                       ConstBytes weights,
+                                       Bytes outputGradient, ConstBytes weights,
                                        Bytes inputGradient) override {
     look();
     return stage->inputGradient(microBatch, std::move(stash), outputGradient,

@@ -8,9 +8,9 @@
 #include "runtime/interpreter/Profile.h"
 
 #include "runtime/interpreter/EarlierRuns.h"
+#include "runtime/model/ExactStage.h"
+#include "runtime/model/SyntheticStage.h"
 #include "runtime/program/Layers.h"
-#include "runtime/stage/ExactStage.h"
-#include "runtime/stage/SyntheticStage.h"
 #include "runtime/train/Run.h"
 #include "test/runtime/program/SamplePrograms.h"
 

@@ -8,8 +8,8 @@
 #include "runtime/interpreter/Trace.h"
 
 #include "runtime/interpreter/TraceFormat.h"
-#include "runtime/stage/ExactStage.h"
-#include "runtime/stage/SyntheticStage.h"
+#include "runtime/model/ExactStage.h"
+#include "runtime/model/SyntheticStage.h"
 #include "runtime/train/Run.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"

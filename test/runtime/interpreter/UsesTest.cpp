@@ -32,6 +32,11 @@ protected:
     return uses;
   }
 
+  UsesOf() {
+    worker.buffers.resize(10);
+    worker.buffers[9].mutate_kind(ValueKind::Loss);
+  }
+
   WorkerT worker;
 };
 
@@ -41,6 +46,16 @@ TEST_F(UsesOf, WhatIsReadAndWrittenIsUpdated) {
       (Uses{
           {3, Use::Read}, {1, Use::Update}, {0, Use::Read}, {2, Use::Write}}));
   EXPECT_EQ(of(add(Opcode::ZeroGradient, {}, {4})), (Uses{{4, Use::Write}}));
+}
+
+// A backward may add to the loss (runtime/model/Stage.h).
+TEST_F(UsesOf, TheLossThatABackwardTakesIsUpdated) {
+  for (Opcode opcode : {Opcode::Backward, Opcode::InputGradient})
+    EXPECT_EQ(of(add(opcode, {3, 9, 0}, {1})), (Uses{{3, Use::Read},
+                                                     {9, Use::Update},
+                                                     {0, Use::Read},
+                                                     {1, Use::Write}}));
+  EXPECT_EQ(of(add(Opcode::PostSend, {9}, {})), (Uses{{9, Use::Read}}));
 }
 
 TEST_F(UsesOf, AWaitEndsWhatItsPostBegan) {

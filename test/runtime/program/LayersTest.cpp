@@ -5,17 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// test/runtime/stage/torch/StashTest.cpp compares the stash bytes with
+// test/runtime/model/graph/StashTest.cpp compares the stash bytes with
 // measurements.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/Layers.h"
 
+#include "test/runtime/program/BuiltGpt2.h"
+
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
 #include <set>
 
 namespace chimera::program {
@@ -25,30 +25,10 @@ constexpr Types kFloat32{DataType::Float32, DataType::Float32};
 constexpr Types kFloat64{DataType::Float64, DataType::Float64};
 constexpr Types kMixed{DataType::Float32, DataType::BFloat16};
 
-ModelT small() {
-  ModelT model;
-  model.architecture = "gpt2";
-  model.layers = 4;
-  model.heads = 4;
-  model.width = 128;
-  model.context = 64;
-  model.vocabulary = 256;
-  return model;
-}
-
-TEST(LayersTest, countsTheParametersOfGpt2) {
-  ModelT model = small();
-  model.layers = 12;
-  model.heads = 12;
-  model.width = 768;
-  model.context = 1024;
-  model.vocabulary = 50257;
-  // The published number of parameters of GPT-2, whose head is tied to its
-  // embedding.
-  constexpr int64_t kTied = 124439808;
-  EXPECT_EQ(parameterCount(model, 0, layerCount(model)), kTied + 50257 * 768);
-  model.tied = true;
-  EXPECT_EQ(parameterCount(model, 0, layerCount(model)), kTied);
+ModelT small(DataType type = DataType::Float32) {
+  return builtGpt2(
+      {.layers = 4, .heads = 4, .width = 128, .context = 64, .vocabulary = 256},
+      type);
 }
 
 TEST(LayersTest, countsSlicesThatAddUp) {
@@ -74,11 +54,12 @@ TEST(LayersTest, namesAreUniqueInALayer) {
 TEST(LayersTest, laysStagesOut) {
   for (bool tied : {false, true})
     for (uint32_t vocabulary : {1, 7, 256}) {
-      ModelT model = small();
-      model.heads = 1;
-      model.width = 3;
-      model.vocabulary = vocabulary;
-      model.tied = tied;
+      const ModelT model = builtGpt2({.layers = 4,
+                                      .heads = 1,
+                                      .width = 3,
+                                      .context = 64,
+                                      .vocabulary = vocabulary,
+                                      .tied = tied});
       const uint32_t layers = layerCount(model);
       for (uint32_t first = 0; first <= layers; ++first)
         for (uint32_t count = 0; first + count <= layers; ++count) {
@@ -114,8 +95,10 @@ TEST(LayersTest, findsTiedParameters) {
         model.heads = 1;
         model.width = 3;
         model.vocabulary = vocabulary;
+        buildGpt2(model, types.activations);
         EXPECT_FALSE(tiedParameters(model, types, lastCount));
         model.tied = true;
+        buildGpt2(model, types.activations);
         std::optional<Tied> tied = tiedParameters(model, types, lastCount);
         ASSERT_TRUE(tied);
         const uint64_t e = bytesOf(types.weights);
@@ -133,23 +116,10 @@ TEST(LayersTest, findsTiedParameters) {
   // come before the tied matrix.
   ModelT model = small();
   model.tied = true;
+  buildGpt2(model, DataType::Float64);
   EXPECT_EQ(tiedParameters(model, kFloat64, 1)->last_offset(), 2u * 128 * 8);
   // A single stage has the matrix only once, so nothing is tied.
   EXPECT_FALSE(tiedParameters(model, kFloat64, layerCount(model)));
-}
-
-TEST(LayersTest, startsResidualProjectionsSmaller) {
-  ModelT model = small();
-  int projections = 0;
-  for (const Parameter &parameter : layerParameters(model, 1)) {
-    if (parameter.start != Initialization::Normal)
-      continue;
-    bool residual = parameter.name.find("projection") != std::string::npos;
-    projections += residual;
-    EXPECT_DOUBLE_EQ(parameter.deviation,
-                     residual ? 0.02 / std::sqrt(8.0) : 0.02);
-  }
-  EXPECT_EQ(projections, 2);
 }
 
 TEST(LayersTest, whatIsNoMatrixDoesNotDecay) {
@@ -171,47 +141,11 @@ TEST(LayersTest, whatIsNoMatrixDoesNotDecay) {
   EXPECT_FALSE(decays({2, 3}, Decay::Never));
 }
 
-TEST(LayersTest, costsFollowTheModel) {
-  ModelT model = small();
-  LayerCost embedding = layerCost(model, kFloat32, 8, 0);
-  LayerCost block = layerCost(model, kFloat32, 8, 1);
-  LayerCost head = layerCost(model, kFloat32, 8, 5);
-  const int64_t m = 8 * 64;
-  EXPECT_EQ(block.forwardFlops, 24 * m * 128 * 128 + 4 * m * 64 * 128);
-  EXPECT_EQ(head.forwardFlops, 2 * m * 128 * 256);
-  EXPECT_LT(embedding.forwardFlops, head.forwardFlops);
-  EXPECT_EQ(block.inputGradientFlops, block.forwardFlops);
-  EXPECT_EQ(block.weightGradientFlops, block.forwardFlops);
-  // All blocks cost the same. Twice as many samples, or elements of twice the
-  // size, need twice as many bytes.
-  EXPECT_EQ(layerCost(model, kFloat32, 8, 4).stashBytes, block.stashBytes);
-  EXPECT_EQ(layerCost(model, kFloat32, 16, 1).stashBytes, 2 * block.stashBytes);
-  EXPECT_EQ(layerCost(model, kFloat64, 8, 1).stashBytes, 2 * block.stashBytes);
-  model.dropout = 0.1;
-  EXPECT_GT(layerCost(model, kFloat32, 8, 1).stashBytes, block.stashBytes);
-}
-
 TEST(LayersTest, sizesBoundaryAndTokens) {
-  ModelT model = small();
-  EXPECT_EQ(boundaryBytes(model, kFloat64, 3, 1), 3 * 64 * 128 * 8);
+  const ModelT model = small(DataType::Float64);
+  EXPECT_EQ(boundaryBytes(model, 3, 1), 3 * 64 * 128 * 8);
   EXPECT_EQ(inputBytes(model, 3), 3 * 64 * 8);
   EXPECT_EQ(labelBytes(model, 3), 3 * 64 * 8);
-}
-
-TEST(LayersTest, halvesActivationsOfBFloat16) {
-  const ModelT model = small();
-  EXPECT_EQ(2 * boundaryBytes(model, kMixed, 3, 1),
-            boundaryBytes(model, kFloat32, 3, 1));
-  // With bfloat16 activations, all stashes are half as large, except the
-  // statistics of norms, the tokens, and the values between logits and loss.
-  const LayerCost half = layerCost(model, kMixed, 8, 1),
-                  whole = layerCost(model, kFloat32, 8, 1);
-  EXPECT_EQ(half.forwardFlops, whole.forwardFlops);
-  const int64_t m = 8 * 64, statistics = (4 + 4) * m * 4;
-  EXPECT_EQ(2 * (half.stashBytes - statistics), whole.stashBytes - statistics);
-  EXPECT_EQ(layerCost(model, kFloat32, 8, 5).stashBytes -
-                layerCost(model, kMixed, 8, 5).stashBytes,
-            2 * m * 128 * 2);
 }
 
 TEST(LayersTest, countsTheCopyOfParameters) {
@@ -232,6 +166,13 @@ TEST(LayersTest, knowsTheTypesThatModelsTrainIn) {
     EXPECT_NE(checkTypes(types), "");
 }
 
+TEST(LayersTest, refusesAModelWithoutAPackage) {
+  ModelT model = small();
+  model.package.reset();
+  EXPECT_EQ(checkModel(model),
+            "expected a package with the model's layers, got none");
+}
+
 TEST(LayersTest, acceptsAModelThatTrains) {
   EXPECT_EQ(checkModel(small()), "");
 }
@@ -239,51 +180,8 @@ TEST(LayersTest, acceptsAModelThatTrains) {
 TEST(LayersTest, refusesAnUnknownArchitecture) {
   ModelT model = small();
   model.architecture = "llama";
-  EXPECT_EQ(checkModel(model), "expected architecture 'gpt2', got 'llama'");
-}
-
-TEST(LayersTest, refusesAZeroSize) {
-  for (uint32_t ModelT::*size :
-       {&ModelT::layers, &ModelT::heads, &ModelT::width, &ModelT::context,
-        &ModelT::vocabulary}) {
-    ModelT model = small();
-    model.*size = 0;
-    EXPECT_NE(checkModel(model).find("got 0"), std::string::npos);
-  }
-}
-
-TEST(LayersTest, refusesAWidthThatTheHeadsDoNotDivide) {
-  ModelT model = small();
-  model.heads = 3;
-  EXPECT_EQ(checkModel(model), "expected a width divisible by the number of "
-                               "heads, got width 128 and 3 heads");
-}
-
-TEST(LayersTest, refusesADropoutOutsideItsRange) {
-  for (double dropout : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    ModelT model = small();
-    model.dropout = dropout;
-    EXPECT_NE(checkModel(model).find("expected dropout in [0, 1)"),
-              std::string::npos);
-  }
-}
-
-TEST(LayersTest, boundsLayers) {
-  ModelT model = small();
-  model.layers = 1 << 14;
-  EXPECT_EQ(checkModel(model), "");
-  ++model.layers;
   EXPECT_EQ(checkModel(model),
-            "expected layers between 1 and 16384, got 16385");
-}
-
-TEST(LayersTest, saturatesInsteadOfOverflowing) {
-  ModelT model = small();
-  model.heads = model.width = model.context = model.vocabulary = 1 << 20;
-  model.layers = 1 << 14;
-  ASSERT_EQ(checkModel(model), "");
-  EXPECT_EQ(layerCost(model, kFloat64, 1 << 31, 1).forwardFlops,
-            std::numeric_limits<int64_t>::max());
+            "expected architecture 'gpt2' or 'exported', got 'llama'");
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 
 #include "runtime/program/ModelKey.h"
 
+#include "test/runtime/program/BuiltGpt2.h"
 #include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>
@@ -15,14 +16,11 @@ namespace chimera::program {
 namespace {
 
 TEST(ModelKey, AreThoseOfAnArchitecture) {
-  ModelT model;
-  model.architecture = "gpt2";
-  model.layers = 4;
-  model.heads = 2;
-  model.width = 16;
-  model.context = 8;
-  model.vocabulary = 32;
-  EXPECT_EQ(modelKey(model),
+  EXPECT_EQ(modelKey(builtGpt2({.layers = 4,
+                                .heads = 2,
+                                .width = 16,
+                                .context = 8,
+                                .vocabulary = 32})),
             R"({"architecture":"gpt2","layers":4,"heads":2,"width":16,)"
             R"("context":8,"vocabulary":32,"dropout":0.0,"tied":false})");
 }

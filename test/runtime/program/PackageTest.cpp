@@ -13,11 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <unistd.h>
 
 namespace chimera::program {
 namespace {
@@ -62,10 +58,10 @@ void addNative(PackageT &package, const std::string &hash) {
 }
 
 const Fault kFaults[] = {
-    {"version", "expected version 2 of the format, got 1",
+    {"version", "expected version 3 of the format, got 1",
      [](PackageT &p) { p.version = 1; }},
-    {"type", "parameters of float32 or float64",
-     [](PackageT &p) { p.type = DataType::BFloat16; }},
+    {"type", "a known type in which the layers compute",
+     [](PackageT &p) { p.type = static_cast<DataType>(200); }},
     {"noLayers", "expected 1 to 16384 layers",
      [](PackageT &p) { p.layers.clear(); }},
     {"unknownKind", "layer 1: expected one of 3 kinds, got 3",
@@ -241,6 +237,17 @@ const Fault kFaults[] = {
      [](PackageT &p) {
        p.kinds[1]->graphs->forward_flops = Operations(0, 0, uint64_t{1} << 63);
      }},
+    {"lossBefore",
+     "layer 1: expected a loss from the backward only in the "
+     "last layer",
+     [](PackageT &p) {
+       backwardOf(p, 1).outputs.emplace_back(1, 0, Role::Output);
+     }},
+    {"lossTwice", "backward: expected one port for output 0, got two",
+     [](PackageT &p) {
+       for (int i = 0; i < 2; ++i)
+         backwardOf(p, 2).outputs.emplace_back(1, 0, Role::Output);
+     }},
     {"weightBefore", "layer 1: expected a weight only in the last layer",
      [](PackageT &p) {
        // Give layer 1 the graph of the last layer that computes the weight of
@@ -317,7 +324,6 @@ INSTANTIATE_TEST_SUITE_P(Package, RefusedPackage, testing::ValuesIn(kFaults),
 
 TEST(PackageTest, isAModelOfItsLayers) {
   const ModelT model = exportedModel();
-  const Types types{DataType::Float64, DataType::Float64};
   EXPECT_EQ(checkModel(model), "");
   EXPECT_EQ(layerCount(model), 3u);
   EXPECT_EQ(parameterCount(model, 0, 3), 15 + 3 + 3);
@@ -325,15 +331,15 @@ TEST(PackageTest, isAModelOfItsLayers) {
   EXPECT_EQ(inputBytes(model, 4), 4 * 2 * 8);
   EXPECT_EQ(labelBytes(model, 2), 2 * 2 * 8);
   EXPECT_EQ(inputBytes(model, 3), 3 * 2 * 8);
-  EXPECT_EQ(boundaryBytes(model, types, 4, 0), 4 * 2 * 3 * 8);
+  EXPECT_EQ(boundaryBytes(model, 4, 0), 4 * 2 * 3 * 8);
   EXPECT_EQ(contextOf(model), 2);
   EXPECT_EQ(inputFields(model).at(0).name, "tokens");
   EXPECT_EQ(labelFields(model).at(0).shape, std::vector<int64_t>{2});
   EXPECT_EQ(sampleBytes(labelFields(model)), 16);
   // The embedding saves its tokens, the other layers their inputs.
-  EXPECT_EQ(layerCost(model, types, 4, 0).stashBytes, 4 * 2 * 8);
-  EXPECT_EQ(layerCost(model, types, 2, 1).stashBytes, 2 * 2 * 3 * 8);
-  EXPECT_EQ(layerCost(model, types, 2, 1).forwardFlops, 20);
+  EXPECT_EQ(layerCost(model, 4, 0).stashBytes, 4 * 2 * 8);
+  EXPECT_EQ(layerCost(model, 2, 1).stashBytes, 2 * 2 * 3 * 8);
+  EXPECT_EQ(layerCost(model, 2, 1).forwardFlops, 20);
 }
 
 TEST(PackageTest, servesEveryNumberOfSamples) {
@@ -342,9 +348,9 @@ TEST(PackageTest, servesEveryNumberOfSamples) {
   for (uint32_t samples : {1u, 3u, 8u, kMaxSamples})
     for (uint32_t parts : {1u, samples}) {
       EXPECT_EQ(checkTypesAndSizes(model, types, samples, parts), "");
-      EXPECT_EQ(layerCost(model, types, samples, 1).stashBytes,
+      EXPECT_EQ(layerCost(model, samples, 1).stashBytes,
                 int64_t{samples} * 2 * 3 * 8);
-      EXPECT_EQ(layerCost(model, types, samples, 2).weightStashBytes,
+      EXPECT_EQ(layerCost(model, samples, 2).weightStashBytes,
                 int64_t{samples} * 2 * 3 * 8 + 8);
     }
   EXPECT_EQ(checkTypesAndSizes(model, types, kMaxSamples + 1, 1),
@@ -357,7 +363,7 @@ TEST(PackageTest, servesEveryNumberOfSamples) {
             "micro-batch need larger ones: use fewer");
   // A number for each pair of samples.
   model.package->kinds[1]->graphs->forward_flops = Operations(1, 2, 1ull << 40);
-  EXPECT_EQ(layerCost(model, types, 3, 1).forwardFlops, 7 + (9ll << 40));
+  EXPECT_EQ(layerCost(model, 3, 1).forwardFlops, 7 + (9ll << 40));
   EXPECT_EQ(checkTypesAndSizes(model, types, 1 << 11, 1),
             "expected less than 2^61 operations in a layer, but 2048 samples "
             "in a micro-batch need more: use fewer");
@@ -379,16 +385,30 @@ TEST(PackageTest, isDividedIfItsLossMayBe) {
   EXPECT_EQ(checkModel(model), "");
 }
 
+TEST(PackageTest, logitsAreAmongTheLargestTensors) {
+  auto package = samplePackage();
+  LayerKindT &last = *package->kinds[2];
+  const int64_t before = largestBytes(last, /*samples=*/4, 8);
+  last.graphs->vocabulary = 1000;
+  EXPECT_EQ(largestBytes(last, 4, 8), before);
+  last.graphs->logits = std::make_unique<GraphT>(*last.graphs->forward);
+  // Each sample has two labels.
+  EXPECT_EQ(largestBytes(last, 4, 8), 4 * 2 * 1000 * 8);
+  last.graphs->vocabulary = 1u << 30;
+  EXPECT_EQ(largestBytes(last, UINT32_MAX, INT64_MAX), INT64_MAX);
+}
+
 TEST(PackageTest, isUsedInItsType) {
   const ModelT model = exportedModel();
   EXPECT_NE(
       checkTypesAndSizes(model, {DataType::Float32, DataType::Float32}, 4, 1)
-          .find("the type that the model was exported with, float64"),
+          .find("the type in which the package computes, float64, got float32"),
       std::string::npos);
-  EXPECT_EQ(
+  EXPECT_NE(
       checkTypesAndSizes(model, {DataType::Float32, DataType::BFloat16}, 4, 1)
-          .find("bfloat16 is not supported yet for exported models"),
-      0);
+          .find(
+              "the type in which the package computes, float64, got bfloat16"),
+      std::string::npos);
 }
 
 TEST(PackageTest, sizesDoNotWrap) {
@@ -410,62 +430,6 @@ TEST(PackageTest, fileBytesAreNoFewerThanItTakes) {
   builder.Finish(Package::Pack(builder, package.get()));
   EXPECT_GE(fileBytes(*package), builder.GetSize());
   EXPECT_LE(fileBytes(*package), 10 * builder.GetSize());
-}
-
-class ReadPackageTest : public testing::Test {
-protected:
-  ReadPackageTest() {
-    folder = std::filesystem::temp_directory_path() /
-             ("chimera-package-" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder);
-  }
-  ~ReadPackageTest() override { std::filesystem::remove_all(folder); }
-
-  std::string errorOf(const std::string &text) {
-    std::ofstream(folder / kPackageFile, std::ios::binary) << text;
-    std::string error;
-    EXPECT_EQ(readPackage(folder.string(), error), nullptr);
-    return error;
-  }
-  void expectError(const std::string &text, const std::string &part) {
-    const std::string error = errorOf(text);
-    EXPECT_EQ(error.find((folder / kPackageFile).string() + ": "), 0u) << error;
-    EXPECT_NE(error.find(part), std::string::npos) << error;
-  }
-
-  std::filesystem::path folder;
-};
-
-TEST_F(ReadPackageTest, namesTheFolderIfItGetsAFile) {
-  std::ofstream(folder / "file") << "{}";
-  const auto errorOfFile = [&](const char *name) {
-    std::string error;
-    EXPECT_EQ(readPackage((folder / name).string(), error), nullptr);
-    return error;
-  };
-  const std::string expected = ": expected the folder of a package, got a file";
-  EXPECT_EQ(errorOfFile("file"), (folder / "file").string() + expected);
-  std::ofstream(folder / kPackageFile) << "{}";
-  for (const char *name : {"file", kPackageFile})
-    EXPECT_EQ(errorOfFile(name), (folder / name).string() + expected +
-                                     ": name its folder, " + folder.string());
-}
-
-TEST_F(ReadPackageTest, refusesWhatIsNoPackage) {
-  std::string error;
-  EXPECT_EQ(readPackage((folder / "none").string(), error), nullptr);
-  EXPECT_NE(error.find("cannot open: No such file"), std::string::npos);
-  expectError("", "expected a package's description");
-  expectError("{", "expected a package's description");
-  expectError("{\"unknown\": 1}", "unknown field");
-  expectError("{\"version\": \"one\"}", "expected a package's description");
-  expectError("{\"version\": 1}", "required field is missing");
-  expectError(std::string("{}\0{}", 5), "a byte that is zero");
-  expectError(std::string(100000, '['), "expected a package's description");
-  expectError(
-      "{\"version\": 7, \"producer\": \"\", \"inputs\": [], \"labels\": "
-      "[], \"kinds\": [], \"layers\": []}",
-      "expected version 2 of the format, got 7");
 }
 
 } // namespace

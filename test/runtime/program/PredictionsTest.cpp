@@ -7,6 +7,7 @@
 
 #include "runtime/program/Predictions.h"
 
+#include "test/runtime/program/BuiltGpt2.h"
 #include "test/runtime/program/SamplePackages.h"
 
 #include <gtest/gtest.h>
@@ -16,9 +17,7 @@ namespace chimera::program {
 namespace {
 
 TEST(Predictions, OfTheBuiltInModelAreItsTokens) {
-  ModelT model;
-  model.architecture = "gpt2";
-  model.context = 3;
+  const ModelT model = builtGpt2({.context = 3});
   EXPECT_EQ(predictedField(model), 0u);
   const std::vector<int64_t> labels = {0, -100, 7, -1, 1, 2};
   EXPECT_EQ(countLabels(model, 2, std::as_bytes(std::span(labels))), 4u);

@@ -8,6 +8,7 @@
 #include "test/runtime/program/SampleDescription.h"
 
 #include "runtime/program/Layers.h"
+#include "test/runtime/program/BuiltGpt2.h"
 
 #include <algorithm>
 #include <memory>
@@ -69,20 +70,20 @@ private:
   }
 
   void describeModel() {
-    auto model = std::make_unique<ModelT>();
-    model->architecture = "gpt2";
-    model->layers = options.workers - 2;
-    model->heads = 2;
-    model->width = 8;
-    model->context = 4;
-    model->vocabulary = options.vocabulary;
-    model->dropout = 0.25;
     const Types types = typesOf(program);
+    auto model =
+        std::make_unique<ModelT>(builtGpt2({.layers = options.workers - 2,
+                                            .heads = 2,
+                                            .width = 8,
+                                            .context = 4,
+                                            .vocabulary = options.vocabulary,
+                                            .dropout = 0.25},
+                                           types.activations));
     program.micro_batch_size = options.backwardParts;
     options.tokenBytes =
         static_cast<uint64_t>(inputBytes(*model, program.micro_batch_size));
     options.boundaryBytes = static_cast<uint64_t>(
-        program::boundaryBytes(*model, types, program.micro_batch_size, 0));
+        program::boundaryBytes(*model, program.micro_batch_size, 0));
     for (uint32_t s = 0; s < options.workers; ++s) {
       int64_t weights = parameterBytes(types, parameterCount(*model, s, 1));
       Stage &stage = program.stages[s];

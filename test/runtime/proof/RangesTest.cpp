@@ -271,6 +271,21 @@ const RangeCase kRangeCases[] = {
              each.kind() == ValueKind::Loss)
            std::swap(operand(p, 0, each, 0), operand(p, 0, each, 1));
      }},
+    {"LossesSummedTooEarly", Rule::Values,
+     "expected the loss of micro-batch 5 after all backwards that take it, got "
+     "it before 1 of them",
+     [](ProgramT &p) {
+       auto &list = worker(p, 0).instructions;
+       uint32_t start = 0, backward = 0;
+       for (uint32_t i = 0; i < list.size(); ++i)
+         if (list[i].opcode() == Opcode::AllReduceStart &&
+             list[i].kind() == ValueKind::Loss)
+           start = i;
+         else if (list[i].opcode() == Opcode::Backward &&
+                  list[i].pipeline() == 1 && list[i].micro_batch() == 5)
+           backward = i;
+       move(p, 0, start, backward);
+     }},
     {"ForwardOfAnotherActivation", Rule::Values,
      "expected the activation of stage 0 micro-batch 2, got the activation of "
      "stage 0 micro-batch 0",

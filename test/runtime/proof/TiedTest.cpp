@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/program/AsynchronousPrograms.h"
+#include "test/runtime/program/BuiltGpt2.h"
 #include "test/runtime/program/TiedPrograms.h"
 #include "test/runtime/proof/Refused.h"
 
@@ -63,13 +64,16 @@ TEST(Tied, IsWhatTheModelSays) {
   // per element.
   ProgramT program = sampleTied(
       {.workers = 3, .microBatches = 2, .ofModel = true}, 16 * 8 * 8);
-  program.model->tied = true;
+  const auto setTied = [&](bool tied) {
+    changeGpt2(program, [&](ModelT &model) { model.tied = tied; });
+  };
+  setTied(true);
   EXPECT_TRUE(verifyProgram(program).empty());
-  program.model->tied = false;
+  setTied(false);
   expectRefused(program, Rule::Structure,
                 "expected none as tied parameters for this model, got 1024 "
                 "bytes at 0 of the first stage and 128 of the last");
-  program.model->tied = true;
+  setTied(true);
   program.tied->mutate_bytes(1016);
   expectRefused(program, Rule::Structure,
                 "expected 1024 bytes at 0 of the first stage and 128 of the "

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/model/ExactStage.h"
 #include "runtime/proof/Verify.h"
-#include "runtime/stage/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "test/runtime/program/AsynchronousPrograms.h"

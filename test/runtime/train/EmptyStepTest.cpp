@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "test/runtime/program/AsynchronousPrograms.h"

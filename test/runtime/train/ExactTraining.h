@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_TRAIN_EXACTTRAINING_H
 #define CHIMERA_TEST_RUNTIME_TRAIN_EXACTTRAINING_H
 
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/train/Sequential.h"
 
 namespace chimera::runtime::test {

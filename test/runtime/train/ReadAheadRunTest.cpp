@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/interpreter/PlannedLoads.h"
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"

@@ -7,7 +7,7 @@
 
 #include "runtime/train/RunAsRank.h"
 
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/watch/EndProcess.h"
 #include "test/runtime/program/SamplePrograms.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/RunEnd.h"
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/train/RunOnHost.h"
 #include "runtime/train/RunSequential.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
@@ -69,7 +69,7 @@ public:
     }
     return makesStash(mode) ? std::make_unique<Stash>() : nullptr;
   }
-  void backward(MicroBatch microBatch, std::unique_ptr<Stash>, ConstBytes,
+  void backward(MicroBatch microBatch, std::unique_ptr<Stash>, Bytes,
                 ConstBytes, Bytes weightGradient, Bytes inputGradient,
                 WgradMode mode) override {
     std::ranges::fill(inputGradient, std::byte());
@@ -80,7 +80,7 @@ public:
       floats(weightGradient).back() = kNaN;
   }
   std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
-                                       ConstBytes, ConstBytes, Bytes) override {
+                                       Bytes, ConstBytes, Bytes) override {
     throw std::logic_error("no split backward here");
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,

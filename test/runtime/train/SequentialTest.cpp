@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/Sequential.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/proof/Verify.h"
-#include "runtime/stage/ExactStage.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Run.h"
 #include "test/runtime/program/SamplePrograms.h"
@@ -137,6 +137,31 @@ TEST(ExactRun, ALostContributionIsSeen) {
   SequentialResult other = sequential(program, kSteps);
   EXPECT_NE(right.weights, other.weights);
   EXPECT_NE(right.losses.back().sum, other.losses.back().sum);
+}
+
+// A run that continues from a checkpoint begins with the next step. So a step
+// is evaluated before its checkpoint. Only the last step is evaluated after its
+// checkpoint: a run that continues from there has no step left, and evaluates.
+TEST(Sequential, EvaluatesBeforeACheckpoint) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  std::vector<std::unique_ptr<Stage>> stages;
+  for (uint32_t s = 0; s < 2; ++s)
+    stages.push_back(makeExactStage(program, s));
+  SyntheticData data(1);
+  std::vector<std::string> order;
+  SequentialOptions options;
+  options.checkpointEvery = 4;
+  options.onCheckpoint = [&](uint64_t step, bool, const auto &) {
+    order.push_back("checkpoint " + std::to_string(step));
+  };
+  options.evaluation = {.data = &data, .passes = 1, .every = 2};
+  options.evaluation.onResult = [&](uint64_t step, const EvaluationResult &) {
+    order.push_back("evaluation " + std::to_string(step));
+  };
+  trainSequentially(program, stages, data, 5, options);
+  EXPECT_EQ(order, (std::vector<std::string>{"evaluation 2", "evaluation 4",
+                                             "checkpoint 4", "checkpoint 5",
+                                             "evaluation 5"}));
 }
 
 TEST(Sequential, RefusesAnotherNumberOfStages) {

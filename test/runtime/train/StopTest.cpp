@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/control/InProcess.h"
-#include "runtime/stage/ExactStage.h"
+#include "runtime/model/ExactStage.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/StepVote.h"

@@ -7,8 +7,8 @@
 
 #include "runtime/train/Tied.h"
 #include "runtime/device/Fold.h"
-#include "runtime/stage/ExactStage.h"
-#include "runtime/stage/LearningRate.h"
+#include "runtime/model/ExactStage.h"
+#include "runtime/model/LearningRate.h"
 #include "runtime/train/Run.h"
 #include "runtime/train/Sequential.h"
 #include "runtime/train/WeightsDigest.h"
@@ -160,13 +160,13 @@ struct WholeModel final : Stage {
                                  Bytes, ForwardMode) override {
     return nullptr;
   }
-  void backward(MicroBatch, std::unique_ptr<Stash>, ConstBytes, ConstBytes,
+  void backward(MicroBatch, std::unique_ptr<Stash>, Bytes, ConstBytes,
                 Bytes weightGradient, Bytes, WgradMode) override {
     ASSERT_EQ(weightGradient.size(), gradient.size());
     std::ranges::copy(gradient, weightGradient.begin());
   }
   std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
-                                       ConstBytes, ConstBytes, Bytes) override {
+                                       Bytes, ConstBytes, Bytes) override {
     return nullptr;
   }
   void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,

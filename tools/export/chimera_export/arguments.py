@@ -15,6 +15,8 @@ from . import Refused
 
 # The files of a package, except native code.
 MODEL_FILE, VALUES_FILE = "model.json", "values.safetensors"
+# The types in which runs can compute.
+COMPUTE = ("float32", "bfloat16", "float64")
 # If a module calls one of these functions, only running it tells which names it binds.
 BINDING = ("exec", "globals", "locals", "setattr", "vars")
 
@@ -70,12 +72,21 @@ def parse_values(arguments):
 
 
 def parse_type(name):
-    """The value of --type. Says that types of 16 bits are not supported yet."""
+    """The value of --type. Says how to compute in a type of 16 bits."""
     if name.startswith("bf") or name.endswith("16") or name == "half":
         raise argparse.ArgumentTypeError(
-            f"{name} is not supported yet for exported models: give float32 or float64"
+            f"expected float32 or float64, the types of parameters, got {name}: a run with "
+            "parameters of float32 can compute in bfloat16"
         )
     return name
+
+
+def parse_compute(text):
+    """The value of --compute, as a list of names."""
+    names = text.split(",")
+    if not set(names) <= set(COMPUTE):
+        raise argparse.ArgumentTypeError(f"expected some of {', '.join(COMPUTE)}, got '{text}'")
+    return names
 
 
 def check(options):
@@ -154,9 +165,7 @@ def is_package(path):
         made = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         return False
-    return isinstance(made, dict) and all(
-        isinstance(made.get(field), list) for field in ("kinds", "layers")
-    )
+    return isinstance(made, dict) and isinstance(made.get("packages"), list)
 
 
 def _check_file(path):

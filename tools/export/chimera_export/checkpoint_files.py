@@ -1,6 +1,6 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads and writes checkpoints of chimera-run. runtime/checkpoint/Folder.h and
+"""Reads and writes checkpoints of chimera-run. runtime/model/checkpoint/Folder.h and
 Description.h show their files."""
 
 import contextlib

@@ -55,6 +55,12 @@ def parse_arguments():
         help="type of the parameters (default: the model's)",
     )  # fmt: skip
     parser.add_argument(
+        "--compute", metavar="TYPES", type=arguments.parse_compute,
+        help="the types in which runs can compute, divided by commas: float32, bfloat16, "
+        "float64 (default: all that the model can). The type of the parameters is always "
+        "one of them",
+    )  # fmt: skip
+    parser.add_argument(
         "--no-values", action="store_true",
         help="make the model without memory for its parameters: a run draws their "
         "values or loads them from a file",
@@ -142,14 +148,16 @@ def export(options):
 
         compiler = native.Compiler()
     model = make_model(options)
-    exporter = package.Exporter(model)
-    made = exporter.export()
+    types = options.compute and [getattr(torch, name) for name in options.compute]
+    exporter = package.Exporter(model, types)
+    packages = exporter.export()
+    made = packages[0]
     if options.check:
         check.compare(made, model, exporter.narrowed)
     if compiler:
         exporter.compile(made, compiler)
     archives = compiler.archives if compiler else {}
-    files.write(made, model, options.output, exporter.has_values, archives)
+    files.write(packages, model, options.output, exporter.has_values, archives)
     if text := data.notice(model):
         notices.note(text)
     if not model.module.training:
@@ -170,7 +178,8 @@ def export(options):
     )
     print(
         f"{options.output}: {len(made['layers'])} layers of "
-        f"{len(made['kinds'])} kinds, {parameters:,} parameters, "
+        f"{len(made['kinds'])} kinds, {parameters:,} parameters, for "
+        f"{', '.join(each['type'].lower() for each in packages)}, "
         f"{time.monotonic() - started:.1f} s"
     )
     if compiler:

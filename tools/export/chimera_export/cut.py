@@ -27,7 +27,7 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from . import dropout, growth, inplace, precision, reading, refusals
+from . import dropout, dtypes, growth, inplace, linear_cross_entropy, precision, reading, refusals
 from . import labels as labels_of_loss
 from .arguments import near
 from .model import SCALES, Refused, WithLossAndLogits
@@ -56,15 +56,34 @@ class Layer:
     dropped: tuple = ()  # for each dropout in the model, the number of rows per sample
     returned: object = None  # the module's result, with a growth.Shape for each tensor
     narrowed: tuple = ()  # lines of the model that compute in a smaller type
+    probabilities: tuple = ()  # names of the model's labels that are these (labels.py)
 
 
 class Traced(WithLossAndLogits):
     """WithLossAndLogits as the function that is traced. Refuses Python code that uses a
-    tensor's value."""
+    tensor's value. If there is a `dtype`, the model is traced as if it computed in this
+    type (dtypes.py)."""
+
+    def __init__(self, model, dtype):
+        super().__init__(model)
+        self.dtype = dtype
 
     def forward(self, *arguments):
         with refusals.nothing_by_value():
             return super().forward(*arguments)
+
+    def made(self, arguments):
+        if not self.dtype:
+            return super().made(arguments)
+        made = super().made(dtypes.convert(arguments, self.dtype))
+        return dtypes.convert_result(made, self.loss)
+
+    def loss_of(self, made, arguments):
+        if not self.dtype:
+            return super().loss_of(made, arguments)
+        # Labels are used after the module, so convert them here.
+        arguments = dtypes.convert(arguments, dtypes.of_loss(self.dtype))
+        return dtypes.widened(super().loss_of(made, arguments))
 
 
 def find_split(module):
@@ -87,12 +106,12 @@ def find_split(module):
     return max(large, key=lambda c: c[1])[0]
 
 
-def trace(model):
+def trace(model, dtype):
     """The whole model with its loss as one graph of ATen operators, and the module's
-    result with a growth.Shape for each tensor."""
+    result with a growth.Shape for each tensor. For `dtype`, see Traced."""
     # Clone the tensors. If one tensor were given twice, both would become one argument.
     arguments = tuple(t.clone() for t in model.given())
-    whole, returned = Traced(model), []
+    whole, returned = Traced(model, dtype), []
     whole.seen = lambda tensors: returned.append(growth.shapes_of(tensors))
     refusals.check_module(whole)
     with (
@@ -189,9 +208,10 @@ def strip(graph):
             graph.erase_node(node)
 
 
-def cut(model, examples, dtype):
-    """The layers of the model, in order. `examples` is the same model with real values of
-    its inputs and labels. `dtype` is the type of its parameters."""
+def cut(model, examples=None, conversion=None):
+    """The layers of the model, in order. If there are `examples`, which are the same model
+    with real values of its inputs and labels, checks how the loss uses its labels. If there
+    is a dtypes.Conversion, the model is traced as if it computed in another type."""
     split = model.split_at
     if split is None:
         split = find_split(model.module)
@@ -201,7 +221,7 @@ def cut(model, examples, dtype):
             f"--split-at: expected a module of the model, got '{split}'"
             f"{near(split, names)}"
         )
-    whole, returned = trace(model)
+    whole, returned = trace(model, conversion and conversion.dtype)
     graph = whole.graph
     strip(graph)
     inplace.rewrite(graph)
@@ -211,9 +231,11 @@ def cut(model, examples, dtype):
     of_labels = dict(
         zip(model.labels, graph.find_nodes(op="placeholder")[len(model.inputs) :])
     )
-    _check_labels(whole, model, examples, of_labels)
+    probabilities = labels_of_loss.of_probabilities(graph, of_labels)
+    if examples:
+        _check_labels(whole, model, examples, of_labels)
     loss, weights, logits = _results(graph, model.samples())
-    if not weights:
+    if examples and not weights:
         values = examples.labels.values()
         labels_of_loss.warn_of_uneven_mean(graph, loss, of_labels, values)
     for node in graph.find_nodes(op="get_attr"):
@@ -221,7 +243,12 @@ def cut(model, examples, dtype):
         # Frozen parameters become buffers.
         if isinstance(value, torch.nn.Parameter) and value.requires_grad:
             node.meta["parameter"] = value
-    narrowed = precision.narrowed(graph, dtype)
+    narrowed = []
+    if conversion and conversion.dtype == dtypes.NARROW:
+        dtypes.widen(whole, conversion.originals)
+    elif not conversion:
+        narrowed = precision.narrowed(graph, model.named_parameters()[0][1].dtype)
+    loss = linear_cross_entropy.rewrite(graph, loss)
     numbers, count, children = place(graph, split)
     if logits is not None and numbers.get(logits) != count - 1:
         if model.logits is not None:
@@ -323,6 +350,7 @@ def cut(model, examples, dtype):
                 else None,
                 dropped=tuple(dropped),
                 narrowed=tuple(narrowed),
+                probabilities=probabilities,
                 returned=returned,
                 logits=_extract(
                     whole, sorted(parameters, key=is_tied, reverse=True), k,

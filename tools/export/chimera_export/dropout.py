@@ -5,8 +5,9 @@
 A pipeline must drop the same elements of a sample wherever and whenever it runs. So
 every dropout becomes native_dropout. The runtime replaces native_dropout by a function
 of the seed, the layer, the step and the sample. The first dimension of the tensor must
-count samples. Attention with dropout is rewritten as separate operators, and so is
-dropout of whole channels. Any other operator that draws random numbers is refused.
+count samples. Attention with dropout becomes a call of the runtime (calls.py). If the
+call cannot compute it, it is rewritten as separate operators, and so is dropout of whole
+channels. Any other operator that draws random numbers is refused.
 """
 
 import math
@@ -14,8 +15,9 @@ import operator
 
 import torch
 
+from . import calls
 from .model import Refused
-from .traced import arguments_of, where
+from .traced import ancestors, arguments_of, attribute, where
 
 aten = torch.ops.aten
 
@@ -86,6 +88,49 @@ def _write_out_attention(graph, node):
     return call(aten.matmul.default, (_drop(graph, shares, probability), v))
 
 
+def _hidden(graph, mask, like):
+    """The numbers that hide scores where the boolean `mask` is false, in the type of
+    `like`."""
+    call = graph.call_function
+    hidden = call(aten.logical_not.default, (mask,))
+    zeros = call(aten.new_zeros.default, (like, list(mask.meta["val"].shape)))
+    return call(aten.masked_fill.Scalar, (zeros, hidden, -math.inf))
+
+
+def _call_attention(graph, node):
+    """Attention as the operator that becomes a call of the runtime. None if the call
+    cannot compute it: tensors need four dimensions and one width, and a mask has no
+    gradient."""
+    given = arguments_of(node)
+    operands = [given[name] for name in ("query", "key", "value")]
+    mask = given["attn_mask"]
+    shapes = [n.meta["val"].shape for n in operands]
+    if any(len(s) != 4 or s[-1] != shapes[0][-1] for s in shapes):
+        return None
+    if mask is not None:
+        value = mask.meta["val"]
+        if value.dim() not in (2, 4) or _is_learned(mask):
+            return None
+        if value.dtype == torch.bool:
+            mask = _hidden(graph, mask, operands[0])
+    pair = graph.call_function(
+        calls.ATTENTION, (*operands, given["dropout_p"], given["is_causal"]),
+        {"attn_mask": mask, "scale": given["scale"]},
+    )  # fmt: skip
+    return graph.call_function(operator.getitem, (pair, 0))
+
+
+def _is_learned(node):
+    """Whether a value depends on a trained parameter."""
+    whole = node.graph.owning_module
+    return any(
+        isinstance(value := attribute(whole, n.target), torch.nn.Parameter)
+        and value.requires_grad
+        for n in ancestors([node])
+        if n.op == "get_attr"
+    )
+
+
 def _rows(node, shape, samples):
     """The number of rows of the tensor that belong to one sample."""
     if not shape or int(shape[0]) % samples:
@@ -119,7 +164,7 @@ def rewrite_dropout(graph, samples):
                 continue
             rows.append(_rows(node, node.meta["val"].shape, samples))
             with graph.inserting_before(node):
-                made = _write_out_attention(graph, node)
+                made = _call_attention(graph, node) or _write_out_attention(graph, node)
         elif torch.Tag.nondeterministic_seeded in node.target.tags and _draws(node):
             raise Refused(
                 f"expected no operator but dropout that may draw random numbers, got "

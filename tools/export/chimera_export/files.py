@@ -12,9 +12,10 @@ from .arguments import MODEL_FILE, VALUES_FILE
 from .package import names_of
 
 
-def write(package, model, folder, with_values, archives):
-    """Writes all files or none. If a file is a symbolic link, writes the link's target.
-    `archives` has the archives of native code by digest."""
+def write(packages, model, folder, with_values, archives):
+    """Writes all files or none. `packages` are the packages of one model. If a file is a
+    symbolic link, writes the link's target. `archives` has the archives of native code by
+    digest."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     was_package, targets = (folder / MODEL_FILE).exists(), {}
@@ -31,14 +32,14 @@ def write(package, model, folder, with_values, archives):
         for digest, content in archives.items():
             save(f"native/{digest}.pt2", lambda path: path.write_bytes(content))
         if with_values:
-            used = names_of(package)
+            used = names_of(packages[0])
             values = {
                 name: p.detach().contiguous()
                 for name, p in model.named_parameters()
                 if name in used
             }
             save(VALUES_FILE, lambda path: _save(values, path))
-        text = json.dumps(package, separators=(",", ":"))
+        text = json.dumps({"packages": packages}, separators=(",", ":"))
         save(MODEL_FILE, lambda path: path.write_text(text))
         for temporary, target in targets.items():
             temporary.replace(target)

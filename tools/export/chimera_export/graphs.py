@@ -7,7 +7,7 @@ import operator
 
 import torch
 
-from . import operators
+from . import calls, operators
 from .model import Refused
 from .traced import where
 
@@ -116,10 +116,33 @@ def _to_convert(node):
     return given
 
 
-def encode(function, allowed):
+def _described(node, sites):
+    """The name and the overload of the operator of a call, and for each argument its
+    name, type and value."""
+    if own := calls.described(node, sites):
+        return own[0], "", own[1]
+    schema, arguments = node.target._schema, []
+    for i, argument in enumerate(schema.arguments):
+        if i < len(node.args):
+            value = node.args[i]
+        elif argument.name in node.kwargs:
+            value = node.kwargs[argument.name]
+        else:
+            value = argument.default_value if argument.has_default_value() else None
+        if argument.name == "dtype" and value is None and not node.all_input_nodes:
+            # State the type: without tensor inputs, the result has the exporter's default
+            # type, which a run does not know.
+            value = node.meta["val"].dtype
+        arguments.append((argument.name, argument.type, value))
+    return schema.name, schema.overload_name, arguments
+
+
+def encode(function, allowed, sites=None):
     """The package's entry for the graph of a joint.Function, and the value number of each
-    node. Refuses operators that are not in `allowed`."""
-    numbers, calls, results_of = {}, [], {}
+    node. Refuses operators that are not in `allowed`. `sites` are the sites of the
+    attentions with dropout (calls.number_sites); by default, those of this graph."""
+    sites = calls.number_sites(function) if sites is None else sites
+    numbers, entries, results_of = {}, [], {}
     for port in function.inputs:
         numbers[port.node] = len(numbers)
     count = len(numbers)
@@ -137,37 +160,26 @@ def encode(function, allowed):
         if node.target in SAME:
             numbers[node] = numbers[node.args[0]]
             continue
-        schema = node.target._schema
-        if schema.name not in allowed:
+        name, overload, given = _described(node, sites)
+        if name not in allowed:
             raise Refused(
                 f"expected one of the operators that packages may call "
-                f"(operators.txt), got {schema.name}{where(node)}: "
+                f"(operators.txt), got {name}{where(node)}: "
                 f"{operators.advice_of(node.target)}"
             )
         known = numbers
         for source in _to_convert(node):
             converted = node.meta["val"].dtype
-            calls.append(_conversion(numbers[source], converted, count))
+            entries.append(_conversion(numbers[source], converted, count))
             known = {**known, source: count}
             count += 1
         arguments = []
-        for i, argument in enumerate(schema.arguments):
-            if i < len(node.args):
-                value = node.args[i]
-            elif argument.name in node.kwargs:
-                value = node.kwargs[argument.name]
-            else:
-                value = argument.default_value if argument.has_default_value() else None
-            if argument.name == "dtype" and value is None and not node.all_input_nodes:
-                # State the type: without tensor inputs, the result has the exporter's default
-                # type, which a run does not know.
-                value = node.meta["val"].dtype
+        for argument, kind, value in given:
             try:
-                arguments.append(encode_argument(value, argument.type, known))
+                arguments.append(encode_argument(value, kind, known))
             except Refused as refused:
                 raise Refused(
-                    f"{refused}, which is '{argument.name}' of "
-                    f"{schema.name}{where(node)}"
+                    f"{refused}, which is '{argument}' of {name}{where(node)}"
                 ) from None
         value = node.meta["val"]
         if isinstance(value, (list, tuple)):
@@ -176,10 +188,10 @@ def encode(function, allowed):
             numbers[node] = count
             results = [count]
             count += 1
-        calls.append(
+        entries.append(
             {
-                "operator": schema.name,
-                "overload": schema.overload_name,
+                "operator": name,
+                "overload": overload,
                 "arguments": arguments,
                 "results": results,
             }
@@ -194,7 +206,7 @@ def encode(function, allowed):
     graph = {
         "values": count,
         "inputs": ports(function.inputs),
-        "calls": calls,
+        "calls": entries,
         "outputs": ports(function.outputs),
     }
     return graph, numbers

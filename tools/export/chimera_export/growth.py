@@ -140,11 +140,13 @@ class _RepeatedLoss:
             return [each.item() for each in (made if isinstance(made, tuple) else (made,))]
 
 
-def check(model, made):
+def check(model, made, probabilities):
     """Warns of a mean that grows with the number of samples or tokens. Also warns of a
     sum that does not grow although its weight does. `made` is the module's result, with
-    a Shape for each tensor."""
-    tokens = next((t.shape[1] for t in model.labels.values() if t.dim() >= 2), 0)
+    a Shape for each tensor. `probabilities` are the names of labels whose second dimension
+    is that of classes."""
+    labels = [t for name, t in model.labels.items() if name not in probabilities]
+    tokens = next((t.shape[1] for t in labels if t.dim() >= 2), 0)
     what, once, found = "samples", [], {}
     try:
         loss = _RepeatedLoss(model, made)

@@ -26,6 +26,7 @@ from torch._functorch._aot_autograd import descriptors
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
+from . import calls, linear_cross_entropy
 from .model import Refused
 from .traced import ancestors
 
@@ -146,6 +147,7 @@ def differentiate(module, arguments, labels):
             stack, module, (*arguments, *labels)
         ).graph_module
     graph = joint.graph
+    calls.number_attentions(graph)
     output = graph.find_nodes(op="output")[0]
     results = list(
         zip(outputs_of(graph), pytree.arg_tree_leaves(output.meta["desc"]))
@@ -181,6 +183,13 @@ def differentiate(module, arguments, labels):
         else:
             input_gradients.append(Port("InputGradient", what.grad_of.idx, node))
 
+    by_backward = []
+    if maker := linear_cross_entropy.backward_with_loss(graph, outputs[0].node):
+        with graph.inserting_after(maker):
+            node = graph.call_function(operator.getitem, (maker, linear_cross_entropy.LOSS))
+        node.meta["val"] = maker.meta["val"][linear_cross_entropy.LOSS]
+        by_backward.append(Port("Output", 0, node))
+
     # Nodes that depend on a tangent (an output gradient) belong to the backward.
     backward_nodes = {p.node for p in tangents}
     for node in graph.nodes:
@@ -209,7 +218,7 @@ def differentiate(module, arguments, labels):
     forward = _function(joint, graph, primals, [*outputs, *saved], "forward")
     backward = _function(
         joint, graph, [*primals, *named, *saved, *tangents],
-        [*input_gradients, *weight_gradients], "backward",
+        [*input_gradients, *weight_gradients, *by_backward], "backward",
     )  # fmt: skip
     return Differentiated(
         forward, backward, values_of_weight_gradients(backward), parameters, constants
@@ -265,11 +274,18 @@ def values_of_weight_gradients(backward):
     """The `kept` values: those that the half I of the backward computes and the half W
     needs."""
 
-    first = ancestors(p.node for p in backward.outputs if p.role == "InputGradient")
+    first = ancestors(p.node for p in backward.outputs if p.role != "WeightGradient")
     # An operator of I with several results, such as the backward of a norm, may also
-    # compute weight gradients. So W gets these results from I.
+    # compute weight gradients. So W gets these results from I. Exception: both halves
+    # call the backward of a linear cross-entropy, because the gradient of its weight is
+    # larger than the operands of this call.
+    runs_in_both = lambda node: node.target is linear_cross_entropy.BACKWARD
     for node in backward.graph.nodes:
-        if node.target is operator.getitem and node.args[0] in first:
+        if (
+            node.target is operator.getitem
+            and node.args[0] in first
+            and not runs_in_both(node.args[0])
+        ):
             first.add(node)
     results = [p.node for p in backward.outputs if p.role == "WeightGradient"]
     ports = {p.node: p for p in backward.inputs}
@@ -277,7 +293,9 @@ def values_of_weight_gradients(backward):
     kept = []
     for node in backward.graph.nodes:
         if node in second:
-            kept += [base(n) for n in node.all_input_nodes if n not in second]
+            for source in node.all_input_nodes:
+                read = source.all_input_nodes if runs_in_both(source) else [source]
+                kept += [base(n) for n in read if n not in second]
     kept += [base(n) for n in results if n not in second]
     # W can read parameters and constants itself. A value without inputs is computed
     # again.

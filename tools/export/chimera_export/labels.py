@@ -233,8 +233,8 @@ def comparisons(graph, labels):
         if node.target not in COMPARE:
             continue
         logits, target = (node.args[i] for i in COMPARE[node.target])
-        if target not in paths:
-            continue
+        if target not in paths or target.meta["val"].is_floating_point():
+            continue  # the target is no label, or it has probabilities of classes
         path = paths[target]
         # Classes are in the dimension before the positions, except in a gather.
         has_classes_before = path.dim > 0 and _name(node) != "gather"
@@ -251,6 +251,17 @@ def comparisons(graph, labels):
             )
         )  # fmt: skip
     return found
+
+
+def of_probabilities(graph, labels):
+    """The names of the labels [samples, classes] that a cross-entropy reads as
+    probabilities. `labels` has the labels' nodes by name."""
+    targets = [n.args[1] for n in graph.nodes if n.target is aten.cross_entropy_loss.default]
+    return tuple(
+        name
+        for name, label in labels.items()
+        if label in targets and label.meta["val"].is_floating_point() and len(_shape(label)) == 2
+    )
 
 
 def check_shift(found):

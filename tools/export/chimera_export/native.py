@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles the graphs of layers with AOTInductor, for runs that allow native code.
 
-A subgraph is a part of a layer's graphs that runtime/stage/exported/Layer runs as one
+A subgraph is a part of a layer's graphs that runtime/model/graph/Layer runs as one
 function. Each subgraph becomes a shared library. Its arguments are the inputs of the
 subgraph, in the order of the graph's inputs, and its results are the outputs. One
 archive has the libraries of one layer for the number of samples of the examples:
@@ -29,7 +29,7 @@ from torch import fx
 from torch._inductor import config, cpp_builder, cpu_vec_isa
 from torch._inductor.package import package_aoti
 
-from . import graphs, joint
+from . import graphs, joint, linear_cross_entropy
 from .model import Refused
 
 # The instruction sets that the compiler may use. The keys are PyTorch's names for the
@@ -144,6 +144,9 @@ class Compiler:
         if no subgraph could be compiled. `name` is for messages."""
         if drops(made.forward):
             self.interpreted.append(f"{name}: it has dropout, whose elements the runtime draws")
+            return None
+        if linear_cross_entropy.is_in(made.backward):
+            self.interpreted.append(f"{name}: the runtime computes its logits in blocks of rows")
             return None
         files = {}
         for function, graph, numbers, inputs, results in subgraphs(

@@ -30,7 +30,7 @@ ADVICE = {
 def allowed():
     """The operators that the runtime runs, from its own list."""
     root = pathlib.Path(__file__).resolve().parents[3]
-    text = (root / "runtime/stage/exported/operators.txt").read_text()
+    text = (root / "runtime/model/graph/operators.txt").read_text()
     return {line.strip() for line in text.splitlines()
             if line.strip() and not line.startswith("#")}  # fmt: skip
 

@@ -12,16 +12,16 @@ from torch._guards import detect_fake_mode
 from torch.utils import flop_counter
 
 from . import (
-    affine, checkpointing, cut, graphs, growth, initial, joint, operators, precision,
-    refusals, sizes, ties,
+    affine, calls, checkpointing, cut, dtypes, graphs, growth, initial, joint,
+    linear_cross_entropy, operators, precision, refusals, sizes, ties,
 )  # fmt: skip
 from .model import SCALES, Refused, WithLoss
 from .notices import note, warn
 from .sizes import bytes_of
 from .traced import line_of, where
 
-VERSION = 2
-FLOATS = {torch.float32: "Float32", torch.float64: "Float64"}
+VERSION = 3
+TYPES_OF_PARAMETERS = (torch.float32, torch.float64)
 LARGEST_CONSTANT = 1 << 20  # bytes
 
 
@@ -71,7 +71,9 @@ def flops_of(function, targets=None):
         wanted.update(node.all_input_nodes)
         value = node.meta.get("val")
         count = getattr(node.target, "overloadpacket", None)
-        if count in flop_counter.flop_registry:
+        if node.target in linear_cross_entropy.NAMES:
+            total += linear_cross_entropy.flops(node, wanted)
+        elif count in flop_counter.flop_registry:
             arguments = torch.fx.map_arg(node.args, lambda n: n.meta["val"])
             options = torch.fx.map_arg(dict(node.kwargs), lambda n: n.meta["val"])
             total += flop_counter.flop_registry[count](
@@ -99,14 +101,14 @@ class Trace:
 
 
 class Exporter:
-    def __init__(self, model):
-        self.model = model
-        self.allowed = operators.allowed()
-        self.kinds, self.known = [], {}
+    """Exports a model. `types` are the types in which runs must be able to compute. By
+    default, these are all types in which the model can compute. The type of the
+    parameters is always among them."""
+
+    def __init__(self, model, types=None):
+        self.model, self.types = model, types or dtypes.ALL
+        self.is_strict = types is not None
         self.narrowed = ()  # lines that compute in a smaller type than the parameters have
-        self.traced = []  # for each kind: its Trace for the first number of samples
-        # If a parameter has several names, the first one is used.
-        self.names = {id(p): name for name, p in model.named_parameters()}
         # If the parameters are fake tensors, they have a fake mode and no values to
         # write.
         self.mode = detect_fake_mode([p for _, p in model.named_parameters()])
@@ -120,42 +122,129 @@ class Exporter:
             )
 
     def export(self):
-        """Returns the package."""
-        with checkpointing.switched_off() as calls:
+        """Returns the packages, first the one for the type of the parameters."""
+        with checkpointing.switched_off() as checkpointed:
             made = self._export()
-        if calls:
+        if checkpointed:
             note(f"exported without activation checkpointing: {checkpointing.ADVICE}")
         return made
 
-    def _export(self):
+    def _type_of_parameters(self):
         types = {p.dtype for _, p in self.model.named_parameters()}
-        if len(types) != 1 or not types <= FLOATS.keys():
+        if len(types) != 1 or not types <= set(TYPES_OF_PARAMETERS):
             raise Refused(
                 "expected parameters of one type, float32 or float64, got "
                 f"{', '.join(sorted(map(str, types)))}: "
                 + ("--type float32 converts them" if self.has_values
                    else "make the module in one of these, because --no-values converts "
                    "no types")
-                + ". Exported models have no 16-bit types yet"
+                + ". Runs can compute in bfloat16 with parameters of float32"
             )
+        return types.pop()
+
+    def _export(self):
+        dtype = self._type_of_parameters()
         ties.check_configurations(self.model)
         if self.has_values:
             refusals.check_buffers(self.model)
-        (dtype,) = types
-        self.counts = affine.counts_for(self.model.samples())
-        models = [self.model.with_samples(count, self.mode) for count in self.counts]
-        examples = self.model.with_samples(self.counts[0])
-        by_samples = [self._cut(each, examples, dtype) for each in models]
+        # The entries about initial values: from a file (Given) if the model has values,
+        # otherwise drawn from a distribution.
+        starts = {
+            name: {"start": "Given"} if self.has_values else initial.package_entry(p)
+            for name, p in self.model.named_parameters()
+        }
+        self.builder = _Builder(self.model, dtype, self.mode, starts, is_converted=False)
+        package = self._of_parameters(dtype)
+        packages = [package]
+        for other in self.types:
+            if other == dtype:
+                continue
+            try:
+                with dtypes.converted(self.model, other, self.mode) as conversion:
+                    builder = _Builder(self.model, other, self.mode, starts, is_converted=True)
+                    layers = builder.cut(conversion=conversion)
+                    with dtypes.default_type(dtypes.of_loss(other)):
+                        made = builder.package(layers)
+            except Exception as error:  # often of the user's code
+                reason = (
+                    f"runs cannot compute in {dtypes.name_of(other)}, because the model "
+                    f"cannot{line_of(error)}: {_first_line(error)}"
+                )
+                if self.is_strict:
+                    raise Refused(reason) from error
+                note(reason)
+                continue
+            if "divisible" in package:
+                made["divisible"] = package["divisible"]
+            packages.append(made)
+        return packages
+
+    def _of_parameters(self, dtype):
+        """The package for the type of the parameters, after all checks of the model."""
+        builder = self.builder
+        examples = self.model.with_samples(builder.counts[0])
+        by_samples = builder.cut(examples)
         returned = by_samples[0][-1].returned
-        growth.check(examples, returned)
+        growth.check(examples, returned, by_samples[0][-1].probabilities)
         self.narrowed = by_samples[0][0].narrowed
         if self.narrowed:
             warn(precision.notice(self.narrowed, dtype))
+        package = builder.package(by_samples)
+        sizes.check(
+            builder.kinds,
+            [trace.entry for trace in builder.traced],
+            [sizes.heaviest((t.made.forward, t.made.backward)) for t in builder.traced],
+            package["type"],
+        )
+        if self.has_values:
+            names = [names_of_layer(package, layer) for layer in package["layers"]]
+            ties.check_values(self.model, names[0], names[-1])
+        reasons = [sizes.fixed_boundary(by_samples, builder.counts)]
+        if not growth.is_divisible(examples, returned):
+            reasons.append(growth.INDIVISIBLE)
+        for reason in filter(None, reasons):
+            package["divisible"] = False
+            warn(reason)
+        return package
+
+    def compile(self, package, compiler):
+        """Compiles the graphs of the package for the type of the parameters with
+        `compiler` (native.py). Adds the digests of the native code to the package."""
+        self.builder.compile(package, compiler)
+
+
+def _first_line(error):
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+class _Builder:
+    """Makes the package for one type. `model` has parameters of this type. `starts` has
+    the entries about the parameters' initial values, by name. `is_converted` says that
+    the model has not run in this type."""
+
+    def __init__(self, model, dtype, mode, starts, is_converted):
+        self.model, self.dtype, self.mode, self.starts = model, dtype, mode, starts
+        self.is_converted = is_converted
+        self.allowed = operators.allowed()
+        self.counts = affine.counts_for(model.samples())
+        self.kinds, self.known = [], {}
+        self.traced = []  # for each kind: its Trace for the first number of samples
+        # If a parameter has several names, the first one is used.
+        self.names = {id(p): name for name, p in model.named_parameters()}
+
+    def cut(self, examples=None, conversion=None):
+        """The layers of the model for each of `counts`. For the arguments, see cut.cut."""
+        models = [self.model.with_samples(count, self.mode) for count in self.counts]
+        by_samples = [self._cut(each, examples, conversion) for each in models]
         if len({layers[0].dropped for layers in by_samples}) > 1:
             raise Refused(
                 "expected dropout of tensors whose first dimension grows with the "
                 "samples, but with other numbers of them it does not"
             )
+        return by_samples
+
+    def package(self, by_samples):
+        """The package of the layers `by_samples`, which `cut` made."""
         layers, names = [], []
         for layer in zip(*by_samples, strict=True):
             entry, full = self._layer(layer)
@@ -164,52 +253,35 @@ class Exporter:
         package = {
             "version": VERSION,
             "producer": f"torch {torch.__version__.split('+')[0]}",
-            "type": FLOATS[types.pop()],
+            "type": graphs.TYPES[self.dtype],
             "inputs": list(self.model.inputs),
             "labels": list(self.model.labels),
             "kinds": self.kinds,
             "layers": layers,
         }
-        sizes.check(
-            self.kinds,
-            [trace.entry for trace in self.traced],
-            [sizes.heaviest((t.made.forward, t.made.backward)) for t in self.traced],
-            package["type"],
-        )
         if len(by_samples[0][-1].labels) > len(self.model.labels):
             package["labels"].append(SCALES)
-        if self.has_values:
-            ties.check_values(self.model, names[0], names[-1])
-        reasons = [sizes.fixed_boundary(by_samples, self.counts)]
-        if not growth.is_divisible(examples, returned):
-            reasons.append(growth.INDIVISIBLE)
-        for reason in filter(None, reasons):
-            package["divisible"] = False
-            warn(reason)
         if tied := self._tied(names):
             package["tied"] = tied
         return package
 
-    def _cut(self, model, examples, dtype):
+    def _cut(self, model, examples, conversion):
         """The layers of `model`. Its examples have the number of samples to trace."""
         given, count = self.model.samples(), model.samples()
         try:
-            return cut.cut(model, examples, dtype)
+            return cut.cut(model, examples, conversion)
         except Exception as error:  # often of the user's code
             # Examples of one sample are traced with two samples first. A refusal then
             # has another reason than their number.
             is_first = count == self.counts[0]
             if count == given or is_first and isinstance(error, Refused):
                 raise
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise Refused(
                 "expected a model that takes every number of samples, got one that takes "
-                f"{given} but not {count}{line_of(error)}: {reason}"
+                f"{given} but not {count}{line_of(error)}: {_first_line(error)}"
             ) from error
 
     def compile(self, package, compiler):
-        """Compiles the graphs with `compiler` (native.py) and adds the digests of the
-        native code to their entries in the package."""
         samples = self.counts[0]
         for number, (kind, trace) in enumerate(zip(self.kinds, self.traced)):
             first = [layer["kind"] for layer in package["layers"]].index(number)
@@ -240,12 +312,16 @@ class Exporter:
             {
                 "name": name.removeprefix(path),
                 "shape": graphs.shape_of(p)["shape"],
-                **self._start(p),
+                **self.starts[name],
                 **decay,
             }
             for name, p, decay in zip(names, layer[0].module.parameters(), decays)
         ]
         traces = [self._trace(each) for each in layer]
+        if self.is_converted:
+            # For other numbers of samples, the operators are the same.
+            for function in (traces[0].made.forward, traces[0].made.backward):
+                dtypes.check_operators(function.graph)
         kind = {
             "parameters": parameters,
             "constants": [self._constant(*c) for c in layer[0].module.named_buffers()],
@@ -258,11 +334,6 @@ class Exporter:
             self.traced.append(traces[0])
         self.known[key] = self.known[digest]
         return {"kind": self.known[digest], "path": path}, names
-
-    def _start(self, parameter):
-        """The entry about a parameter's initial values: from a file (Given) if the
-        model has values, otherwise drawn from a distribution."""
-        return {"start": "Given"} if self.has_values else initial.package_entry(parameter)
 
     def _key(self, layer):
         """A digest that is equal for equal layers. It is computed before they are
@@ -282,7 +353,8 @@ class Exporter:
             parts += [f"{tuple(v.shape)} {v.dtype}" for v in (*one.inputs, *one.labels)]
             parts.append(str(one.differentiable))
             parts += [
-                f"{tuple(p.shape)} {self._start(p)}" for p in one.module.parameters()
+                f"{tuple(p.shape)} {self.starts[self.names[id(p)]]}"
+                for p in one.module.parameters()
             ]
             parts += [
                 hashlib.sha256(self._bytes_of(b)).hexdigest() for b in one.module.buffers()
@@ -332,13 +404,18 @@ class Exporter:
                 "expected a gradient for each parameter that is used, but the loss is "
                 "not differentiable in " + ", ".join(n.replace("/", ".") for n in missing)
             )
-        forward, forward_numbers = graphs.encode(made.forward, self.allowed)
-        backward, numbers = graphs.encode(made.backward, self.allowed)
+        sites = calls.number_sites(made.forward)
+        forward, forward_numbers = graphs.encode(made.forward, self.allowed, sites)
+        backward, numbers = graphs.encode(made.backward, self.allowed, sites)
         values = {
             role: [p.node.meta["val"] for p in made.forward.outputs if p.role == role]
             for role in ("Output", "Saved")
         }
-        first = [p.node for p in made.backward.outputs if p.role == "InputGradient"]
+        of_forward = [p.node for p in made.forward.outputs]
+        first = [p.node for p in made.backward.outputs if p.role != "WeightGradient"]
+        if any(p.role == "Output" for p in made.backward.outputs):
+            # A forward of training leaves the loss out.
+            of_forward = [p.node for p in made.forward.outputs if p.role == "Saved"]
         whole = flops_of(made.backward)
         inputs = flops_of(made.backward, [*first, *made.kept]) if first else 0
         more = {}
@@ -358,7 +435,7 @@ class Exporter:
             "backward": backward,
             "kept": [numbers[node] for node in made.kept],
             "kept_shapes": [graphs.shape_of(node.meta["val"]) for node in made.kept],
-            "forward_flops": flops_of(made.forward),
+            "forward_flops": flops_of(made.forward, of_forward),
             "input_gradient_flops": inputs,
             "weight_gradient_flops": max(whole - inputs, 0),
         }
@@ -402,10 +479,12 @@ class Exporter:
         return tied
 
 
+def names_of_layer(package, layer):
+    """The names of the parameters that a layer uses."""
+    parameters = package["kinds"][layer["kind"]]["parameters"]
+    return [layer["path"] + parameter["name"] for parameter in parameters]
+
+
 def names_of(package):
     """The names of the parameters that the layers use."""
-    return {
-        layer["path"] + parameter["name"]
-        for layer in package["layers"]
-        for parameter in package["kinds"][layer["kind"]]["parameters"]
-    }
+    return {n for layer in package["layers"] for n in names_of_layer(package, layer)}

@@ -21,8 +21,8 @@ REGIONS = {
     ),
     "wrap_with_autocast": (
         "torch.autocast()",
-        "leave it out, because exported models compute in the type of their parameters, "
-        "float32 or, with --type, float64, and have no mixed precision yet",
+        "leave it out: activation_type(bf16) in a description's pipeline computes in "
+        "bfloat16 with parameters of float32",
     ),
 }
 

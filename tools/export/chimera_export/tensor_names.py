@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The file of chimera-run --names: which tensor of a file of weights has a parameter.
-runtime/weights/WeightNames.h shows the file."""
+runtime/model/weights/WeightNames.h shows the file."""
 
 import json
 import re

@@ -1,0 +1,67 @@
+//===- Attention.h - The attention call of a graph --------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Scaled dot-product attention, forward and backward, as packages call it
+// (chimera::attention and chimera::attention_backward in operators.txt).
+// Without dropout, the host uses LibTorch's fused kernel, which
+// scaled_dot_product_attention uses too. With dropout the host has no fused
+// kernel, so attention is computed for a few heads at a time, and the backward
+// computes the probabilities again.
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_MODEL_GRAPH_ATTENTION_H
+#define CHIMERA_RUNTIME_MODEL_GRAPH_ATTENTION_H
+
+#include "runtime/model/tensors/Dropout.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+
+namespace chimera::runtime {
+
+/// The operands of an attention:
+///
+///   output = dropout(softmax(scale · query · keyᵀ + mask)) · value
+///
+/// Each head of `key` and `value` serves heads / keyHeads heads of `query`. A
+/// token whose scores are all -∞ has the output 0.
+struct AttentionCall {
+  at::Tensor query;      ///< [samples, heads, tokens, width]
+  at::Tensor key, value; ///< [samples, keyHeads, keys, width]
+  /// Undefined, or numbers that are added to the scores [samples, heads,
+  /// tokens, keys]. Has two or four dimensions, which may be 1.
+  at::Tensor mask;
+  bool isCausal = false; ///< whether token i sees only the keys 0 to i
+  double scale = 1;
+  DropoutSite site = {}; ///< for dropout
+};
+
+struct AttentionResult {
+  at::Tensor output;    ///< like `query`, with the same order of strides
+  at::Tensor logSumExp; ///< of the scores, [samples, heads, tokens]
+};
+
+/// Throws std::invalid_argument if the operands have other shapes or types than
+/// the comments above say.
+AttentionResult attention(const AttentionCall &call, const Dropout &dropout);
+
+/// The gradients of query, key and value, in memory [samples, tokens, heads,
+/// width]. `gradient` is the gradient of the
+/// output. Requires the result of attention() for the same call and dropout.
+/// Throws std::invalid_argument like attention().
+std::array<at::Tensor, 3> attentionBackward(const at::Tensor &gradient,
+                                            const AttentionCall &call,
+                                            const AttentionResult &result,
+                                            const Dropout &dropout);
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_MODEL_GRAPH_ATTENTION_H

@@ -1,0 +1,36 @@
+//===- RightPredictions.h - Counts right predictions ------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Internal: it includes LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_RUNTIME_MODEL_TENSORS_RIGHTPREDICTIONS_H
+#define CHIMERA_RUNTIME_MODEL_TENSORS_RIGHTPREDICTIONS_H
+
+#include <ATen/ATen.h>
+
+#include <limits>
+
+namespace chimera::runtime {
+
+/// The number of `labels` [...] whose class has the largest of the `logits`
+/// [..., classes], as one float64 on their device. An ignored label (-100) is
+/// never right. Not a number if `logits` has another shape.
+inline at::Tensor countRight(const at::Tensor &logits,
+                             const at::Tensor &labels) {
+  if (logits.dim() != labels.dim() + 1 ||
+      logits.sizes().slice(0, static_cast<size_t>(labels.dim())) !=
+          labels.sizes())
+    return at::full({}, std::numeric_limits<double>::quiet_NaN(),
+                    logits.options().dtype(at::kDouble));
+  return logits.argmax(-1).eq(labels).sum().to(at::kDouble);
+}
+
+} // namespace chimera::runtime
+
+#endif // CHIMERA_RUNTIME_MODEL_TENSORS_RIGHTPREDICTIONS_H

@@ -1,0 +1,192 @@
+//===- DescriptionTest.cpp - The file training.json -----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/checkpoint/Description.h"
+
+#include "test/runtime/model/SmallModel.h"
+#include "test/runtime/model/checkpoint/TestFolder.h"
+#include "test/runtime/program/SamplePackages.h"
+
+using namespace chimera::runtime;
+
+namespace {
+using DescriptionTest = chimera::runtime::test::TestFolder;
+
+CheckpointDescription example() {
+  return {.step = 50,
+          .samplesPerStep = 32,
+          .seed = UINT64_MAX,
+          .optimizer = "adamw",
+          .weightType = "float64",
+          .data = "0123456789abcdef",
+          .program = "train (\"chimera\")",
+          .model = R"({"width":8,"dropout":0.1})",
+          .graphs = "0123",
+          .numbers = R"({"learning_rate":0.001})",
+          .checksums = {
+              {"model-00001-of-00001.safetensors", {{"a", "00"}, {"b", "01"}}},
+              {"optimizer-00001-of-00001.safetensors", {}}}};
+}
+
+TEST_F(DescriptionTest, isReadAsItWasWritten) {
+  write("training.json", format(example()));
+  EXPECT_EQ(format(readDescription(folder)), format(example()));
+  EXPECT_EQ(readDescription(folder).seed, UINT64_MAX);
+}
+
+TEST_F(DescriptionTest, hasChecksumsOfXxh3) {
+  // The value of xxhsum -H3 for an empty input, and a change of one bit.
+  EXPECT_EQ(checksumOf({}), "2d06800538d394c2");
+  std::vector<std::byte> bytes(1000);
+  const std::string zeros = checksumOf(bytes);
+  bytes[999] = std::byte(1);
+  EXPECT_NE(checksumOf(bytes), zeros);
+}
+
+TEST_F(DescriptionTest, isRefusedIfItWasEdited) {
+  const std::string good = format(example());
+  std::string edited = good;
+  edited.replace(edited.find(": 50"), 4, ": 51");
+  const std::string sumOfGood = good.substr(good.find("sum\": \"") + 7, 16);
+  std::string broken = good;
+  broken.replace(broken.find(sumOfGood), 4, "xxxx");
+  for (const std::string &text :
+       {edited, broken, good + "\n", good.substr(0, good.size() - 1)}) {
+    write("training.json", text);
+    const std::string error = errorOf([&] { readDescription(folder); });
+    EXPECT_NE(
+        error.find("training.json: expected a file with the checksum " +
+                   (text == broken ? "xxxx" + sumOfGood.substr(4) : sumOfGood) +
+                   ", got one with "),
+        std::string::npos)
+        << error;
+    EXPECT_NE(error.find("it is damaged, or was edited"), std::string::npos);
+  }
+}
+
+TEST_F(DescriptionTest, hasADigestOfTheOperators) {
+  chimera::program::ProgramT program = test::smallProgram({});
+  program.model = std::make_unique<chimera::program::ModelT>();
+  program.model->architecture = chimera::program::kExported;
+  program.model->package = chimera::program::samplePackage();
+  auto digest = [&] { return describeCheckpoint(program, 1, 2, 3).graphs; };
+  const std::string before = digest();
+  EXPECT_EQ(before.size(), 16u);
+  auto &calls = program.model->package->kinds[0]->graphs->forward->calls;
+  ASSERT_FALSE(calls.empty());
+  // Integers do not count.
+  auto &arguments = calls[0]->arguments;
+  arguments.push_back(std::make_unique<chimera::program::ArgumentT>());
+  const std::string more = digest();
+  EXPECT_NE(more, before);
+  arguments.back()->integers.push_back(7);
+  EXPECT_EQ(digest(), more);
+  arguments.back()->numbers.push_back(0.5);
+  EXPECT_NE(digest(), more);
+  arguments.pop_back();
+  EXPECT_EQ(digest(), before);
+  calls[0]->operator_ += "x";
+  EXPECT_NE(digest(), before);
+}
+
+TEST_F(DescriptionTest, saysWhatIsWrong) {
+  const std::string good = format(example());
+  auto replaced = [&](const std::string &from, const std::string &to) {
+    std::string text = good;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  const std::string wrongChecksums =
+      "expected \"checksums\" with an object of files, each with an object of "
+      "tensors and checksums";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "expected a JSON object"},
+      {"[]", "expected a JSON object"},
+      {good.substr(0, good.size() / 2), "expected a JSON object"},
+      {std::string(100, '['), "expected at most three levels of objects"},
+      {replaced("checkpoint 1", "checkpoint 2"),
+       "expected the format 'chimera checkpoint 1', got 'chimera checkpoint "
+       "2'"},
+      {replaced("\"format\"", "\"other\""),
+       "expected \"format\" with the name of the format"},
+      {replaced(": 50", ": -50"), "expected \"step\" with a whole number"},
+      {replaced(": 50", ": \"50\""), "expected \"step\" with a whole number"},
+      {replaced(": 50", ": 1.5"), "expected \"step\" with a whole number"},
+      {replaced("\"checksum\"", "\"sum\""),
+       "expected \"checksum\" with a text"},
+      {replaced("\"adamw\"", "1"), "expected \"optimizer\" with a text"},
+      {replaced("\"00\"", "0"), wrongChecksums},
+      {replaced("\"model\"", "\"models\""),
+       "expected \"model\" with an object"},
+      {replaced("\"checksums\"", "\"sums\""), wrongChecksums}};
+  for (const auto &[text, expected] : cases) {
+    write("training.json", text);
+    EXPECT_EQ(errorOf([&] { readDescription(folder); }),
+              "cannot resume from '" + folder.string() +
+                  "': training.json: " + expected)
+        << text;
+  }
+  std::filesystem::remove(folder / "training.json");
+  EXPECT_NE(errorOf([&] {
+              readDescription(folder);
+            }).find("training.json: cannot read '"),
+            std::string::npos);
+}
+
+TEST_F(DescriptionTest, saysWhatMayNotChange) {
+  const CheckpointDescription saved = example();
+  EXPECT_EQ(reasonNotToResume(saved, saved), "");
+  CheckpointDescription now = saved;
+  now.seed = 1;
+  now.data = "f123456789abcdef";
+  now.program = "other";
+  now.checksums.clear();
+  now.step = 7;
+  EXPECT_EQ(reasonNotToResume(saved, now), "");
+  EXPECT_EQ(noteOfChanges(saved, now),
+            "the seed was 18446744073709551615 and is 1, and the data or their "
+            "order are other ones: results will differ from those of a run "
+            "without interruption");
+  EXPECT_EQ(noteOfChanges(saved, saved), "");
+  now.data = "";
+  now.seed = saved.seed;
+  EXPECT_EQ(noteOfChanges(saved, now), "");
+  now.numbers = R"({"learning_rate":0.5,"lr_steps":9})";
+  now.graphs = "0124";
+  EXPECT_EQ(reasonNotToResume(saved, now), "");
+  EXPECT_EQ(noteOfChanges(saved, now),
+            "the layers compute with other operators or numbers, and "
+            "learning_rate was 0.001 and is 0.5, and lr_steps was not set and "
+            "is 9: results will differ from those of a run without "
+            "interruption");
+  // Another dropout also changes the graphs.
+  now.numbers = saved.numbers;
+  now.model = R"({"width":8,"dropout":0.2})";
+  EXPECT_EQ(reasonNotToResume(saved, now), "");
+  EXPECT_EQ(noteOfChanges(saved, now),
+            "the dropout is another one: results will differ from those of a "
+            "run without interruption");
+  now.model = R"({"width":9,"dropout":0.1})";
+  EXPECT_EQ(reasonNotToResume(saved, now),
+            "expected a checkpoint of the model {\"width\":9,\"dropout\":0.1}, "
+            "got one of {\"width\":8,\"dropout\":0.1}");
+  const std::pair<std::string CheckpointDescription::*, std::string> texts[] = {
+      {&CheckpointDescription::optimizer, "a checkpoint of the optimizer x"},
+      {&CheckpointDescription::weightType, "expected weights of type x"}};
+  for (const auto &[member, expected] : texts) {
+    now = saved;
+    now.*member = "x";
+    EXPECT_NE(reasonNotToResume(saved, now).find(expected), std::string::npos)
+        << reasonNotToResume(saved, now);
+  }
+  now = saved;
+  now.samplesPerStep = 16;
+  EXPECT_NE(reasonNotToResume(saved, now).find("expected 16 samples per step"),
+            std::string::npos);
+}
+} // namespace
