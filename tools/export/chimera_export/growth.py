@@ -12,6 +12,7 @@ Another check compares the loss of two samples with their losses alone (is_divis
 
 import contextlib
 import dataclasses
+import itertools
 import math
 
 import torch
@@ -24,6 +25,7 @@ from .notices import warn
 GROWTH_FACTOR = 1.5
 TOLERANCE = 1e-3  # largest relative difference of numbers that count as equal
 ROUNDING = 1e-5  # largest relative difference by rounding alone
+COMPARISONS = 3  # pairs of samples to compare, because one pair may be equal by chance
 INDIVISIBLE = (
     "the loss of two samples is not the mean of their losses (with weights: the sum). So "
     "the size of a micro-batch changes the training, and schedules that divide "
@@ -45,17 +47,20 @@ def evaluated(function):
             module.training = mode
 
 
-def _two_samples(given):
-    """The first and the last sample of the tensors `given`. If they are equal, the tokens
-    of the second one are rotated. None if they are equal even then."""
-    pairs = [tensor[[0, -1]] for tensor in given]
-    are_equal = lambda: all(torch.equal(pair[0], pair[1]) for pair in pairs)
-    if are_equal():
-        pairs = [
-            torch.stack([pair[0], pair[1].roll(1, 0)]) if pair.dim() > 1 else pair
-            for pair in pairs
-        ]
-    return None if are_equal() else pairs
+def _pairs(given):
+    """Up to COMPARISONS pairs of different samples of the tensors `given`: the first
+    sample and another one. If all samples are equal, the other one has its tokens rotated
+    by 1, 2 and so on."""
+
+    def different(pairs):
+        pairs = (pair for pair in pairs if not all(torch.equal(*tensor) for tensor in pair))
+        return list(itertools.islice(pairs, COMPARISONS))
+
+    samples = min(tensor.shape[0] for tensor in given)
+    rotated = lambda t, by: torch.stack([t[0], t[0].roll(by, 0) if t.dim() > 1 else t[0]])
+    return different([t[[0, i]] for t in given] for i in range(1, samples)) or different(
+        [rotated(t, by) for t in given] for by in range(1, COMPARISONS + 1)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,8 +219,8 @@ def is_divisible(model, made):
     is a sum with a weight, the sum of their sums and weights. `made` is the module's
     result, with a Shape for each tensor. If the check cannot tell, returns True.
 
-    If the model has values and its samples differ, the module runs on two of them, on
-    each alone. Otherwise only the loss is computed, for results of the module that are
+    If the model has values and its samples differ, the module runs on pairs of them, and
+    on each alone. Otherwise only the loss is computed, for results of the module that are
     drawn at random."""
     function = WithLoss(model)
 
@@ -225,28 +230,32 @@ def is_divisible(model, made):
         return [each.item() for each in (losses if isinstance(losses, tuple) else (losses,))]
 
     def by_module():
-        given = _two_samples(model.given())
-        if given is None or any(isinstance(p, FakeTensor) for p in function.parameters()):
-            return None
-        if run(given) != run(given):  # it draws random numbers, even in eval mode
-            return None
-        return run(given), [run([t[i : i + 1] for t in given]) for i in (0, 1)]
+        if any(isinstance(p, FakeTensor) for p in function.parameters()):
+            return
+        for given in _pairs(model.given()):
+            together = run(given)
+            if together == run(given):  # it draws no random numbers in eval mode
+                yield together, [run([t[i : i + 1] for t in given]) for i in (0, 1)]
 
     def by_loss():
-        loss = _RepeatedLoss(model, made, draws=True)
-        return loss.of(2), [loss.of(1, first=i) for i in (0, 1)]
+        for _ in range(COMPARISONS):
+            loss = _RepeatedLoss(model, made, draws=True)
+            yield loss.of(2), [loss.of(1, first=i) for i in (0, 1)]
 
-    for attempt in (by_module, by_loss):
-        try:
-            found = attempt()
-        except Exception:  # of the user's code, which may not expect these shapes
-            continue
-        if found is None or not all(map(math.isfinite, (*found[0], *found[1][0], *found[1][1]))):
-            continue
-        together, alone = found
+    def is_sum(together, alone):
         parts = 2 if len(together) == 1 else 1
         return all(
             abs(whole - sum(each) / parts) <= ROUNDING * max(map(abs, (whole, *each)))
             for whole, each in zip(together, zip(*alone))
         )
+
+    for comparisons in (by_module, by_loss):
+        found = []
+        # The user's code may not expect these shapes.
+        with contextlib.suppress(Exception):
+            for together, alone in comparisons():
+                if all(map(math.isfinite, (*together, *alone[0], *alone[1]))):
+                    found.append(is_sum(together, alone))
+        if found:
+            return all(found)
     return True
