@@ -29,12 +29,13 @@ numerics() {
     "${of[@]}" --stages "$stages" --width "$width" --torch-python $python \
       --mpirun mpirun
   done
-  "${of[@]}" --stages 3 --width 2 --variants
+  "${of[@]}" --stages 3 --width 2 --variants --gpus
+  "${of[@]}" --stages 4 --width 1 --variants --gpus
   "${of[@]}" --stages 8 --width 1 --variants
 }
 
 exported() {
-  test/e2e/exported.py --tools $bin --full --mpirun mpirun
+  test/e2e/exported.py --tools $bin --full --mpirun mpirun --gpus
   test/e2e/native.py --tools $bin --full --mpirun mpirun
   test/e2e/curves.py --tools $bin --full
   test/e2e/learning.py --tools $bin --full

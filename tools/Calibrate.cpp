@@ -81,7 +81,7 @@ void chimera::calibrateMachine(const RunSettings &settings,
     accelerator =
         loadCuda({.stagesOnHost = isSynthetic,
                   .transportAllReduce = settings.allReduce == kTransport});
-    placement = {.isCuda = true, .kernels = &accelerator->kernels()};
+    placement = accelerator->placement();
   }
   CalibrationSetup use;
   use.accelerator = accelerator.get();

@@ -232,7 +232,7 @@ static void addModel(Workload &load, const RunSettings &settings,
       valuesOf(load, settings, program);
   DevicePlacement placement;
   if (load.accelerator)
-    placement = {.isCuda = true, .kernels = &load.accelerator->kernels()};
+    placement = load.accelerator->placement();
   if (!settings.allowNativeCode.empty())
     load.native =
         std::make_shared<NativeCode>(program, settings.allowNativeCode);
@@ -367,10 +367,6 @@ Workload chimera::makeWorkload(const RunSettings &settings,
   load.kind = kindOf(settings, program);
   refuseWithoutEffect(settings, load.kind);
   // Check this before searching for a GPU.
-  if (load.kind == kModel && settings.device == kCuda &&
-      program.model->architecture == program::kExported)
-    throw std::invalid_argument(
-        "exported models run on hosts only: leave out --device cuda");
   if (settings.device == kCuda && !settings.allowNativeCode.empty())
     throw std::invalid_argument("native code runs on hosts only: leave out "
                                 "--allow-native-code or --device cuda");
@@ -399,6 +395,8 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         return wrapWithGraphs(inner(whole, stage), gpus->makeGraphFactory());
       };
     }
+  }
+  if (load.accelerator && load.accelerator->placement().isCuda) {
     load.memoryMeter = &load.accelerator->meter();
     return load;
   }

@@ -125,6 +125,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
                                : lossType)
                               .value_or(ElementType::UInt64));
   expectLoads();
+  makeErrorFlags();
   if (options.keepFinite)
     makeFlags();
   if (options.keepGradients)
@@ -296,6 +297,7 @@ bool Interpreter::isTooFarAhead() const {
 }
 
 void Interpreter::endStep() {
+  readErrorFlags();
   readFlags();
   queuedSteps.push_back(
       {step, pass, nextLoss++, lossOfStep, hasNormOfStep,
@@ -313,6 +315,7 @@ void Interpreter::reportSteps(size_t mostAhead) {
     device.waitFor(queuedSteps.front().end, options.timeout);
     QueuedStep first = std::move(queuedSteps.front());
     queuedSteps.pop_front();
+    expectNoErrors(first);
     if (first.pass) {
       if (options.profile)
         stepBeginOnDevice = first.end;

@@ -230,6 +230,9 @@ private:
   void finishWait(const program::Instruction &waited);
   void squaredNorm(const program::Instruction &instruction);
   void update(const program::Instruction &instruction, uint64_t step);
+  void makeErrorFlags();
+  void readErrorFlags();
+  void expectNoErrors(const QueuedStep &step) const;
   void makeFlags();
   void readFlags();
   void noteHalts(const QueuedStep &step);
@@ -274,6 +277,7 @@ private:
   std::vector<Block> arena; // by block; a message without a copy replaces one
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, GradientCopy> gradientCopies; // by replica
+  std::map<Key, Block> errorFlags; // of stages, by replica, on the device
   std::map<Key, Block> flags; // by replica, on the device: set if halted
   std::vector<ElementType> reduceTypes; // by communicator
   // For each buffer number, the buffer whose memory has its value. A rename
@@ -310,10 +314,11 @@ private:
   std::deque<QueuedStep> queuedSteps; // not reported yet; oldest first
   // Host memory for the losses of the queued steps and the current step, each
   // with the squared norm of the step's gradients after it. Step after step
-  // uses the next entry, cyclically. `flagsRead` has the same entries for the
-  // flags: an entry has all flags of a step, in the order of `flags`.
+  // uses the next entry, cyclically. `flagsRead` and `errorFlagsRead` have the
+  // same entries for the flags: an entry has all flags of a step, in the order
+  // of `flags` or `errorFlags`.
   std::vector<Block> losses;
-  std::vector<Block> flagsRead;
+  std::vector<Block> flagsRead, errorFlagsRead;
   uint64_t nextLoss = 0;
   std::optional<ElementType> lossOfStep;
   bool hasNormOfStep = false;

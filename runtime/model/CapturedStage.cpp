@@ -7,6 +7,8 @@
 
 #include "runtime/model/CapturedStage.h"
 
+#include "runtime/program/Package.h"
+
 #include <array>
 #include <map>
 #include <stdexcept>
@@ -60,6 +62,11 @@ public:
 
   ElementType weightType() const override { return stage->weightType(); }
   ElementType lossType() const override { return stage->lossType(); }
+  bool needsErrorFlag() const override { return stage->needsErrorFlag(); }
+  void setErrorFlag(Bytes flag) override { stage->setErrorFlag(flag); }
+  std::string errorMessage(int32_t flag) const override {
+    return stage->errorMessage(flag);
+  }
   void initialize(Bytes weights, Bytes optimizerState) override {
     stage->initialize(weights, optimizerState);
   }
@@ -272,7 +279,7 @@ std::string
 chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
     return "without a flush, weights are at several addresses";
-  if (program.model && program.model->dropout > 0)
+  if (program.model && program::hasDropout(*program.model->package))
     return "dropout draws different random numbers for each micro-batch";
   return "";
 }

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace chimera::runtime {
 
@@ -93,6 +94,16 @@ public:
   virtual ElementType weightType() const = 0;
   /// The element type of a loss; a loss buffer holds one element.
   virtual ElementType lossType() const = 0;
+
+  /// Whether the stage may find errors that it cannot throw, because it would
+  /// have to wait for its device.
+  virtual bool needsErrorFlag() const { return false; }
+  /// Gives the stage memory of the device (kFlagBytes) that is 0. If the stage
+  /// finds such an error, it writes another value there. The memory must
+  /// outlive the stage.
+  virtual void setErrorFlag(Bytes) {}
+  /// The message of the error for a value of the flag that is not 0.
+  virtual std::string errorMessage(int32_t) const { return ""; }
 
   /// Sets weights and optimizer state to their values before step 0. The values
   /// depend only on the seed and the layers, so all replicas are bit-identical.

@@ -18,7 +18,7 @@
 #include "runtime/control/Control.h"
 #include "runtime/interpreter/MemoryMeter.h"
 #include "runtime/model/GraphFactory.h"
-#include "runtime/model/StageKernels.h"
+#include "runtime/model/tensors/DevicePlacement.h"
 
 namespace chimera::runtime {
 
@@ -49,9 +49,9 @@ public:
   makeChannels(Device &device, Control &control,
                std::chrono::milliseconds timeout) = 0;
 
-  /// The kernels for stages that compute on the current device of the calling
+  /// The placement of stages that compute on the current device of the calling
   /// thread.
-  virtual StageKernels &kernels() = 0;
+  virtual DevicePlacement placement() = 0;
   /// Measures the size of the tensors on the current device of the calling
   /// thread.
   virtual const MemoryMeter &meter() = 0;

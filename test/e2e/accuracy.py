@@ -13,7 +13,8 @@ import json
 import pathlib
 import sys
 
-from exporting import PYTHON, ROOT, check_each, has, of_type
+from exporting import EXPORT, PYTHON, ROOT, check_each, of_type
+from forks import restart_with, run_script
 from grid import compile_to, run
 from numerics import losses, read_tensors
 
@@ -85,10 +86,10 @@ def in_torch(name, folder):
 
 
 def check(options, folder, name):
-    tool = [options.python, __file__, "--case", name, "--folder", folder]
-    run(*tool, "--write")
-    run(
-        options.python, ROOT / "tools/export/chimera-export",
+    tool = [__file__, "--case", name, "--folder", folder]
+    run_script(*tool, "--write")
+    run_script(
+        EXPORT,
         ROOT / f"examples/models/{name}.py", *SIZES[name].split(), f"samples={SAMPLES}",
         *of_type("float64"), "-o", folder / "package",
     )  # fmt: skip
@@ -110,7 +111,7 @@ def check(options, folder, name):
             "--evaluate-batches", HELD // SAMPLES, "--save", folder / "weights", "--log",
             folder / "log", *(["--tokens", "bytes"] if name == "gpt2" else []), *more,
         )  # fmt: skip
-        right, counted = json.loads(run(*tool, "--in-torch"))
+        right, counted = json.loads(run_script(*tool, "--in-torch"))
         expected = right / counted
         (got,) = losses(folder / "log", "held_out_accuracy")
         summary = json.loads((folder / "log").read_text().splitlines()[-1])["summary"]
@@ -140,7 +141,7 @@ def main():
         write(options.case, options.folder)
     elif options.in_torch:
         in_torch(options.case, options.folder)
-    elif has(options.python, "torch", "safetensors"):
+    elif restart_with(options.python, "torch", "safetensors"):
         check_each(lambda folder, case: check(options, folder, case), list(SIZES))
 
 

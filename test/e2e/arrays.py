@@ -19,7 +19,8 @@ import subprocess
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has, of_type
+from exporting import EXPORT, PYTHON, ROOT, check_each, of_type
+from forks import restart_with, run_script
 from grid import run
 from numerics import losses, read_tensors, worst_difference
 
@@ -214,13 +215,13 @@ def plain_loop(name, folder, bad):
 
 
 def check(options, folder, name):
-    tool = [options.python, __file__, "--case", name, "--folder", folder]
+    tool = [__file__, "--case", name, "--folder", folder]
     source, words = model_of(name, folder)
-    run(
-        options.python, ROOT / "tools/export/chimera-export", source, *words,
+    run_script(
+        EXPORT, source, *words,
         f"samples={SAMPLES}", *of_type("float64"), "-o", folder / "package",
     )  # fmt: skip
-    run(*tool, "--write")
+    run_script(*tool, "--write")
     (folder / "m.mlir").write_text(
         DESCRIPTION.format(
             package=folder / "package", seed=SEED, rate=RATE, batches=BATCHES,
@@ -239,7 +240,7 @@ def check(options, folder, name):
     unsaved = common
     common = [*common, "--save", folder / "w"]
     output = run(options.tools / "chimera-run", *common, "--steps", STEPS)
-    wanted, norms, weights = json.loads(run(*tool, "--plain-loop"))
+    wanted, norms, weights = json.loads(run_script(*tool, "--plain-loop"))
     lines, failed = [], 0
 
     def say(good, line):
@@ -280,8 +281,8 @@ def check(options, folder, name):
 def skip_steps(options, folder, tool, unsaved, say):
     """Trains with a sample whose loss is not a number. It is in one step of each epoch,
     so in up to three steps."""
-    run(*tool, "--write", "--bad")
-    wanted, norms, weights = json.loads(run(*tool, "--plain-loop", "--bad"))
+    run_script(*tool, "--write", "--bad")
+    wanted, norms, weights = json.loads(run_script(*tool, "--plain-loop", "--bad"))
     bad = sum(map(math.isnan, norms))
     unsaved = [options.tools / "chimera-run", *unsaved, "--steps", STEPS]
     trains = [*unsaved, "--save", folder / "w"]
@@ -337,7 +338,7 @@ def main():
         write(options.case, options.folder, options.bad)
     elif options.plain_loop:
         plain_loop(options.case, options.folder, options.bad)
-    elif has(options.python, "torch", "safetensors", "numpy", "transformers"):
+    elif restart_with(options.python, "torch", "safetensors", "numpy", "transformers"):
         check_each(lambda folder, case: check(options, folder, case), list(CASES))
 
 

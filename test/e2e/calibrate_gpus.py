@@ -60,7 +60,6 @@ def check_errors(folder, run):
     common = ["--calibrate", file, "--device", "cuda"]
     refuse(run, "--progress on is for hosts",
            *common, "--ranks", RANKS, "--progress", "on")  # fmt: skip
-    refuse(run, "software GPUs have no tensors", *common, "--ranks", RANKS)
     none = "expected a GPU that CUDA can use, got none"
     refuse(run, none, *common, "--ranks", RANKS, *SYNTHETIC, gpus=0)
     refuse(run, none, *common, *SYNTHETIC, gpus=0, job=calibrate.places(RANKS))

@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-from exporting import PYTHON, ROOT, has
+from exporting import EXPORT, PYTHON, ROOT
+from forks import restart_with, run_script
 from grid import compile_to, run
 
 KINDS = {
@@ -137,20 +138,20 @@ def main():
         return None
     if options.check_fine_tune:
         return check_fine_tune(*options.check_fine_tune)
-    if not has(options.python, "torch", "transformers", "tokenizers"):
+    if not restart_with(options.python, "torch", "transformers", "tokenizers"):
         return None
     text = ROOT / "LICENSE"
     with tempfile.TemporaryDirectory() as name:
         top = pathlib.Path(name)
         programs = {}
-        run(options.python, __file__, "--make", top, text)
+        run_script(__file__, "--make", top, text)
         loaded = []
         for kind, family in KINDS.items():
             folder = top / kind
             if family not in programs:
                 package = top / f"{family}-package"
-                run(
-                    options.python, ROOT / "tools/export/chimera-export",
+                run_script(
+                    EXPORT,
                     ROOT / "examples/models/huggingface.py", f"source={folder}",
                     "context=32", "samples=2", "--no-values", "-o", package,
                 )  # fmt: skip
@@ -180,7 +181,7 @@ def main():
             told = f"tensors of {TYPES[kind]}, converted to F32 exactly" if kind in TYPES else ""
             assert output.count("converted") == (1 if told else 0) and told in output, output
             loaded.append(folder)
-        run(options.python, __file__, "--compare", *loaded)
+        run_script(__file__, "--compare", *loaded)
         print(f"as transformers reads them: {', '.join(f.name for f in loaded)}")
         environment = os.environ | {
             "CHIMERA_BIN": str(options.tools.resolve()), "STEPS": "2", "CONTEXT": "32",
@@ -194,7 +195,7 @@ def main():
         if done.returncode:
             sys.exit(done.stdout + done.stderr)
         assert json.loads((tuned / "config.json").read_text())["dtype"] == "float32"
-        run(options.python, __file__, "--check-fine-tune", top / "shards", tuned)
+        run_script(__file__, "--check-fine-tune", top / "shards", tuned)
         print("fine-tune.sh: from shards in bfloat16, and back")
     return None
 

@@ -19,14 +19,13 @@ torch: that of build/venv, unless another Python runs this script."""
 import argparse
 import json
 import pathlib
-import subprocess
 
 from exported import BATCHES, HERE, SAMPLES
-from exporting import PYTHON, ROOT, check_each, export, has
-from grid import compile_to, run
+from exporting import EXPORT, PYTHON, ROOT, check_each, export
+from forks import call_script, restart_with, run_script
+from grid import compile_to
 from numerics import Checks, Training
 
-EXPORT = ROOT / "tools/export/chimera-export"
 STEPS = 50
 RATE = 0.03125  # larger ones amplify differences by rounding
 TIMES = 3.0
@@ -61,12 +60,12 @@ def check(options, folder, case):
     model, arguments = case
     package = folder / "package"
     source = HERE / "narrow.py" if model == "narrow" else ROOT / f"examples/models/{model}.py"
-    run(options.python, EXPORT, source, *arguments.split(), "samples=3", "-o", package)
+    run_script(EXPORT, source, *arguments.split(), "samples=3", "-o", package)
     values = package / "values.safetensors"
 
     def plain(compute):
-        rows = run(
-            options.python, HERE / "exported.py", "--plain-loop", source,
+        rows = run_script(
+            HERE / "exported.py", "--plain-loop", source,
             *arguments.split(), "--values", values, "--data", options.data,
             "--steps", STEPS, "--compute", compute, "--rate", RATE,
         ).splitlines()  # fmt: skip
@@ -132,7 +131,7 @@ def check_packages(options, folder):
     arguments = "layers=2 heads=2 groups=1 width=8 context=4"
     made = []
     for name in ("float32", "float64"):
-        export(options.python, folder / name, "llama", arguments, "--type", name)
+        export(folder / name, "llama", arguments, "--type", name)
         made.append(packages_of(folder / name))
         # Buffers are made in the type of the parameters, so those of float64 differ.
         for kind in made[-1]["Float64"]["kinds"]:
@@ -152,7 +151,7 @@ def check_packages(options, folder):
     source = folder / "stubborn.py"
     for layer, types, reason in STUBBORN_LAYERS:
         source.write_text(STUBBORN.format(layer=layer))
-        status, notes = export_with_notes(options, source, folder / "stubborn")
+        status, notes = export_with_notes(source, folder / "stubborn")
         missing = 3 - len(types)
         checks.check(
             status == 0 and len(notes) == missing
@@ -161,7 +160,7 @@ def check_packages(options, folder):
             f"a model for {', '.join(types)} alone: {'; '.join(notes)}",
         )  # fmt: skip
         status, notes = export_with_notes(
-            options, source, folder / "none", "--compute", "float32,bfloat16"
+            source, folder / "none", "--compute", "float32,bfloat16"
         )
         checks.check(
             status == 1 and len(notes) == 1 and not (folder / "none").exists(),
@@ -170,12 +169,11 @@ def check_packages(options, folder):
     return checks.lines, checks.failed
 
 
-def export_with_notes(options, source, package, *more):
+def export_with_notes(source, package, *more):
     """The exit status of an export, and the lines about types."""
-    command = [options.python, EXPORT, source, *more, "-o", package]
-    ran = subprocess.run([*map(str, command)], capture_output=True, text=True)
-    lines = ran.stderr.splitlines()
-    return ran.returncode, [line for line in lines if "runs cannot compute in" in line]
+    status, _, errors = call_script(EXPORT, source, *more, "-o", package)
+    lines = errors.splitlines()
+    return status, [line for line in lines if "runs cannot compute in" in line]
 
 
 def main():
@@ -184,7 +182,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
     parser.add_argument("--python", default=PYTHON)
     options = parser.parse_args()
-    if has(options.python, "torch", "safetensors"):
+    if restart_with(options.python, "torch", "safetensors"):
         cases = [(check_packages,), *((check, model) for model in MODELS)]
         check_each(lambda folder, case: case[0](options, folder, *case[1:]), cases)
 

@@ -21,7 +21,8 @@ import itertools
 import pathlib
 
 from exported import MARKS, MASK
-from exporting import PYTHON, ROOT, check_each, export, has, of_type
+from exporting import PYTHON, ROOT, check_each, export, of_type
+from forks import restart_with
 from grid import RECOMPUTES, SPLITS, WITHOUT_FLUSH, accepts, compile_to, schedules
 from numerics import Checks, Training
 
@@ -67,7 +68,7 @@ def check(options, folder, case):
     kind, tolerance = TYPES[name]
     package = folder / "package"
     export(
-        options.python, package, model,
+        package, model,
         f"layers={stages - 2} heads=2 width=16 context=8 samples={SAMPLES} "
         + MODELS[model],
         *of_type(name),
@@ -111,7 +112,7 @@ def main():
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--full", action="store_true", help="more stages and options")
     options = parser.parse_args()
-    if has(options.python, "torch", "safetensors"):
+    if restart_with(options.python, "torch", "safetensors"):
         sizes = [(4, 7), (8, 16)] if options.full else [(4, 8)]
         cases = [(m, t, *size) for size in sizes for m in MODELS for t in TYPES]
         if not options.full:

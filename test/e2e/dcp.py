@@ -9,22 +9,19 @@ the DCP, and then in chimera again. Its weights must be those of one run of chim
 within 1e-9 in float64, with each optimizer. A checkpoint that is only converted must
 come back bit by bit. Wrong checkpoints, DCPs and arguments must be refused.
 
-Needs a Python with torch: that of build/venv. An import of torch takes seconds, so the
-command runs in forks of a process that has imported it."""
+Needs a Python with torch: that of build/venv."""
 
 import argparse
 import json
-import multiprocessing
-import os
 import pathlib
-import runpy
 import shutil
 import sys
 import tempfile
 import types
 import unittest
 
-from exporting import PYTHON, ROOT, export, has, of_type
+from exporting import PYTHON, ROOT, export, of_type
+from forks import call, call_script, restart_with
 from grid import compile_to, run
 from job import Job
 from numerics import read_tensors, worst_difference
@@ -127,37 +124,6 @@ def change(source, target, changes):
     dcp.save(values, checkpoint_id=target, no_dist=True)
 
 
-def forked(function, *arguments):
-    """Calls a function in a fork of this process. Returns its exit status and what it
-    printed on standard output and standard error."""
-
-    def call():
-        for number, file in ((1, outputs[0]), (2, outputs[1])):
-            os.dup2(file.fileno(), number)
-        sys.stdout, sys.stderr = (open(n, "w", closefd=False) for n in (1, 2))
-        try:
-            function(*arguments)
-        finally:
-            sys.stdout.flush()
-
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        outputs = (out, err)
-        process = multiprocessing.get_context("fork").Process(target=call)
-        process.start()
-        process.join()
-        texts = []
-        for file in outputs:
-            file.seek(0)
-            texts.append(file.read().decode())
-    return process.exitcode, *texts
-
-
-def command(*arguments):
-    """chimera-checkpoint."""
-    sys.argv = [str(COMMAND), *map(str, arguments)]
-    runpy.run_path(sys.argv[0], run_name="__main__")
-
-
 class Dcp(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -173,17 +139,13 @@ class Dcp(unittest.TestCase):
 
     def convert(self, *arguments):
         """Returns the output of chimera-checkpoint."""
-        status, output, errors = forked(command, *arguments)
+        status, output, errors = call_script(COMMAND, *arguments)
         self.assertEqual((status, errors), (0, ""))
         return output
 
-    def change(self, *arguments):
-        status, _, errors = forked(change, *arguments)
-        self.assertEqual(status, 0, errors)
-
     def refuse(self, text, *arguments, status=1):
         """Checks that chimera-checkpoint refuses its arguments."""
-        got, output, errors = forked(command, *arguments)
+        got, output, errors = call_script(COMMAND, *arguments)
         self.assertEqual(got, status, output + errors)
         self.assertIn(text, errors)
         self.assertNotIn("Traceback", errors)
@@ -214,9 +176,7 @@ class Dcp(unittest.TestCase):
             self.folder / name
             for name in ("package", "whole", "got", "kept", "kept2", "dcp", "dcp2")
         )
-        export(
-            OPTIONS.python, package, "gpt2", f"{SIZES} tied={tied}", *of_type("float64")
-        )
+        export(package, "gpt2", f"{SIZES} tied={tied}", *of_type("float64"))
         compile_to(
             OPTIONS.tools,
             OF_MODULE.format(
@@ -230,7 +190,7 @@ class Dcp(unittest.TestCase):
         self.train("p", "--steps", steps, "--save", whole, *load)
         self.train("p", "--steps", BEFORE, "--checkpoint", kept, *load)
         self.convert(kept, "--to-dcp", dcp)
-        status, _, errors = forked(
+        status, _, errors = call(
             plain_loop, dcp, dcp2, optimizer, tied, OPTIONS.data.read_bytes()
         )
         self.assertEqual(status, 0, errors)
@@ -341,6 +301,8 @@ class Dcp(unittest.TestCase):
         self.convert(kept, "--to-dcp", dcp)
 
     def test_wrong_dcps(self):
+        import torch
+
         self.of_gpt2("adamw", "f32")
         kept, dcp, to = (self.folder / name for name in ("kept", "dcp", "kept2"))
         self.convert(kept, "--to-dcp", dcp, "--model-key", "app.model")
@@ -369,7 +331,7 @@ class Dcp(unittest.TestCase):
         changed = self.folder / "changed"
         from_changed = [to, "--from-dcp", changed, *from_dcp[3:]]
         for changes, text in cases:
-            self.change(dcp, changed, changes)
+            change(dcp, changed, changes)
             self.refuse(text, *from_changed)
             shutil.rmtree(changed)
         changed.mkdir()
@@ -401,7 +363,7 @@ class Dcp(unittest.TestCase):
             self.folder / name for name in ("kept", "dcp", "changed", "kept2")
         )
         self.convert(kept, "--to-dcp", dcp, "--model-key", "")
-        self.change(dcp, changed, {"step": lambda old: None})
+        change(dcp, changed, {"step": lambda old: None})
         from_dcp = [to, "--from-dcp", changed, "--like", kept]
         self.refuse("--model-key may be ''", *from_dcp)
         from_dcp += ["--model-key", ""]
@@ -418,11 +380,5 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
     parser.add_argument("--python", default=PYTHON)
     OPTIONS, rest = parser.parse_known_args()
-    if has(OPTIONS.python, "torch", "safetensors", "xxhash"):
-        if pathlib.Path(sys.executable) != pathlib.Path(OPTIONS.python):
-            os.execv(OPTIONS.python, [str(OPTIONS.python), *sys.argv])
-        sys.path.insert(0, str(ROOT / "tools/export"))
-        import torch
-        from chimera_export import dcp  # noqa: F401
-
+    if restart_with(OPTIONS.python, "torch", "safetensors", "xxhash"):
         unittest.main(argv=[sys.argv[0], *rest])

@@ -13,11 +13,11 @@ another Python runs this script."""
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has, of_type
+from exporting import EXPORT, PYTHON, ROOT, check_each, of_type
+from forks import call_script, restart_with, run_script
 from grid import compile_to, run
 from numerics import read_tensors
 
@@ -121,30 +121,28 @@ def plain_loop(source, named, patterns, text):
     print(json.dumps(weights))
 
 
-def export(options, folder, *arguments):
+def export(folder, *arguments):
     source = folder / "mine.py"
     source.write_text(MODEL)
-    return [
-        options.python, ROOT / "tools/export/chimera-export", source, *arguments,
-        *of_type("float64"), "-o", folder / "package",
-    ]  # fmt: skip
+    return call_script(
+        EXPORT, source, *arguments, *of_type("float64"), "-o", folder / "package"
+    )
 
 
 def check(options, folder, case):
     if case == "typo":
-        command = [str(word) for word in export(options, folder, "typo=True")]
-        refused = subprocess.run(command, capture_output=True, text=True)
+        status, _, errors = export(folder, "typo=True")
         expected = (
             "expected each pattern of decay to match a parameter, got '*.gian': "
             "names are like blocks."
         )
-        good = refused.returncode == 1 and expected in refused.stderr
+        good = status == 1 and expected in errors
         return [f"{'ok  ' if good else 'FAIL'} a pattern that matches nothing is refused",
-                *([] if good else [refused.stderr])], not good  # fmt: skip
+                *([] if good else [errors])], not good  # fmt: skip
     named, patterns = case == "by name", "by no_decay" in case
     as_option = case == "by no_decay as an option"
     is_cleared = case == "no_decay cleared"
-    run(*export(options, folder, f"named={named}"))
+    export(folder, f"named={named}")
     program, package = folder / "m.chimera", folder / "package"
     compile_to(
         options.tools,
@@ -163,8 +161,8 @@ def check(options, folder, case):
         *(["--no-decay", "none"] if is_cleared else []),
     )  # fmt: skip
     theirs = json.loads(
-        run(
-            options.python, __file__, "--plain-loop", folder / "mine.py", "--data",
+        run_script(
+            __file__, "--plain-loop", folder / "mine.py", "--data",
             options.data, *(["--named"] if named else []),
             *(["--patterns"] if patterns else []),
         )
@@ -197,7 +195,7 @@ def main():
         return plain_loop(
             options.plain_loop, options.named, options.patterns, options.data.read_bytes()
         )
-    if has(options.python, "torch", "safetensors"):
+    if restart_with(options.python, "torch", "safetensors"):
         check_each(
             lambda folder, case: check(options, folder, case),
             ("by shape", "by name", "by no_decay", "by no_decay as an option",

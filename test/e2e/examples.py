@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-from exporting import PYTHON, ROOT, has
+from exporting import PYTHON, ROOT
+from forks import restart_with, run_script
 
 EXAMPLES = ROOT / "examples"
 PROMPT = [5, 6, 7]
@@ -85,7 +86,7 @@ def main():
         return make(pathlib.Path(options.make[0]), options.make[1])
     if options.read_back:
         return read_back(*options.read_back)
-    if not has(options.python, "torch", "transformers", "tokenizers"):
+    if not restart_with(options.python, "torch", "transformers", "tokenizers"):
         return None
     text = ROOT / "LICENSE"
     here = {"CHIMERA_BIN": str(options.tools.resolve())}
@@ -99,7 +100,7 @@ def main():
         assert float(losses[-1]) < float(losses[0]) - 1, output
         print("own-module.sh:", output.splitlines()[-1])
 
-        run({}, options.python, __file__, "--make", folder, text)
+        run_script(__file__, "--make", folder, text)
         output = run(
             here | {"STEPS": "5", "CONTEXT": str(CONTEXT)}, EXAMPLES / "fine-tune.sh",
             folder, text, folder / "tuned",
@@ -116,7 +117,7 @@ def main():
         text_of = run({}, *decode, folder / "tokenizer.json", given=numbers)
         assert len(text_of) > 40, text_of
         assert run({}, *decode, folder / "tokenizer.json", tuned / "ids") == text_of
-        run({}, options.python, __file__, "--read-back", folder, folder / "tuned")
+        run_script(__file__, "--read-back", folder, folder / "tuned")
         print("fine-tune.sh:", output.splitlines()[-1])
 
         output = run(here | {"STEPS": "60"}, EXAMPLES / "bert.sh", text)

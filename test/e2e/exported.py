@@ -19,7 +19,8 @@ import pathlib
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has, of_type
+from exporting import EXPORT, PYTHON, ROOT, check_each, of_type
+from forks import restart_with, run_script
 from grid import run
 from numerics import losses, read_tensors, worst_difference
 
@@ -180,8 +181,8 @@ def check(options, folder, case):
     pairs = name == "bert" and "pairs=False" not in text
     mask = ["--mask", MASK] if name == "bert" else []
     mask += ["--pairs", ",".join(map(str, MARKS))] if pairs else []
-    output = run(
-        options.python, ROOT / "tools/export/chimera-export", source, *text.split(),
+    output = run_script(
+        EXPORT, source, *text.split(),
         f"samples={EXPORTED_SAMPLES}", *of_type("float64"), "-o", package,
         *([] if drops else ["--check"]),
     )  # fmt: skip
@@ -201,8 +202,8 @@ def check(options, folder, case):
         # PyTorch.
         exact = "autograd's, bit by bit" in output
         exact &= not tied and not pairs
-        rows = run(
-            options.python, __file__, "--plain-loop", source, *text.split(),
+        rows = run_script(
+            __file__, "--plain-loop", source, *text.split(),
             "--values", package / "values.safetensors", "--data", options.data,
             "--steps", STEPS,
         ).splitlines()  # fmt: skip
@@ -225,6 +226,7 @@ def check(options, folder, case):
         options.data, "--stages", stages, "--width", copies, "--package", package,
         *mask,
         *(["--tied"] if tied else ["--variants"] if variants else []),
+        *(["--gpus"] if options.gpus and (stages == 2 or options.full) else []),
         *(["--mpirun", options.mpirun] if options.mpirun and (stages == 2 or options.full) else []),
     )  # fmt: skip
     good = sum(line.startswith("ok") for line in output.splitlines())
@@ -238,6 +240,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--mpirun", help="also run over MPI")
+    parser.add_argument("--gpus", action="store_true", help="also run on software GPUs")
     parser.add_argument("--full", action="store_true", help="more sizes and stages")
     parser.add_argument("--plain-loop", help=argparse.SUPPRESS)
     parser.add_argument("--values", help=argparse.SUPPRESS)
@@ -252,7 +255,7 @@ def main():
             options.steps, options.compute, options.rate,
         )  # fmt: skip
         return
-    if has(options.python, "torch", "safetensors"):
+    if restart_with(options.python, "torch", "safetensors"):
         check_each(
             lambda folder, case: check(options, folder, case),
             CASES + (MORE if options.full else []),

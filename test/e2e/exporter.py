@@ -7,7 +7,6 @@ An exported module must compute what autograd computes (--check). If a module is
 refused, the output must give the reason in one line, without a traceback. Needs a
 Python with torch: that of build/venv, unless another Python runs this script."""
 
-import contextlib
 import importlib
 import os
 import pathlib
@@ -16,6 +15,7 @@ import sys
 import tempfile
 
 from exporting import ROOT, check_each, of_type, run_inside
+from forks import OF_EXPORTS
 from loss_modules import LOSSES, REMEDIES
 from modules import (
     ALSO_READS, CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READS, START, WARNED,
@@ -52,34 +52,6 @@ def export(command, folder, *options, source=None):
     source = source or str(folder / "source.py")
     arguments = ["chimera-export", source, *of_type("float64"), "-o", str(folder / "package")]
     return export_as(command, folder, [*arguments, *options])
-
-
-def load_modules(command):
-    """Loads the modules that an export loads, so that forked children have them in
-    memory: loading takes several times as long as an export. To find these modules, a
-    child exports a model and lists its modules. This process itself cannot export,
-    because autograd refuses to run in a child of a process in which it has run."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        (folder / "source.py").write_text(START + "def make(): return model(Net())")
-
-        class Listing:
-            """A command that exports and then writes the names of all loaded
-            modules."""
-
-            @staticmethod
-            def main():
-                status = command.main()
-                (folder / "modules").write_text("\n".join(sys.modules))
-                return status
-
-        status, output = export(Listing, folder, "--check")
-        if status != 0:
-            sys.exit(output)
-        for module in (folder / "modules").read_text().splitlines():
-            if module.startswith("torch.") and module not in sys.modules:
-                with contextlib.suppress(ImportError):
-                    importlib.import_module(module)
 
 
 def operators_of(package):
@@ -204,7 +176,9 @@ def inside():
     sys.path.insert(0, str(HERE))
     import operators
 
-    load_modules(command)
+    # The forks have these modules in memory.
+    for name in OF_EXPORTS:
+        importlib.import_module(name)
     seen = set()
 
     def at_end():
@@ -231,4 +205,4 @@ def inside():
 
 
 if __name__ == "__main__":
-    run_inside(__file__, __doc__, ["torch", "safetensors"], inside)
+    run_inside(__doc__, ["torch", "safetensors"], inside)

@@ -3,17 +3,18 @@
 """Functions that the scripts that export models share."""
 
 import argparse
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-from grid import in_parallel, run
+from forks import restart_with, run_script
+from grid import in_parallel
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "build/venv/bin/python"
+EXPORT = ROOT / "tools/export/chimera-export"
 
 
 def has(python, *modules):
@@ -26,17 +27,13 @@ def has(python, *modules):
     return found.returncode == 0
 
 
-def run_inside(script, description, modules, inside):
-    """Runs the function `inside` of the file `script` under a Python that has the modules:
-    that of build/venv, or the one of the option --python. If it lacks some, prints which."""
+def run_inside(description, modules, inside):
+    """Calls the function `inside` under a Python that has the modules: that of build/venv,
+    or the one of the option --python. If it lacks some, prints which."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--python", default=PYTHON)
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.inside:
+    if restart_with(parser.parse_args().python, *modules):
         inside()
-    elif has(options.python, *modules):
-        os.execv(options.python, [str(options.python), script, "--inside"])
 
 
 def of_type(name):
@@ -45,12 +42,11 @@ def of_type(name):
     return ["--type", name, "--compute", name]
 
 
-def export(python, package, model, arguments, *options):
+def export(package, model, arguments, *options):
     """Exports a model of examples/models to the folder `package`. Returns the number of
     the model's parameters."""
-    output = run(
-        python, ROOT / "tools/export/chimera-export",
-        ROOT / f"examples/models/{model}.py", *arguments.split(), *options,
+    output = run_script(
+        EXPORT, ROOT / f"examples/models/{model}.py", *arguments.split(), *options,
         "-o", package,
     )  # fmt: skip
     return int(re.search(r"([\d,]+) parameters", output)[1].replace(",", ""))

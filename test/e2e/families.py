@@ -19,7 +19,8 @@ import sys
 import tempfile
 
 from exporter import export, export_as
-from exporting import PYTHON, ROOT, check_each, has
+from exporting import PYTHON, ROOT, check_each
+from forks import restart_with
 from modules import READS
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -215,15 +216,9 @@ def main():
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if not options.inside:
-        if has(options.python, "torch", "transformers"):
-            os.environ["OMP_NUM_THREADS"] = "1"
-            os.execv(
-                options.python,
-                [str(options.python), __file__, "--inside", *sys.argv[1:]],
-            )
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if not restart_with(options.python, "torch", "transformers"):
         return
     sys.path.insert(0, str(ROOT / "tools/export"))
     # Import these here, so that the forked children have them in memory.

@@ -26,7 +26,8 @@ import pathlib
 import resource
 import time
 
-from exporting import PYTHON, check_each, export, has
+from exporting import PYTHON, check_each, export
+from forks import restart_with
 from grid import compile_to, run
 from numerics import Checks
 
@@ -52,7 +53,7 @@ def check(options, folder, case):
     model, sizes, samples, wanted = case
     package, program = folder / "package", folder / "program"
     parameters = export(
-        options.python, package, model, f"{sizes} samples={samples}", "--no-values"
+        package, model, f"{sizes} samples={samples}", "--no-values"
     )
     used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     name = f"{model} {sizes.split()[0]}"
@@ -134,7 +135,7 @@ def main():
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--full", action="store_true", help="a third model")
     options = parser.parse_args()
-    if has(options.python, "torch", "safetensors"):
+    if restart_with(options.python, "torch", "safetensors"):
         check_each(
             lambda folder, case: check(options, folder, case),
             CASES + (MORE if options.full else []),

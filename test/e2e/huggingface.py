@@ -22,7 +22,8 @@ import pathlib
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has
+from exporting import EXPORT, PYTHON, ROOT, check_each
+from forks import restart_with, run_script
 from grid import run
 from numerics import Checks, losses
 
@@ -171,8 +172,8 @@ def own_model(folder):
 
 
 def export(options, name, folder):
-    run(
-        options.python, ROOT / "tools/export/chimera-export",
+    run_script(
+        EXPORT,
         f"{ROOT}/examples/models/huggingface.py{':bert' if name == 'bert' else ''}",
         f"source={folder / 'model'}",
         f"context={CONTEXT}", f"samples={SAMPLES}", "--no-values",
@@ -184,7 +185,7 @@ def export(options, name, folder):
 def check(options, name, folder):
     checks = Checks()
     full = ["--full"] if options.full else []
-    run(options.python, __file__, "--make", name, "--folder", folder, *full)
+    run_script(__file__, "--make", name, "--folder", folder, *full)
     weights = folder / "model/model.safetensors"
     if name == OWN:
         model, more = own_model(folder / "model"), ["--names", NAMES]
@@ -222,7 +223,7 @@ def check(options, name, folder):
         (folder / "kept4/step-00000001" / file.name).write_bytes(file.read_bytes())
     (folder / "weights4").rename(folder / "trained/model.safetensors")
     (folder / "weights4").symlink_to(folder / "trained/model.safetensors")
-    rows = run(options.python, __file__, "--compare", name, "--folder", folder)
+    rows = run_script(__file__, "--compare", name, "--folder", folder)
     for row in map(json.loads, rows.splitlines()):
         if row[0] == "loss":
             for ranks, mean in means.items():
@@ -251,7 +252,7 @@ def main():
         return make(options.make, options.folder, options.full)
     if options.compare:
         return compare(options.compare, options.folder)
-    if has(options.python, "torch", "transformers"):
+    if restart_with(options.python, "torch", "transformers"):
         check_each(
             lambda folder, name: check(options, name, folder), ("gpt2", OWN, "llama", "bert")
         )

@@ -245,4 +245,4 @@ def inside():
 
 
 if __name__ == "__main__":
-    run_inside(__file__, __doc__, ["torch", "safetensors"], inside)
+    run_inside(__doc__, ["torch", "safetensors"], inside)

@@ -240,4 +240,4 @@ def inside():
 
 
 if __name__ == "__main__":
-    run_inside(__file__, __doc__, ["transformers", "jinja2", "safetensors"], inside)
+    run_inside(__doc__, ["transformers", "jinja2", "safetensors"], inside)

@@ -23,7 +23,8 @@ import random
 import sys
 import types
 
-from exporting import PYTHON, ROOT, check_each, has, of_type
+from exporting import EXPORT, PYTHON, ROOT, check_each, of_type
+from forks import restart_with, run_script
 from grid import run
 from numerics import losses, read_tensors
 
@@ -316,8 +317,8 @@ def write_data(options, case, folder):
     comparisons."""
     tools = ROOT / "tools/export"
     if case in ("documents", "within"):
-        run(
-            options.python, tools / "chimera-tokens", folder / "lines.jsonl", "--tokenizer",
+        run_script(
+            tools / "chimera-tokens", folder / "lines.jsonl", "--tokenizer",
             folder / "tokenizer/tokenizer.json", "--between", MARKS[0], "--index",
             "-o", folder / "tokens.bin",
         )  # fmt: skip
@@ -326,8 +327,8 @@ def write_data(options, case, folder):
     for name in ("tokenizer", "marked"):
         files.append(folder / ("samples" if name == "tokenizer" else name))
         files[-1] = files[-1].with_suffix(".safetensors")
-        run(
-            options.python, tools / "chimera-samples", folder / "lines.jsonl", "--tokenizer",
+        run_script(
+            tools / "chimera-samples", folder / "lines.jsonl", "--tokenizer",
             folder / name, "--length", LENGTH, *(["--pack"] if case == "packed" else []),
             "-o", files[-1],
         )  # fmt: skip
@@ -336,12 +337,12 @@ def write_data(options, case, folder):
 
 
 def check(options, folder, case):
-    tool = [options.python, __file__, "--case", case, "--folder", folder]
-    run(*tool, "--make")
+    tool = [__file__, "--case", case, "--folder", folder]
+    run_script(*tool, "--make")
     data, said = write_data(options, case, folder)
     source, arguments, more = CASES[case]
-    run(
-        options.python, ROOT / "tools/export/chimera-export",
+    run_script(
+        EXPORT,
         ROOT / "examples/models" / source, f"source={folder / 'model'}",
         f"context={LENGTH}", f"samples={SAMPLES}", *arguments, *of_type("float64"),
         "--no-values", "-o", folder / "package",
@@ -358,7 +359,7 @@ def check(options, folder, case):
         "--quiet", "--steps", STEPS, "--load", folder / "model", "--save", folder / "w",
         "--log", folder / "log", *more,
     )  # fmt: skip
-    wanted, theirs, weights, counted = json.loads(run(*tool, "--plain-loop"))
+    wanted, theirs, weights, counted = json.loads(run_script(*tool, "--plain-loop"))
     ours = losses(folder / "log")
     worst = max(abs(a - b) for a, b in zip(ours, wanted, strict=True))
     said.append((worst <= 1e-9, f"losses of {STEPS} steps differ by {worst:.1e}"))
@@ -382,8 +383,8 @@ def refuses_crossing(options, folder):
     """A model without positions must not train on packed samples."""
     import subprocess
 
-    run(
-        options.python, ROOT / "tools/export/chimera-export",
+    run_script(
+        EXPORT,
         ROOT / "examples/models/huggingface.py", f"source={folder / 'model'}",
         f"context={LENGTH}", f"samples={SAMPLES}", *of_type("float64"), "--no-values",
         "-o", folder / "package",
@@ -411,7 +412,7 @@ def main():
         make(options.case, options.folder)
     elif options.plain_loop:
         plain_loop(options.case, options.folder)
-    elif has(options.python, "torch", "transformers", "safetensors", "jinja2"):
+    elif restart_with(options.python, "torch", "transformers", "safetensors", "jinja2"):
         cases = [options.only] if options.only else list(CASES)
         check_each(lambda folder, case: check(options, folder, case), cases)
 

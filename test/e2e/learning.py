@@ -24,7 +24,8 @@ import pathlib
 import random
 
 from exported import MASK
-from exporting import PYTHON, ROOT, check_each, export, has
+from exporting import PYTHON, ROOT, check_each, export
+from forks import restart_with
 from grid import compile_to, run
 from numerics import Checks
 
@@ -59,7 +60,7 @@ def check(options, folder, model):
     samples = SAMPLES // batches
     package, shuffled = folder / "package", folder / "shuffled"
     sizes = f"layers={stages - 2} {sizes} samples={samples}"
-    export(options.python, package, model, sizes)
+    export(package, model, sizes)
     text = bytearray(options.data.read_bytes())
     random.Random(0).shuffle(text)
     shuffled.write_bytes(text)
@@ -104,7 +105,7 @@ def main():
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--full", action="store_true", help="8 stages, twice the steps")
     options = parser.parse_args()
-    if has(options.python, "torch", "safetensors"):
+    if restart_with(options.python, "torch", "safetensors"):
         check_each(lambda folder, model: check(options, folder, model), list(MODELS))
 
 

@@ -115,4 +115,4 @@ def inside():
 
 
 if __name__ == "__main__":
-    run_inside(__file__, __doc__, ["torch"], inside)
+    run_inside(__doc__, ["torch"], inside)

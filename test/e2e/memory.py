@@ -17,7 +17,8 @@ import json
 import pathlib
 import subprocess
 
-from exporting import PYTHON, check_each, export, has
+from exporting import PYTHON, check_each, export
+from forks import restart_with
 from grid import run
 from job import ENVIRONMENT, tcp_environments
 from numerics import Checks
@@ -137,7 +138,7 @@ def built_in(options, folder, schedule):
 
 def exported(options, folder, model, arguments):
     checks, package = Checks(), folder / "package"
-    export(options.python, package, model, f"{arguments} samples=2")
+    export(package, model, f"{arguments} samples=2")
     # The buffers of halves of the small convolution net do not fill the arena.
     halves = [HALVES] if model != "convolution" else []
     for samples, schedule, more in [*SIZES, *halves]:
@@ -202,7 +203,7 @@ def main():
     parser.add_argument("--mpirun", help="its path, to measure over MPI too")
     options = parser.parse_args()
     cases = [(built_in, schedule) for schedule in SCHEDULES]
-    if has(options.python, "torch"):
+    if restart_with(options.python, "torch"):
         cases += [(exported, *model) for model in EXPORTED]
     for transport in ("in-process", *["mpi"] * bool(options.mpirun), "tcp"):
         cases.append((over, transport))

@@ -10,6 +10,7 @@ gradient, or a mixture of both. Compares the result with
   backwards, and with the older weights that a schedule without a flush reads;
 - the independent PyTorch script reference.py, if a Python with torch is given (only with
   whole backwards);
+- the same program on software GPUs, if --gpus is given;
 - the same program over MPI, bit by bit, if --mpirun is given. The first schedules run
   without options and with all of them, tied models without. Variants run only with
   fused recomputes. Exported models run with all options.
@@ -232,6 +233,7 @@ def main():
     parser.add_argument("--pairs", help="likewise")
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
+    parser.add_argument("--gpus", action="store_true", help="also run on software GPUs")
     args = parser.parse_args()
     schedules = [
         schedule
@@ -330,10 +332,26 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
         mpi = Training(folder, f"{name}.mpi", launcher, *common, *checked)
         same_bits(checks, f"{case} over MPI", mpi, threads)
+    if args.gpus:
+        os.environ["CHIMERA_STAND_IN_GPUS"] = str(workers * args.width)
+        common = (args.tools / "software-gpu", ordered(args, source), args.data)
+        gpus = Training(
+            folder, f"{name}.gpus", [], *common, *checked, "--device", "cuda"
+        )
+        check_peaks(checks, f"{case} on software GPUs", gpus)
+        compare(checks, f"{case} on software GPUs", gpus, threads)
     if args.torch_python and not options:
         if not args.variants or schedule in AGAINST_TORCH:
             reference(checks, args, folder, case, program, threads)
     return sequential, threads
+
+
+def ordered(args, source):
+    """The program of the file `source`, with messages in an order for GPUs."""
+    program = source.with_suffix(".ordered")
+    run(args.tools / "chimera-compile", source, "--messages=stream-per-device",
+        "-o", program)  # fmt: skip
+    return program
 
 
 def reference(checks, args, folder, case, program, ours):

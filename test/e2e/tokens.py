@@ -419,4 +419,4 @@ def inside():
 
 
 if __name__ == "__main__":
-    run_inside(__file__, __doc__, ["tokenizers"], inside)
+    run_inside(__doc__, ["tokenizers"], inside)

@@ -11,7 +11,8 @@ import pathlib
 import re
 import struct
 
-from exporting import PYTHON, ROOT, check_each, has, of_type
+from exporting import EXPORT, PYTHON, ROOT, check_each, of_type
+from forks import restart_with, run_script
 from grid import run
 from numerics import losses
 
@@ -61,8 +62,8 @@ def check(options, folder, kind, dropout, more):
     python_type = {"f32": "float32", "f64": "float64"}[kind]
     case = f"{python_type}, dropout {dropout}, {more or 'whole backwards'}"
     sizes = [f"{name}={value}" for name, value in SIZES.items()]
-    run(
-        options.python, ROOT / "tools/export/chimera-export",
+    run_script(
+        EXPORT,
         ROOT / "examples/models/gpt2.py", *sizes, f"dropout={dropout}", "samples=2",
         *of_type(python_type), "--no-values", "-o", folder / "package",
     )  # fmt: skip
@@ -127,7 +128,7 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--python", default=PYTHON)
     options = parser.parse_args()
-    if not has(options.python, "torch", "safetensors"):
+    if not restart_with(options.python, "torch", "safetensors"):
         return
     cases = [
         (kind, dropout, more)

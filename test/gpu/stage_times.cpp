@@ -229,8 +229,7 @@ nlohmann::json measure(const Settings &settings) {
     gpus = loadCuda({});
     device = gpus->makeDevice(0, 0);
     factory = [&](const program::ProgramT &whole, uint32_t stage) {
-      auto made = makeGraphStage(whole, stage, nullptr,
-                                 {.isCuda = true, .kernels = &gpus->kernels()});
+      auto made = makeGraphStage(whole, stage, nullptr, gpus->placement());
       return settings.graphs
                  ? wrapWithGraphs(std::move(made), gpus->makeGraphFactory())
                  : std::move(made);

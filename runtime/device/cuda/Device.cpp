@@ -279,6 +279,17 @@ LaunchContext cuda::launchContext() {
   return *currentContext;
 }
 
+/// Calls work whose own kernels go to `stream`.
+void CudaDevice::call(const Queue::Work &work, cudaStream_t stream) const {
+  const LaunchContext here{ownKernels, stream};
+  struct Around {
+    const LaunchContext *outer = currentContext;
+    ~Around() { currentContext = outer; }
+  } around;
+  currentContext = &here;
+  work(SameAddresses());
+}
+
 CudaQueue::CudaQueue(CudaDevice &device, bool isMain)
     : device(device), number(++device.queues), isMain(isMain), ring(device) {
   expect(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking),
@@ -304,40 +315,36 @@ void CudaQueue::finish() noexcept {
 
 void CudaQueue::launch(std::span<const Access>, Work work) {
   device.expectNoFailure();
-  if (!device.options.worksOnHost) {
-    const LaunchContext here{device.ownKernels, own};
-    struct Around {
-      const LaunchContext *outer = currentContext;
-      ~Around() { currentContext = outer; }
-    } around;
-    currentContext = &here;
+  if (!device.options.worksOnHost && !device.options.enqueue) {
     std::shared_ptr<void> told;
     if (device.options.streamGuard)
       told = device.options.streamGuard(own);
-    work(SameAddresses());
+    device.call(work, own);
     return;
   }
-  struct HostWork {
-    CudaDevice &device;
-    Work work;
+  auto later = [&device = device, work = std::move(work)] {
+    std::lock_guard lock(device.working);
+    if (device.hasFailed)
+      return;
+    try {
+      device.call(work, nullptr);
+    } catch (...) {
+      device.fail(std::current_exception());
+    }
   };
-  auto later = std::make_unique<HostWork>(HostWork{device, std::move(work)});
+  if (device.options.enqueue)
+    return device.options.enqueue(own, std::move(later));
+  auto data = std::make_unique<decltype(later)>(std::move(later));
   expect(cudaLaunchHostFunc(
              own,
-             [](void *data) {
-               std::unique_ptr<HostWork> now(static_cast<HostWork *>(data));
-               std::lock_guard lock(now->device.working);
-               if (now->device.hasFailed)
-                 return;
-               try {
-                 now->work(SameAddresses());
-               } catch (...) {
-                 now->device.fail(std::current_exception());
-               }
+             [](void *given) {
+               const std::unique_ptr<decltype(later)> now(
+                   static_cast<decltype(later) *>(given));
+               (*now)();
              },
-             later.get()),
+             data.get()),
          "cudaLaunchHostFunc");
-  later.release();
+  data.release();
 }
 
 // For host memory, CUDA's own functions for zero and copy would block the host.

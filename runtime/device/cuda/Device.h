@@ -43,6 +43,10 @@ struct DeviceOptions {
   /// runs while the result lives. Some libraries need this to use the right
   /// stream.
   std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};
+  /// Makes a stream call a function. If there is one, work runs in such a
+  /// function: so a software GPU executes it in the order of the stream. Then
+  /// the work's own kernels are on the default stream.
+  std::function<void(cudaStream_t, std::function<void()>)> enqueue = {};
 };
 
 /// The number of GPUs that this process may use. Throws std::runtime_error,
@@ -104,6 +108,7 @@ private:
     bool isOnHost;
   };
   void freeNow(const Memory &taken) noexcept;
+  void call(const Queue::Work &work, cudaStream_t stream) const;
 
   const DeviceOptions options;
   const Kernels ownKernels;
@@ -125,7 +130,7 @@ private:
   std::atomic<bool> hasFailed{false};
   std::mutex mutex; ///< protects the failure
   std::exception_ptr failure;
-  std::mutex working; ///< held while work runs on the host
+  std::mutex working; ///< held while work runs on a stream's thread
   uint64_t step = 0;
   uint32_t instruction = 0;
   std::unique_ptr<Progress> progress;

@@ -44,7 +44,8 @@ static void expectSame(const Tensor &a, const Tensor &b) {
          "a gradient with the same shape and type as its tensor");
 }
 
-template <size_t A, size_t B> static void same(const Arguments &arguments) {
+template <size_t A, size_t B>
+static void same(Arguments &arguments, const CallContext &) {
   expectSame(arguments[A].toTensor(), arguments[B].toTensor());
 }
 
@@ -62,44 +63,50 @@ static Tensor withChannels(const c10::IValue &argument) {
   return x;
 }
 
-/// Checks aten::embedding(weight, indices). The kernel checks the indices too,
-/// but its error message does not name the wrong index.
-static void embedding(const Arguments &arguments) {
+/// Checks aten::embedding(weight, indices). The host's kernel checks the
+/// indices too, but its error message does not name the wrong index.
+static void embedding(Arguments &arguments, const CallContext &context) {
   const Tensor table = arguments[0].toTensor(),
                indices = arguments[1].toTensor();
-  if (table.dim() != 2 || indices.numel() == 0)
-    return;
-  for (const Tensor &index : {indices.min(), indices.max()})
-    if (const auto number = index.item<int64_t>();
-        number < 0 || number >= table.size(0))
-      throw std::invalid_argument("expected an index of 0 to " +
-                                  std::to_string(table.size(0) - 1) + ", got " +
-                                  std::to_string(number));
+  if (table.dim() == 2)
+    arguments[1] = checkedIndices(indices, table.size(0), context);
 }
 
 /// Checks aten::nll_loss_forward(log_probabilities, labels, weight, reduction,
-/// ignore_index) and its form for planes. The kernels check the labels too, but
-/// their error messages do not say which labels are allowed.
-static void lossOfLabels(const Arguments &arguments) {
+/// ignore_index) and its form for planes. The host's kernels check the labels
+/// too, but their error messages do not say which labels are allowed.
+static void lossOfLabels(Arguments &arguments, const CallContext &context) {
   const Tensor x = arguments[0].toTensor(), labels = arguments[1].toTensor();
-  if (x.dim() == 0 || labels.scalar_type() != at::kLong ||
-      !labels.is_contiguous())
-    return;
-  const int64_t classes = x.size(x.dim() > 1 ? 1 : 0);
-  const int64_t ignored = arguments[4].toInt();
-  const int64_t *numbers = labels.const_data_ptr<int64_t>();
-  for (int64_t i = 0; i < labels.numel(); ++i)
-    if (numbers[i] != ignored && (numbers[i] < 0 || numbers[i] >= classes))
-      throw std::invalid_argument("expected labels of 0 to " +
-                                  std::to_string(classes - 1) + ", or " +
-                                  std::to_string(ignored) + " for none, got " +
-                                  std::to_string(numbers[i]));
+  if (x.dim() > 0 && labels.scalar_type() == at::kLong)
+    arguments[1] = checkedIndices(labels, x.size(x.dim() > 1 ? 1 : 0), context,
+                                  arguments[4].toInt());
+}
+
+/// Checks the backward of lossOfLabels, (grad_output, log_probabilities,
+/// labels, weight, reduction, ignore_index, total_weight), on a GPU. The host's
+/// kernels check the labels.
+static void lossOfLabelsBackward(Arguments &arguments,
+                                 const CallContext &context) {
+  const Tensor x = arguments[1].toTensor(), labels = arguments[2].toTensor();
+  if (context.wrongIndex.defined() && x.dim() > 0)
+    arguments[2] = checkedIndices(labels, x.size(x.dim() > 1 ? 1 : 0), context,
+                                  arguments[5].toInt());
+}
+
+/// Checks aten::embedding_dense_backward(grad_output, indices, num_weights,
+/// padding_idx, scale_grad_by_freq) on a GPU. The host's kernel leaves out
+/// wrong indices.
+static void embeddingBackward(Arguments &arguments,
+                              const CallContext &context) {
+  if (context.wrongIndex.defined())
+    arguments[1] =
+        checkedIndices(arguments[1].toTensor(), arguments[2].toInt(), context);
 }
 
 /// Checks aten::_native_batch_norm_legit(input, weight, bias, training,
 /// momentum, eps). This is the overload without running statistics. A package
 /// cannot call the other overload, since it modifies arguments.
-static void batchNormOfItself(const Arguments &arguments) {
+static void batchNormOfItself(Arguments &arguments, const CallContext &) {
   const Tensor x = withChannels(arguments[0]);
   expectForEachChannel(x, arguments[1]);
   expectForEachChannel(x, arguments[2]);
@@ -108,7 +115,7 @@ static void batchNormOfItself(const Arguments &arguments) {
 
 /// Checks aten::native_batch_norm_backward(grad_out, input, weight,
 /// running_mean, running_var, save_mean, save_invstd, train, eps, output_mask).
-static void batchNormBackward(const Arguments &arguments) {
+static void batchNormBackward(Arguments &arguments, const CallContext &) {
   const Tensor x = withChannels(arguments[1]);
   expectSame(arguments[0].toTensor(), x);
   for (size_t i = 2; i <= 6; ++i)
@@ -125,7 +132,7 @@ static void batchNormBackward(const Arguments &arguments) {
 /// Checks aten::convolution_backward(grad_out, input, weight, bias_sizes,
 /// stride, padding, dilation, transposed, output_padding, groups, output_mask).
 /// Requires a gradient of the output's shape.
-static void convolutionBackward(const Arguments &arguments) {
+static void convolutionBackward(Arguments &arguments, const CallContext &) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                weight = arguments[2].toTensor();
   const auto dimensions = static_cast<size_t>(x.dim());
@@ -166,18 +173,14 @@ static void convolutionBackward(const Arguments &arguments) {
   }
 }
 
-/// Requires that each index is the number of an element of a plane. A plane is
-/// the last `Dimensions` dimensions of `x`.
-template <int64_t Dimensions>
-static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
+/// The number of elements of a plane. A plane is the last `Dimensions`
+/// dimensions of `x`.
+template <int64_t Dimensions> static int64_t planeSize(const Tensor &x) {
   expect(x.dim() >= Dimensions, "a tensor with the dimensions of a window");
   int64_t count = 1;
   for (int64_t d = 1; d <= Dimensions; ++d)
     count *= x.size(-d);
-  expect(indices.scalar_type() == at::kLong &&
-             (indices.numel() == 0 || (indices.min().item<int64_t>() >= 0 &&
-                                       indices.max().item<int64_t>() < count)),
-         "indices of the elements of a plane");
+  return count;
 }
 
 /// Checks the backward of a max pooling, (grad_output, input, ..., indices).
@@ -185,10 +188,12 @@ static void expectIndicesOf(const Tensor &x, const Tensor &indices) {
 /// `Indices` is the position of `indices` among the arguments. A plane is the
 /// last `Dimensions` dimensions of `input`.
 template <size_t Indices, int64_t Dimensions>
-static void poolBackward(const Arguments &arguments) {
+static void poolBackward(Arguments &arguments, const CallContext &context) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                indices = arguments[Indices].toTensor();
-  expectIndicesOf<Dimensions>(x, indices);
+  expect(indices.scalar_type() == at::kLong, "indices of int64");
+  arguments[Indices] =
+      checkedIndices(indices, planeSize<Dimensions>(x), context);
   expect(gradient.sizes() == indices.sizes() && gradient.dim() == x.dim() &&
              gradient.scalar_type() == x.scalar_type() &&
              planesOf(gradient, Dimensions) == planesOf(x, Dimensions),
@@ -199,7 +204,7 @@ static void poolBackward(const Arguments &arguments) {
 /// that both tensors have the same samples and channels. These are all
 /// dimensions except the last `Dimensions`.
 template <int64_t Dimensions>
-static void averageBackward(const Arguments &arguments) {
+static void averageBackward(Arguments &arguments, const CallContext &) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor();
   expect(x.dim() > Dimensions && gradient.dim() == x.dim() &&
              gradient.scalar_type() == x.scalar_type() &&
@@ -212,8 +217,8 @@ static void averageBackward(const Arguments &arguments) {
 /// the last dimension: the numbers of elements that are added before and after.
 /// Requires a gradient of the padded shape.
 template <int64_t Dimensions>
-static void padBackward(const Arguments &arguments) {
-  averageBackward<Dimensions>(arguments);
+static void padBackward(Arguments &arguments, const CallContext &context) {
+  averageBackward<Dimensions>(arguments, context);
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor();
   const std::vector<int64_t> padding = arguments[2].toIntVector();
   expect(padding.size() == 2 * Dimensions, "two numbers for each dimension");
@@ -238,7 +243,7 @@ static void expectNormsOf(const Tensor &v, const Tensor &norms, int64_t dim) {
 }
 
 /// Checks aten::_weight_norm_interface(v, g, dim).
-static void weightNorm(const Arguments &arguments) {
+static void weightNorm(Arguments &arguments, const CallContext &) {
   const Tensor v = arguments[0].toTensor(), g = arguments[1].toTensor();
   expectNormsOf(v, g, arguments[2].toInt());
   expect(v.scalar_type() == g.scalar_type(), "tensors of one type");
@@ -246,7 +251,7 @@ static void weightNorm(const Arguments &arguments) {
 
 /// Checks aten::_weight_norm_interface_backward(grad_w, saved_v, saved_g,
 /// saved_norms, dim).
-static void weightNormBackward(const Arguments &arguments) {
+static void weightNormBackward(Arguments &arguments, const CallContext &) {
   const Tensor v = arguments[1].toTensor(), g = arguments[2].toTensor(),
                norms = arguments[3].toTensor();
   expectSame(arguments[0].toTensor(), v);
@@ -262,7 +267,7 @@ static void weightNormBackward(const Arguments &arguments) {
 
 /// Checks aten::im2col and aten::col2im. All arguments after the first are
 /// lists of window sizes, dilations, paddings or strides.
-static void windows(const Arguments &arguments) {
+static void windows(Arguments &arguments, const CallContext &) {
   for (size_t i = 1; i < arguments.size(); ++i)
     for (int64_t number : arguments[i].toIntVector())
       expect(number >= 0 && number <= kLargestWindow,
@@ -271,7 +276,7 @@ static void windows(const Arguments &arguments) {
 
 /// Checks aten::grid_sampler_2d_backward(grad_output, input, grid,
 /// interpolation, padding, align_corners, mask).
-static void gridSamplerBackward(const Arguments &arguments) {
+static void gridSamplerBackward(Arguments &arguments, const CallContext &) {
   const Tensor gradient = arguments[0].toTensor(), x = arguments[1].toTensor(),
                grid = arguments[2].toTensor();
   expect(x.dim() == 4 && grid.dim() == 4 && gradient.dim() == 4 &&
@@ -284,7 +289,7 @@ static void gridSamplerBackward(const Arguments &arguments) {
 }
 
 /// Checks aten::_cdist_backward(grad, x1, x2, p, cdist).
-static void distancesBackward(const Arguments &arguments) {
+static void distancesBackward(Arguments &arguments, const CallContext &) {
   const Tensor gradient = arguments[0].toTensor(), a = arguments[1].toTensor(),
                b = arguments[2].toTensor(), distances = arguments[4].toTensor();
   expectSame(gradient, distances);
@@ -304,10 +309,10 @@ static bool isIntegral(const Tensor &x) {
 
 /// Checks aten::div(self, other, rounding_mode). With rounding mode "trunc",
 /// the processor divides integers. It raises an exception if it divides the
-/// smallest integer by -1.
-static void divide(const Arguments &arguments) {
-  if (arguments.size() != 3 || !arguments[2].isString() ||
-      arguments[2].toStringView() != "trunc")
+/// smallest integer by -1. A GPU does not.
+static void divide(Arguments &arguments, const CallContext &context) {
+  if (context.wrongIndex.defined() || arguments.size() != 3 ||
+      !arguments[2].isString() || arguments[2].toStringView() != "trunc")
     return;
   const Tensor x = arguments[0].toTensor();
   const Tensor by = arguments[1].isTensor()
@@ -335,12 +340,15 @@ Check chimera::runtime::checkOf(const std::string &operatorName) {
       {"aten::convolution_backward", convolutionBackward},
       {"aten::div", divide},
       {"aten::embedding", embedding},
+      {"aten::embedding_dense_backward", embeddingBackward},
       {"aten::grid_sampler_2d_backward", gridSamplerBackward},
       {"aten::im2col", windows},
       {"aten::max_pool2d_with_indices_backward", poolBackward<7, 2>},
       {"aten::max_pool3d_with_indices_backward", poolBackward<7, 3>},
       {"aten::native_batch_norm_backward", batchNormBackward},
+      {"aten::nll_loss2d_backward", lossOfLabelsBackward},
       {"aten::nll_loss2d_forward", lossOfLabels},
+      {"aten::nll_loss_backward", lossOfLabelsBackward},
       {"aten::nll_loss_forward", lossOfLabels},
       {"aten::reflection_pad1d_backward", padBackward<1>},
       {"aten::reflection_pad2d_backward", padBackward<2>},

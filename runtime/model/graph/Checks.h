@@ -17,6 +17,8 @@
 #ifndef CHIMERA_RUNTIME_MODEL_GRAPH_CHECKS_H
 #define CHIMERA_RUNTIME_MODEL_GRAPH_CHECKS_H
 
+#include "runtime/model/graph/CallContext.h"
+
 #include <ATen/core/ivalue.h>
 
 #include <string>
@@ -25,9 +27,11 @@
 namespace chimera::runtime {
 
 /// A function that checks the arguments of a call, which are in the order of
-/// the operator's schema. Throws std::invalid_argument if the arguments do not
-/// fit together, or c10::Error if an argument has the wrong type.
-using Check = void (*)(const std::vector<c10::IValue> &arguments);
+/// the operator's schema. May replace arguments that are indices
+/// (checkedIndices). Throws std::invalid_argument if the arguments do not fit
+/// together, or c10::Error if an argument has the wrong type.
+using Check = void (*)(std::vector<c10::IValue> &arguments,
+                       const CallContext &context);
 
 /// The check to run before a call of `operatorName`, such as "aten::div". Null
 /// if the operator's kernel checks all its arguments itself.

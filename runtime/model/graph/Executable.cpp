@@ -278,7 +278,7 @@ void Executable::runCall(uint32_t number, const WantedResults &wanted,
         x.defined() && x.is_cpu() && x.scalar_type() == at::kBFloat16)
       stack[i] = x.to(at::kFloat);
   if (operation.check)
-    operation.check(stack);
+    operation.check(stack, context);
   if (operation.own)
     operation.own->run(stack, context, wanted);
   else

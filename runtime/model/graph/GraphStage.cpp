@@ -63,6 +63,14 @@ public:
   }
   ElementType lossType() const override { return ElementType::Float64; }
 
+  bool needsErrorFlag() const override { return placement.isOnGpu(); }
+  void setErrorFlag(Bytes flag) override {
+    layers.setWrongIndex(tensorOver(flag.data(), {}, at::kInt, placement));
+  }
+  std::string errorMessage(int32_t flag) const override {
+    return layers.wrongIndexMessage(flag);
+  }
+
   void initialize(Bytes weights, Bytes optimizerState) override {
     parameters.initialize(weights, optimizerState, values.get());
   }
@@ -367,9 +375,10 @@ chimera::runtime::makeGraphStage(const program::ProgramT &program,
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages, got " + std::to_string(number));
-  // Packages do not run on GPUs yet. The layers of GPT-2 that are written by
-  // hand do.
-  if (placement.isCuda)
+  // On a GPU, the layers of GPT-2 that are written by hand are faster than
+  // those of its package.
+  if (placement.isCuda && program.model &&
+      program.model->architecture != program::kExported)
     return makeTransformerStage(program, number, placement, std::move(values));
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<GraphStage>(

@@ -173,11 +173,16 @@ protected:
   }
 
   /// The operands, which begin at `operands`.
-  LinearCrossEntropyCall callOf(const IValue *operands) const {
+  LinearCrossEntropyCall callOf(const IValue *operands,
+                                const CallContext &context) const {
+    const Tensor weight = operands[1].toTensor();
     return {.input = operands[0].toTensor(),
-            .weight = operands[1].toTensor(),
+            .weight = weight,
             .bias = operands[2].isTensor() ? operands[2].toTensor() : Tensor(),
-            .labels = operands[3].toTensor(),
+            .labels = weight.dim() == 2
+                          ? checkedIndices(operands[3].toTensor(),
+                                           weight.size(0), context, ignored)
+                          : operands[3].toTensor(),
             .ignored = ignored,
             .isMean = isMean};
   }
@@ -193,9 +198,9 @@ public:
       const std::vector<OperatorArgument> &arguments)
       : LinearCrossEntropyBase(arguments) {}
 
-  void run(std::vector<IValue> &stack, const CallContext &,
+  void run(std::vector<IValue> &stack, const CallContext &context,
            const WantedResults &) const override {
-    stack = {linearCrossEntropy(callOf(stack.data()))};
+    stack = {linearCrossEntropy(callOf(stack.data(), context))};
   }
 };
 
@@ -207,14 +212,15 @@ public:
 
   std::optional<size_t> summedResult() const override { return 1; }
 
-  void run(std::vector<IValue> &stack, const CallContext &,
+  void run(std::vector<IValue> &stack, const CallContext &context,
            const WantedResults &wanted) const override {
     LinearCrossEntropyResults made{.wantsInput = wanted.has(0),
                                    .wantsWeight = wanted.has(1),
                                    .wantsBias = wanted.has(2),
                                    .wantsLoss = wanted.has(3),
                                    .weightSum = wanted.sum};
-    linearCrossEntropyBackward(stack[0].toTensor(), callOf(&stack[1]), made);
+    linearCrossEntropyBackward(stack[0].toTensor(), callOf(&stack[1], context),
+                               made);
     stack = {std::move(made.input), std::move(made.weight),
              std::move(made.bias), std::move(made.loss)};
   }

@@ -23,6 +23,7 @@
 #ifndef CHIMERA_RUNTIME_MODEL_GRAPH_OWNCALLS_H
 #define CHIMERA_RUNTIME_MODEL_GRAPH_OWNCALLS_H
 
+#include "runtime/model/graph/CallContext.h"
 #include "runtime/model/graph/Operators.h"
 #include "runtime/model/tensors/Dropout.h"
 #include "runtime/model/tensors/GradientSum.h"
@@ -32,17 +33,6 @@
 #include <vector>
 
 namespace chimera::runtime {
-
-/// The place, the step and the device of a call. The results of a call depend
-/// on these and on its arguments.
-struct CallContext {
-  uint64_t seed = 0;
-  uint32_t layer = 0;
-  /// The micro-batch whose dropout masks are applied. If there is none,
-  /// nothing is dropped.
-  std::optional<MicroBatch> dropped;
-  StageKernels *kernels = nullptr; ///< null on the host
-};
 
 /// The results that a call has to make.
 struct WantedResults {

@@ -101,7 +101,8 @@ StageLayers::contextOf(uint32_t k, std::optional<MicroBatch> dropped) const {
   return {.calls = {.seed = seed,
                     .layer = first + k,
                     .dropped = dropped,
-                    .kernels = placement.kernels},
+                    .kernels = placement.kernels,
+                    .wrongIndex = wrongIndex},
           .sums = {}};
 }
 
@@ -125,4 +126,11 @@ std::string StageLayers::nameOf(uint32_t k) const {
   const std::string &path = package.layers[first + k]->path;
   return "layer " + std::to_string(first + k) +
          (path.empty() ? "" : " (" + path.substr(0, path.size() - 1) + ")");
+}
+
+std::string StageLayers::wrongIndexMessage(int32_t flag) const {
+  return nameOf(static_cast<uint32_t>(flag) - 1 - first) +
+         ": expected indices inside of their tensor, got one outside: run the "
+         "step on a host (without --device cuda), whose message names the "
+         "index";
 }

@@ -79,6 +79,11 @@ public:
     }
   }
 
+  /// Sets CallContext::wrongIndex.
+  void setWrongIndex(at::Tensor flag) { wrongIndex = std::move(flag); }
+  /// What the value `flag` of this tensor says. Requires that it is not 0.
+  std::string wrongIndexMessage(int32_t flag) const;
+
 private:
   std::string nameOf(uint32_t k) const;
 
@@ -89,6 +94,7 @@ private:
   const NativeCode *native;
   StageWeights parameters;
   uint64_t mostBytes = 0; ///< the maximum size of a tensor
+  at::Tensor wrongIndex;
   /// Indices of parameters in weights().slots(), by layer and parameter number.
   std::vector<std::vector<uint32_t>> slotsOf;
   std::map<const program::LayerKindT *, std::vector<at::Tensor>> constants;

@@ -12,16 +12,19 @@
 
 namespace chimera::runtime {
 
-/// The device of a stage: the host or, if `isCuda`, the current GPU of the
-/// thread that calls the stage. All buffers that are passed to the stage are on
-/// that device. On a GPU, all functions of the stage except Stage::initialize
-/// put kernels on LibTorch's current stream and return without waiting for the
-/// GPU.
+/// The device of a stage: the host, or the current GPU of the thread that calls
+/// the stage. All buffers that are passed to the stage are on that device. On a
+/// GPU, all functions of the stage except Stage::initialize put kernels on
+/// LibTorch's current stream and return without waiting for the GPU.
 struct DevicePlacement {
+  /// Whether tensors are LibTorch's CUDA tensors. Those of a software GPU are
+  /// host tensors.
   bool isCuda = false;
   /// The kernels of the GPU (StageKernels.h). Null on the host, where stages
   /// call ordinary functions instead.
   StageKernels *kernels = nullptr;
+
+  bool isOnGpu() const { return kernels; }
 };
 
 } // namespace chimera::runtime

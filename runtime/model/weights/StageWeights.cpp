@@ -262,7 +262,7 @@ void StageWeights::initializeWeights(Bytes weights,
 void StageWeights::squaredNorm(ConstBytes gradientSum,
                                Bytes squaredNorm) const {
   expectBytes("a squared norm", squaredNorm.size(), program::kNormBytes);
-  if (!placement.isCuda) {
+  if (!placement.isOnGpu()) {
     const double sum = squaredNormOf(types.weights, gradientSum);
     std::memcpy(squaredNorm.data(), &sum, sizeof sum);
     return;
@@ -277,7 +277,10 @@ void StageWeights::squaredNorm(ConstBytes gradientSum,
   sum.zero_();
   for (int64_t begin = 0; begin < size; begin += kBlock) {
     const Tensor block = all.narrow(0, begin, std::min(kBlock, size - begin));
-    sum.add_(block.to(at::kDouble).square_().sum());
+    // A copy, because the gradient must stay.
+    Tensor squares = block.to(at::kDouble, /*non_blocking=*/false,
+                              /*copy=*/true);
+    sum.add_(squares.square_().sum());
   }
 }
 
@@ -294,7 +297,7 @@ void StageWeights::update(const Update &given, ConstBytes gradientSum,
   const at::NoGradGuard noGraph;
   Update numbers = given;
   UpdateTensors onGpu;
-  if (placement.isCuda)
+  if (placement.isOnGpu())
     onGpu = decideOnGpu(numbers, gradientSum, halted, squaredNorm);
   else if (!goesOn(numbers, gradientSum, halted, squaredNorm))
     return;

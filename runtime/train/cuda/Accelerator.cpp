@@ -49,7 +49,8 @@ public:
         cuda::DeviceOptions{.ordinal = static_cast<int>(number),
                             .user = "rank " + std::to_string(rank),
                             .worksOnHost = options.stagesOnHost,
-                            .streamGuard = library.streamGuard});
+                            .streamGuard = library.streamGuard,
+                            .enqueue = library.enqueue});
   }
 
   std::unique_ptr<Channels>
@@ -67,13 +68,16 @@ public:
         {.transportAllReduce = options.transportAllReduce, .timeout = timeout});
   }
 
-  StageKernels &kernels() override { return cudaStageKernels(); }
+  DevicePlacement placement() override {
+    return {.isCuda = library.hasCudaTensors, .kernels = &cudaStageKernels()};
+  }
   const MemoryMeter &meter() override {
     return library.meter ? *library.meter : none;
   }
   std::shared_ptr<GraphFactory> makeGraphFactory() override {
     if (!library.makeGraphFactory)
-      throw std::logic_error("expected stages of tensors for graphs");
+      throw std::runtime_error("these devices capture no graphs: leave out "
+                               "--cuda-graphs");
     return library.makeGraphFactory();
   }
 

@@ -16,8 +16,11 @@ namespace chimera::runtime {
 /// The functions of a tensor library (LibTorch) that a CUDA accelerator needs.
 /// Stages compute with this library.
 struct TensorLibrary {
+  /// See DevicePlacement::isCuda.
+  bool hasCudaTensors = true;
   /// See cuda::DeviceOptions.
   std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};
+  std::function<void(cudaStream_t, std::function<void()>)> enqueue = {};
   const MemoryMeter *meter = nullptr;
   std::function<std::shared_ptr<GraphFactory>()> makeGraphFactory = {};
 };

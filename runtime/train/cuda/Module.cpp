@@ -45,7 +45,7 @@ std::shared_ptr<void> onStream(cudaStream_t stream) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator4(const AcceleratorOptions &options) {
+chimeraMakeAccelerator5(const AcceleratorOptions &options) {
   static const CudaTensorMeter meter;
   auto accelerator =
       makeCudaAccelerator(options, {.streamGuard = onStream,

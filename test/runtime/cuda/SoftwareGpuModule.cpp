@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The CUDA module that chimera-run loads, on the software GPU. The stages
-// compute on the host, and the ranks are threads. The environment variable
+// The CUDA module that chimera-run loads, on the software GPU. The ranks are
+// threads. Stages of tensors compute with host tensors over the memory of the
+// software GPU, on the threads of its streams. The environment variable
 // CHIMERA_STAND_IN_GPUS is the number of GPUs.
 //
 //===----------------------------------------------------------------------===//
@@ -16,15 +17,15 @@
 #include "test/runtime/cuda/SoftwareGpu.h"
 
 #include <cstdlib>
-#include <stdexcept>
 
 using namespace chimera::runtime;
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator4(const AcceleratorOptions &options) {
-  if (!options.stagesOnHost)
-    throw std::runtime_error("software GPUs have no tensors");
+chimeraMakeAccelerator5(const AcceleratorOptions &options) {
   if (const char *gpus = std::getenv("CHIMERA_STAND_IN_GPUS"))
     test::setDevices(std::atoi(gpus), size_t{1} << 30);
-  return makeCudaAccelerator(options, {}).release();
+  TensorLibrary library;
+  if (!options.stagesOnHost)
+    library = {.hasCudaTensors = false, .enqueue = test::enqueueOn};
+  return makeCudaAccelerator(options, library).release();
 }

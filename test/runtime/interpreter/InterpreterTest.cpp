@@ -15,7 +15,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -65,7 +69,7 @@ private:
 };
 
 /// Calls `look` before each computation of a stage.
-class Watched final : public Stage {
+class Watched : public Stage {
 public:
   Watched(std::unique_ptr<Stage> stage, std::function<void()> look)
       : stage(std::move(stage)), look(std::move(look)) {}
@@ -261,6 +265,68 @@ TEST(Interpreter, DoesNotCountLibraryMemoryAsStashes) {
   EXPECT_EQ(interpreter.peakStashBytes(), 0u);
   interpreter.warmUp();
   EXPECT_EQ(interpreter.peakStashBytes(), 16 * 10u);
+}
+
+/// Finds an error in each step from `firstStep` on, as a stage on a GPU does.
+class Flagging final : public Watched {
+public:
+  Flagging(std::unique_ptr<Stage> stage, uint64_t firstStep)
+      : Watched(std::move(stage), [] {}), firstStep(firstStep) {}
+
+  bool needsErrorFlag() const override { return true; }
+  void setErrorFlag(Bytes bytes) override {
+    ASSERT_EQ(bytes.size(), kFlagBytes);
+    flag = bytes.data();
+    int32_t value = 0;
+    std::memcpy(&value, flag, sizeof value);
+    EXPECT_EQ(value, 0);
+  }
+  std::string errorMessage(int32_t value) const override {
+    return "found " + std::to_string(value);
+  }
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output, ForwardMode mode) override {
+    const int32_t value = 7;
+    if (microBatch.step >= firstStep)
+      std::memcpy(flag, &value, sizeof value);
+    return Watched::forward(microBatch, input, labels, weights, output, mode);
+  }
+
+private:
+  const uint64_t firstStep;
+  std::byte *flag = nullptr;
+};
+
+// A stage on a GPU writes an error to memory of the GPU. The step in which it
+// does so must end the run with this error.
+TEST(Interpreter, ThrowsTheErrorsThatStagesWriteToTheirDevice) {
+  const program::ProgramT program = program::samplePipeline({.workers = 2});
+  const std::vector<ReduceGroup> groups = communicationOf(program).groups;
+  for (const uint64_t firstStep : {0, 2, 5}) {
+    const std::unique_ptr<Device> device = makeHostDevice();
+    Alone channels(1, 2);
+    SyntheticData data(program.seed);
+    Status status{};
+    Interpreter interpreter(
+        program, groups,
+        [&](const program::ProgramT &program, uint32_t stage) {
+          return std::make_unique<Flagging>(makeExactStage(program, stage),
+                                            firstStep);
+        },
+        data, *device, channels, status, {});
+    uint64_t steps = 0;
+    std::string message;
+    try {
+      interpreter.run(5, [&](uint64_t, std::optional<Loss>) { ++steps; });
+    } catch (const std::runtime_error &error) {
+      message = error.what();
+    }
+    EXPECT_EQ(steps, std::min<uint64_t>(firstStep, 5));
+    EXPECT_EQ(message, firstStep < 5 ? "step " + std::to_string(firstStep) +
+                                           ", stage 1: found 7"
+                                     : "");
+  }
 }
 
 } // namespace

@@ -154,11 +154,12 @@ TEST(Checks, RefuseWhatKernelsDoNotLookAt) {
     SCOPED_TRACE(each.name);
     Check check = checkOf(each.name);
     ASSERT_NE(check, nullptr);
-    EXPECT_NO_THROW(check(each.good));
+    Arguments good = each.good;
+    EXPECT_NO_THROW(check(good, {}));
     for (size_t i = 0; i < each.bad.size(); ++i) {
       Arguments arguments = each.good;
       arguments[each.bad[i].first] = each.bad[i].second;
-      EXPECT_THROW(check(arguments), std::exception) << "change " << i;
+      EXPECT_THROW(check(arguments, {}), std::exception) << "change " << i;
     }
   }
 }
@@ -166,8 +167,9 @@ TEST(Checks, RefuseWhatKernelsDoNotLookAt) {
 TEST(Checks, SayWhichIndexIsBeyondATable) {
   const auto refusal = [](int64_t index) -> std::string {
     try {
-      checkOf("aten::embedding")(
-          {ones({5, 3}), at::tensor({int64_t{2}, index}), -1, false, false});
+      std::vector<c10::IValue> arguments{
+          ones({5, 3}), at::tensor({int64_t{2}, index}), -1, false, false};
+      checkOf("aten::embedding")(arguments, {});
     } catch (const std::invalid_argument &error) {
       return error.what();
     }
@@ -184,8 +186,10 @@ TEST(Checks, SayWhichLabelsAreAllowed) {
     std::vector<int64_t> all(3, -100);
     all[1] = label;
     try {
-      checkOf(name)({ones(shape), at::tensor(all).view(labels), c10::IValue(),
-                     int64_t{1}, int64_t{-100}});
+      std::vector<c10::IValue> arguments{
+          ones(shape), at::tensor(all).view(labels), c10::IValue(), int64_t{1},
+          int64_t{-100}};
+      checkOf(name)(arguments, {});
     } catch (const std::invalid_argument &error) {
       return std::string(error.what());
     }
@@ -199,7 +203,7 @@ TEST(Checks, SayWhichLabelsAreAllowed) {
       EXPECT_EQ(refusal(name, shape, labels, good), "");
     for (int64_t bad : {5, -1})
       EXPECT_EQ(refusal(name, shape, labels, bad),
-                "expected labels of 0 to 4, or -100 for none, got " +
+                "expected a label of 0 to 4, or -100 for none, got " +
                     std::to_string(bad));
   }
 }
