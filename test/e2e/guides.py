@@ -7,6 +7,8 @@ A document is Markdown. Its fenced blocks are read as follows:
 
     ```sh                 commands; all of a document run in one bash, in order, in a
                           fresh folder, and each must succeed. `! COMMAND` must fail.
+    ```sh gpus=N          commands that run on N software GPUs here. They are left out if
+                          those have not been built.
     ```sh needs=REASON    commands that cannot run here: not run. REASON is one of NEEDS.
     ```LANGUAGE file=F    the block is written to the file F.
     ```text               lines of the output of the commands before it, in this order.
@@ -70,7 +72,21 @@ def failing(text):
     )
 
 
-def script_of(path, blocks):
+def on_gpus(text, count, tools):
+    """Commands that run the commands `text` on `count` software GPUs."""
+    return (
+        f"(PATH={tools / 'software-gpu'}:$PATH\nexport CHIMERA_STAND_IN_GPUS={count}\n"
+        f"{text}\n)"
+    )
+
+
+def is_skipped(block, tools):
+    """Whether the commands of a block cannot run here."""
+    has_gpus = (tools / "software-gpu/chimera-run").exists()
+    return "needs" in block.fields or ("gpus" in block.fields and not has_gpus)
+
+
+def script_of(path, blocks, tools):
     """A bash script that runs the document and marks where each block begins."""
     lines = ["exec 2>&1", "set -eo pipefail"]
     for index, block in enumerate(blocks):
@@ -80,8 +96,10 @@ def script_of(path, blocks):
             sys.exit(f"{path}:{block.line}: expected needs= one of {sorted(NEEDS)}")
         if "file" in block.fields:
             lines += [f"cat >{block.fields['file']} <<'{MARK}'", block.text, MARK]
-        elif block.language == "sh" and not needs:
-            lines.append(failing(block.text))
+        elif block.language == "sh" and not is_skipped(block, tools):
+            text = failing(block.text)
+            gpus = block.fields.get("gpus")
+            lines.append(on_gpus(text, int(gpus), tools) if gpus else text)
     return "\n".join(lines) + "\n"
 
 
@@ -156,7 +174,7 @@ def run(path, tools):
             HF_HUB_OFFLINE="1",
             COLUMNS="160",
         )
-        status, output = shell(script_of(path, blocks), folder, environment)
+        status, output = shell(script_of(path, blocks, tools), folder, environment)
         files = newest_texts(pathlib.Path(folder)) if status != 0 else ""
     parts = re.split(rf"\n{MARK} (\d+)\n", "\n" + output)
     outputs = dict(zip(map(int, parts[1::2]), parts[2::2]))
@@ -171,7 +189,7 @@ def run(path, tools):
     ran, compared, skipped, output = 0, 0, 0, None
     for index, block in enumerate(blocks):
         if block.language == "sh" and "file" not in block.fields:
-            output = None if "needs" in block.fields else outputs[index]
+            output = None if is_skipped(block, tools) else outputs[index]
             ran += output is not None
             skipped += output is None
         elif block.language == "text" and "file" not in block.fields:

@@ -69,8 +69,7 @@ Tensor emptyGradient(const Tensor &x, at::ScalarType type) {
       .transpose(1, 2);
 }
 
-/// Attention on a few heads at a time, so that their probabilities stay in the
-/// caches.
+/// Attention on a few heads at a time.
 class WrittenOut {
 public:
   WrittenOut(const AttentionCall &call, const Dropout &dropout)
@@ -131,12 +130,13 @@ private:
   struct Block {
     int64_t sample, first, count;
   };
-  /// The maximum number of probabilities in a block. But a block always has at
-  /// least one head.
-  static constexpr int64_t kAtOnce = 1 << 18;
-
+  /// Calls `work` with each block. A block has at most `atOnce` probabilities,
+  /// but at least one head.
   template <typename Work> void forBlocks(const Work &work) const {
-    const int64_t most = std::max<int64_t>(1, kAtOnce / (tokens * keys));
+    // On a host, the probabilities should stay in the caches. On a GPU, kernels
+    // should be large.
+    const int64_t atOnce = call.query.is_cpu() ? 1 << 18 : 1 << 24;
+    const int64_t most = std::max<int64_t>(1, atOnce / (tokens * keys));
     for (int64_t sample = 0; sample < samples; ++sample)
       for (int64_t first = 0; first < heads; first += most)
         work({sample, first, std::min(most, heads - first)});

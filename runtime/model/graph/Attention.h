@@ -10,7 +10,7 @@
 // Without dropout, the host uses LibTorch's fused kernel, which
 // scaled_dot_product_attention uses too. With dropout the host has no fused
 // kernel, so attention is computed for a few heads at a time, and the backward
-// computes the probabilities again.
+// computes the probabilities again. GPUs compute it in this way too.
 //
 // Internal: it includes LibTorch's headers.
 //

@@ -14,6 +14,7 @@
 
 #include "runtime/model/CapturedStage.h"
 
+#include "test/runtime/program/BuiltGpt2.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <gtest/gtest.h>
@@ -394,10 +395,21 @@ TEST(CapturedStage, RefusesMemoryThatMoves) {
 TEST(CapturedStage, IsForProgramsWhoseActionsStayTheSame) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   EXPECT_EQ(graphsUnsupportedReason(program), "");
-  program.model = std::make_unique<program::ModelT>();
-  program.model->dropout = 0.1;
-  EXPECT_EQ(graphsUnsupportedReason(program),
-            "dropout draws different random numbers for each micro-batch");
+  for (const double dropout : {0.0, 0.1}) {
+    program.model = std::make_unique<program::ModelT>(
+        program::builtGpt2({.layers = 1,
+                            .heads = 1,
+                            .width = 4,
+                            .context = 2,
+                            .vocabulary = 3,
+                            .dropout = dropout},
+                           program::DataType::Float32));
+    EXPECT_EQ(
+        graphsUnsupportedReason(program),
+        dropout > 0
+            ? "dropout draws different random numbers for each micro-batch"
+            : "");
+  }
   program.updates = program::Updates::EachStep;
   EXPECT_EQ(graphsUnsupportedReason(program),
             "without a flush, weights are at several addresses");
