@@ -10,7 +10,7 @@ gradient, or a mixture of both. Compares the result with
   backwards, and with the older weights that a schedule without a flush reads;
 - the independent PyTorch script reference.py, if a Python with torch is given (only with
   whole backwards);
-- the same program on software GPUs, if --gpus is given;
+- the same program on software GPUs, if --gpus is given, and without dropout as graphs;
 - the same program over MPI, bit by bit, if --mpirun is given. The first schedules run
   without options and with all of them, tied models without. Variants run only with
   fused recomputes. Exported models run with all options.
@@ -100,9 +100,10 @@ AGAINST_TORCH = (
 # The model has eight layers, including embedding and head, so it can have eight stages.
 TRAINING = "learning_rate(1.0e-2) lr_schedule(cosine) warmup(2) min_lr(2.0e-3)"
 CLIPPED = "clip_norm(0.75)"
-MODEL = """
+DROPOUT = "dropout(1.0e-1)"
+MODEL = f"""
 chimera.model @tiny gpt2 layers(6) heads(2) width(16) context(8)
-    vocabulary(256) dropout(1.0e-1) {tied}
+    vocabulary(256) {DROPOUT} {{tied}}
 """
 DESCRIPTION = """
 {model}
@@ -333,25 +334,37 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         mpi = Training(folder, f"{name}.mpi", launcher, *common, *checked)
         same_bits(checks, f"{case} over MPI", mpi, threads)
     if args.gpus:
-        os.environ["CHIMERA_STAND_IN_GPUS"] = str(workers * args.width)
-        common = (args.tools / "software-gpu", ordered(args, source), args.data)
-        gpus = Training(
-            folder, f"{name}.gpus", [], *common, *checked, "--device", "cuda"
-        )
-        check_peaks(checks, f"{case} on software GPUs", gpus)
-        compare(checks, f"{case} on software GPUs", gpus, threads)
+        launcher = ["env", f"CHIMERA_STAND_IN_GPUS={workers * args.width}"]
+        gpus = args.tools / "software-gpu"
+        on_gpus = ("--device", "cuda", *checked)
+
+        def program_for_gpus(source):
+            program = source.with_suffix(".gpus")
+            run(args.tools / "chimera-compile", source, "--messages",
+                "stream-per-device", "-o", program)  # fmt: skip
+            return program
+
+        training = Training(
+            folder, f"{name}.gpus", launcher, gpus, program_for_gpus(source), args.data,
+            *on_gpus,
+        )  # fmt: skip
+        check_peaks(checks, f"{case} on software GPUs", training)
+        compare(checks, f"{case} on software GPUs", training, threads)
+        if schedule not in WITHOUT_FLUSH:
+            # With dropout, actions are not captured.
+            plain = source.with_name(f"{name}.plain.mlir")
+            plain.write_text(source.read_text().replace(DROPOUT, ""))
+            program = program_for_gpus(plain)
+            graphs, uncaptured = (
+                Training(folder, f"{name}.{kind}", launcher, gpus, program, args.data,
+                         *on_gpus, *more)
+                for kind, more in (("graphs", ["--cuda-graphs"]), ("uncaptured", []))
+            )  # fmt: skip
+            same_bits(checks, f"{case} as graphs of software GPUs", graphs, uncaptured)
     if args.torch_python and not options:
         if not args.variants or schedule in AGAINST_TORCH:
             reference(checks, args, folder, case, program, threads)
     return sequential, threads
-
-
-def ordered(args, source):
-    """The program of the file `source`, with messages in an order for GPUs."""
-    program = source.with_suffix(".ordered")
-    run(args.tools / "chimera-compile", source, "--messages=stream-per-device",
-        "-o", program)  # fmt: skip
-    return program
 
 
 def reference(checks, args, folder, case, program, ours):

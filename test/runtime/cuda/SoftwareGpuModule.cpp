@@ -14,6 +14,7 @@
 
 #include "runtime/train/cuda/Accelerator.h"
 #include "runtime/train/cuda/Module.h"
+#include "test/runtime/cuda/RecordedGraphs.h"
 #include "test/runtime/cuda/SoftwareGpu.h"
 
 #include <cstdlib>
@@ -26,6 +27,8 @@ chimeraMakeAccelerator5(const AcceleratorOptions &options) {
     test::setDevices(std::atoi(gpus), size_t{1} << 30);
   TensorLibrary library;
   if (!options.stagesOnHost)
-    library = {.hasCudaTensors = false, .enqueue = test::enqueueOn};
+    library = {.hasCudaTensors = false,
+               .enqueue = test::enqueueOn,
+               .makeGraphFactory = test::makeRecordedGraphs};
   return makeCudaAccelerator(options, library).release();
 }

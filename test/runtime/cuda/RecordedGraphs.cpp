@@ -1,0 +1,146 @@
+//===- RecordedGraphs.cpp - Graphs of a software GPU ----------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// LibTorch's dispatcher has a key for tests, whose fallback here sees every
+// call of an operator before any other code.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/cuda/RecordedGraphs.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/library.h>
+
+#include <cstring>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+using namespace chimera::runtime;
+using namespace chimera::runtime::test;
+using c10::IValue;
+
+namespace {
+constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+/// A call of an operator.
+struct Call {
+  c10::OperatorHandle handle;
+  std::vector<IValue> arguments, results;
+};
+
+/// The calls of the capture that this thread executes, or null.
+thread_local std::vector<Call> *recording = nullptr;
+
+/// Operators whose results the host needs. A GPU cannot capture them.
+bool waits(const c10::OperatorHandle &handle) {
+  static const std::set<std::string> all = {
+      "aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero",
+      "aten::nonzero", "aten::masked_select"};
+  return all.contains(handle.schema().name());
+}
+
+void record(const c10::OperatorHandle &handle, c10::DispatchKeySet,
+            c10::Stack *stack) {
+  const c10::impl::ExcludeDispatchKeyGuard once(kKey);
+  if (waits(handle))
+    throw std::runtime_error("operation not permitted during a capture: " +
+                             handle.schema().name());
+  const size_t count = handle.schema().arguments().size();
+  Call call{handle,
+            {stack->end() - static_cast<std::ptrdiff_t>(count), stack->end()},
+            {}};
+  const size_t below = stack->size() - count;
+  handle.callBoxed(stack);
+  call.results.assign(stack->begin() + static_cast<std::ptrdiff_t>(below),
+                      stack->end());
+  recording->push_back(std::move(call));
+}
+
+/// Copies a result of a repeated call to the memory of the first call's result.
+void keepMemory(const at::Tensor &result, const at::Tensor &first) {
+  if (result.defined() && first.defined() &&
+      !result.storage().is_alias_of(first.storage()))
+    first.copy_(result);
+}
+
+void repeat(const Call &call) {
+  c10::Stack stack(call.arguments);
+  call.handle.callBoxed(&stack);
+  for (size_t i = 0; i < stack.size(); ++i)
+    if (stack[i].isTensor()) {
+      keepMemory(stack[i].toTensor(), call.results[i].toTensor());
+    } else if (stack[i].isTensorList()) {
+      const auto results = stack[i].toTensorVector(),
+                 firsts = call.results[i].toTensorVector();
+      for (size_t k = 0; k < results.size(); ++k)
+        keepMemory(results[k], firsts[k]);
+    }
+}
+
+class RecordedGraph final : public Graph {
+public:
+  explicit RecordedGraph(std::vector<Call> calls) : calls(std::move(calls)) {}
+
+  void launch() override {
+    if (std::exchange(isFirst, false))
+      return;
+    const at::NoGradGuard none;
+    for (const Call &call : calls)
+      repeat(call);
+  }
+
+private:
+  const std::vector<Call> calls;
+  bool isFirst = true;
+};
+
+class RecordedSet final : public GraphSet {
+  std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
+    std::vector<Call> recorded;
+    {
+      struct Recording {
+        explicit Recording(std::vector<Call> &calls) { recording = &calls; }
+        ~Recording() { recording = nullptr; }
+      } begun(recorded);
+      const c10::impl::IncludeDispatchKeyGuard seen(kKey);
+      calls();
+    }
+    return std::make_unique<RecordedGraph>(std::move(recorded));
+  }
+};
+
+class RecordedGraphs final : public GraphFactory {
+public:
+  std::unique_ptr<GraphSet> makeSet() override {
+    return std::make_unique<RecordedSet>();
+  }
+  Bytes allocate(uint64_t bytes) override {
+    taken.push_back(std::make_unique<std::byte[]>(bytes));
+    return {taken.back().get(), bytes};
+  }
+  void copy(ConstBytes from, Bytes to) override {
+    std::memcpy(to.data(), from.data(), from.size());
+  }
+  void zero(Bytes bytes) override {
+    std::memset(bytes.data(), 0, bytes.size());
+  }
+
+private:
+  std::vector<std::unique_ptr<std::byte[]>> taken;
+};
+} // namespace
+
+TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
+}
+
+std::shared_ptr<GraphFactory> chimera::runtime::test::makeRecordedGraphs() {
+  return std::make_shared<RecordedGraphs>();
+}
