@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains the models of programs.py on GPUs and on the host, and compares each step's
+"""Trains the models of programs.py, built-in and exported, on GPUs and on the host, and compares each step's
 loss and each parameter's gradient. They must agree within 1e-4, and in bfloat16 within
 1e-2. For a gradient, this is the norm of the difference divided by the norm of all
 gradients."""
@@ -37,11 +37,12 @@ def norm(numbers):
     return math.sqrt(math.fsum(number * number for number in numbers))
 
 
-def train(options, program, text, device, ranks, folder):
-    """Trains. Returns the losses of the steps and the gradients."""
+def train(options, program, data, device, ranks, folder):
+    """Trains. `data` are the arguments for the data. Returns the losses of the steps and
+    the gradients."""
     log, gradients = folder / f"{device}.log", folder / f"{device}.safetensors"
     # fmt: off
-    command = [options.run, program, "--data", text, "--device", device,
+    command = [options.run, program, *data, "--device", device,
                "--steps", STEPS, "--log", log, "--save-gradients", gradients,
                "--check-replicas", "--evaluate-batches", 0, "--timeout", 60]
     # fmt: on
@@ -59,10 +60,10 @@ def compare(options, each, folder):
     """Trains on the host and on the device. Returns the largest differences of the
     losses and of the gradients."""
     program = options.programs / each["program"]
-    text = options.programs / "text"
+    data = ["--data", options.programs / each["data"], "--tokens", each["tokens"]]
     ranks = each["ranks"] if options.processes else 0
-    theirs, expected = train(options, program, text, "host", 0, folder)
-    ours, gradients = train(options, program, text, options.device, ranks, folder)
+    theirs, expected = train(options, program, data, "host", 0, folder)
+    ours, gradients = train(options, program, data, options.device, ranks, folder)
     if len(ours) != STEPS or gradients.keys() != expected.keys():
         raise RuntimeError(f"{program.name}: expected the same steps and parameters")
     of_losses = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))

@@ -8,9 +8,12 @@ weights. One device computes the digest with exact stages, whose numbers are
 integers."""
 
 import argparse
+import array
+import contextlib
 import json
 import pathlib
 import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
@@ -67,6 +70,26 @@ def models():
             f"vocabulary(256) dropout({dropout}) {tied}\n"
             f"chimera.pipeline @p of @m stages({stages}) micro_batches({2 * stages}) "
             f"schedule({schedule}) micro_batch_size(4) {more}\n"
+        ), stages
+
+
+def exported():
+    """Yields (name, description, number of ranks) of programs with exported models that
+    train on small tokens. The packages are those of the runtime's tests, and have float32
+    and bfloat16."""
+    for name, stages, schedule, more in (
+        ("llama", 2, '"1f1b"', "split_backward"),
+        ("llama", 2, '"chimera"', grid.COPIED),
+        ("gpt2", 4, '"chimera"', "recompute(all)"),
+        ("convolution", 2, '"gpipe"', ""),
+        ("many-classes", 2, '"1f1b"', ""),
+        ("many-classes", 2, '"1f1b"', f"split_backward {grid.COPIED}"),
+    ):
+        yield f"{name}-{len(more)}", (
+            f'chimera.model @m exported("{name}")\n'
+            "chimera.training @t learning_rate(1.0e-2) clip_norm(1.0)\n"
+            f"chimera.pipeline @p of @m with @t stages({stages}) "
+            f"micro_batches({2 * stages}) schedule({schedule}) micro_batch_size(4) {more}\n"
         ), stages
 
 
@@ -132,6 +155,22 @@ def predicted():
                     ), 1, model, type_, False
 
 
+@contextlib.contextmanager
+def linked_packages(folder):
+    """While it lives, `folder` has the packages of the runtime's tests."""
+    inputs = pathlib.Path(__file__).resolve().parents[1] / "runtime/model/graph/Inputs"
+    made = []
+    for file in inputs.glob("*.json"):
+        made.append(folder / file.stem)
+        made[-1].mkdir(exist_ok=True)
+        shutil.copy(file, made[-1] / "model.json")
+    try:
+        yield
+    finally:
+        for each in made:
+            shutil.rmtree(each)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
@@ -165,10 +204,15 @@ def main():
     (options.to / "programs.json").write_text(json.dumps(every, indent=1))
     # `most` is the largest difference that the numbers on GPUs and on the host may
     # have.
-    trained = [
-        compiled(case) | {"most": 1e-2 if grid.COPIED in case[1] else 1e-4}
-        for case in models()
-    ]
+    with linked_packages(options.to):
+        trained = [
+            compiled(case)
+            | {"most": 1e-2 if grid.COPIED in case[1] else 1e-4}
+            | {"data": data, "tokens": tokens}
+            for cases, data, tokens in ((models(), "text", "bytes"),
+                                        (exported(), "numbers", "uint16"))
+            for case in cases
+        ]  # fmt: skip
     (options.to / "models.json").write_text(json.dumps(trained, indent=1))
     table = [compiled(case[:3]) | {"model": case[3]} for case in timed()]
     for each in table:
@@ -199,6 +243,8 @@ def main():
     if len(text) < 20 * longest:
         sys.exit(f"expected a text of {20 * longest} bytes, got {len(text)}")
     (options.to / "text").write_bytes(text)
+    numbers = array.array("H", (byte % 16 for byte in text))
+    (options.to / "numbers").write_bytes(numbers.tobytes())
     count = len(every) + len(trained) + len(table) + len(plans)
     print(f"{count} programs are in {options.to}")
 
