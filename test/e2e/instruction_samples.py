@@ -6,14 +6,15 @@ rows, samples that are cut or left out, and what is refused. instructions.py com
 them with the samples of transformers. Exits non-zero if a check fails. Needs a Python
 with transformers: that of build/venv, unless another Python runs this script."""
 
+import contextlib
 import json
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
 from exporting import ROOT, run_inside
+from forks import call_script
 
 COMMAND = ROOT / "tools/export/chimera-samples"
 FIELDS = ["input_ids", "attention_mask", "position_ids", "labels"]
@@ -68,16 +69,16 @@ class Bench:
         (self.folder / "lines.jsonl").write_text(content)
         output = self.folder / "samples.safetensors"
         output.unlink(missing_ok=True)
-        done = subprocess.run(
-            [sys.executable, COMMAND, "lines.jsonl", "--tokenizer", tokenizer, "--length",
-             str(length), "-o", output, *options],
-            capture_output=True, text=True, cwd=self.folder,
-        )  # fmt: skip
+        with contextlib.chdir(self.folder):
+            status, text, errors = call_script(
+                COMMAND, "lines.jsonl", "--tokenizer", tokenizer, "--length", length,
+                "-o", output, *options,
+            )  # fmt: skip
         assert not list(self.folder.glob("*.part"))
         arrays = {}
         if output.exists():
             arrays = {n: a.tolist() for n, a in load_file(output).items()}
-        return done.returncode, arrays, done.stdout + done.stderr
+        return status, arrays, text + errors
 
 
 def numbers(text):

@@ -15,7 +15,6 @@ usage: soak.py --tools BIN --data TEXT [--mpirun MPIRUN] [--steps 20000]
 """
 
 import argparse
-import contextlib
 import fcntl
 import json
 import os
