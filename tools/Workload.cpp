@@ -395,8 +395,6 @@ Workload chimera::makeWorkload(const RunSettings &settings,
         return wrapWithGraphs(inner(whole, stage), gpus->makeGraphFactory());
       };
     }
-  }
-  if (load.accelerator && load.accelerator->placement().isCuda) {
     load.memoryMeter = &load.accelerator->meter();
     return load;
   }

@@ -275,9 +275,9 @@ private:
   std::unique_ptr<Queue> compute;
   const Blocks blocks;
   std::vector<Block> arena; // by block; a message without a copy replaces one
+  std::map<Key, Block> errorFlags; // of stages, by replica, on the device
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, GradientCopy> gradientCopies; // by replica
-  std::map<Key, Block> errorFlags; // of stages, by replica, on the device
   std::map<Key, Block> flags; // by replica, on the device: set if halted
   std::vector<ElementType> reduceTypes; // by communicator
   // For each buffer number, the buffer whose memory has its value. A rename

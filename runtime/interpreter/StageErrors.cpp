@@ -28,7 +28,7 @@ void Interpreter::makeErrorFlags() {
     compute->zero({flag.get(), kFlagBytes});
     stage->setErrorFlag({flag.get(), kFlagBytes});
   }
-  for (size_t i = 0; i < losses.size(); ++i)
+  for (size_t i = 0; i < losses.size() && !errorFlags.empty(); ++i)
     errorFlagsRead.push_back(
         device.allocateHost(errorFlags.size() * kFlagBytes));
 }
@@ -36,6 +36,8 @@ void Interpreter::makeErrorFlags() {
 /// Enqueues a copy of the flags to host memory. expectNoErrors reads this copy
 /// when the step has ended.
 void Interpreter::readErrorFlags() {
+  if (errorFlags.empty())
+    return;
   std::byte *host = errorFlagsRead[nextLoss % errorFlagsRead.size()].get();
   for (const auto &[key, flag] : errorFlags) {
     compute->readBack({flag.get(), kFlagBytes}, {host, kFlagBytes});
@@ -46,6 +48,8 @@ void Interpreter::readErrorFlags() {
 /// Called when `step` has ended on the device. Throws the error of a stage, if
 /// there is one.
 void Interpreter::expectNoErrors(const QueuedStep &step) const {
+  if (errorFlags.empty())
+    return;
   const std::byte *host =
       errorFlagsRead[step.losses % errorFlagsRead.size()].get();
   for (const auto &[key, flag] : errorFlags) {
@@ -54,8 +58,10 @@ void Interpreter::expectNoErrors(const QueuedStep &step) const {
     host += kFlagBytes;
     if (value != 0)
       throw std::runtime_error(
-          (step.pass ? "evaluation before step " : "step ") +
-          std::to_string(step.step) + ", stage " + std::to_string(key.second) +
-          ": " + stages.at(key)->errorMessage(value));
+          (step.pass
+               ? "evaluation after " + program::countWithNoun(step.step, "step")
+               : "step " + std::to_string(step.step + 1)) +
+          ", stage " + std::to_string(key.second) + ": " +
+          stages.at(key)->errorMessage(value));
   }
 }

@@ -142,7 +142,8 @@ def check(options, folder, case):
     named, patterns = case == "by name", "by no_decay" in case
     as_option = case == "by no_decay as an option"
     is_cleared = case == "no_decay cleared"
-    export(folder, f"named={named}")
+    status, _, errors = export(folder, f"named={named}")
+    assert status == 0, errors
     program, package = folder / "m.chimera", folder / "package"
     compile_to(
         options.tools,

@@ -42,6 +42,11 @@ def of_type(name):
     return ["--type", name, "--compute", name]
 
 
+def count_of_parameters(output):
+    """The number of parameters that chimera-export prints."""
+    return int(re.search(r"([\d,]+) parameters", output)[1].replace(",", ""))
+
+
 def export(package, model, arguments, *options):
     """Exports a model of examples/models to the folder `package`. Returns the number of
     the model's parameters."""
@@ -49,7 +54,7 @@ def export(package, model, arguments, *options):
         EXPORT, ROOT / f"examples/models/{model}.py", *arguments.split(), *options,
         "-o", package,
     )  # fmt: skip
-    return int(re.search(r"([\d,]+) parameters", output)[1].replace(",", ""))
+    return count_of_parameters(output)
 
 
 def check_each(check, cases, at_end=lambda: ([], 0)):

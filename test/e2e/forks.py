@@ -6,12 +6,16 @@ model."""
 
 import importlib.util
 import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
 import runpy
 import sys
 import tempfile
+import threading
 
+# The environment variable with the Python that restart_with starts.
+RESTARTED = "CHIMERA_TEST_PYTHON"
 # Modules that an export loads, and that load most others.
 OF_EXPORTS = (
     "safetensors.torch", "sympy", "torch._dynamo", "torch._functorch.aot_autograd",
@@ -24,7 +28,8 @@ def restart_with(python, *modules):
     """Restarts this script with the Python `python`, unless that Python runs it. Returns
     whether this Python has the modules. If not, prints which are missing. The forks have
     the modules in memory."""
-    if pathlib.Path(sys.executable) != pathlib.Path(python) and os.path.exists(python):
+    if os.environ.pop(RESTARTED, None) != str(python) and os.path.exists(python):
+        os.environ[RESTARTED] = str(python)
         os.execv(python, [str(python), *sys.argv])
     # The small LibTorch also installs a torch package, but without Python's sympy.
     missing = [name for name in (*modules, "sympy") if not importlib.util.find_spec(name)]
@@ -32,6 +37,8 @@ def restart_with(python, *modules):
         print(f"skipped: {python} lacks {', '.join(missing)}")
     multiprocessing.set_forkserver_preload([*modules, *OF_EXPORTS])
     return not missing
+
+_lock = threading.Lock()
 
 
 def _call(outputs, function, arguments):
@@ -49,8 +56,13 @@ def call(function, *arguments):
         fork = multiprocessing.get_context("forkserver").Process(
             target=_call, args=(outputs, function, arguments)
         )
-        fork.start()
-        fork.join()
+        # Both calls look after all forks of this process, so only one thread at a time
+        # may make them.
+        with _lock:
+            fork.start()
+        multiprocessing.connection.wait([fork.sentinel])
+        with _lock:
+            fork.join()
         return fork.exitcode, *(pathlib.Path(path).read_text() for path in outputs)
 
 

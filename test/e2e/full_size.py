@@ -24,9 +24,10 @@ import argparse
 import json
 import pathlib
 import resource
+import sys
 import time
 
-from exporting import PYTHON, check_each, export
+from exporting import EXPORT, PYTHON, ROOT, check_each, count_of_parameters
 from forks import restart_with
 from grid import compile_to, run
 from numerics import Checks
@@ -52,13 +53,16 @@ def check(options, folder, case):
     checks = Checks()
     model, sizes, samples, wanted = case
     package, program = folder / "package", folder / "program"
-    parameters = export(
-        package, model, f"{sizes} samples={samples}", "--no-values"
-    )
+    # In a process of its own, whose memory is counted.
+    output = run(
+        sys.executable, EXPORT, ROOT / f"examples/models/{model}.py", *sizes.split(),
+        f"samples={samples}", "--no-values", "-o", package,
+    )  # fmt: skip
+    parameters = count_of_parameters(output)
     used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     name = f"{model} {sizes.split()[0]}"
     checks.check(
-        used < 4 * parameters and parameters == wanted,
+        0 < used < 4 * parameters and parameters == wanted,
         f"{name}: {parameters:,} parameters, exported in {used / GIB:.1f} GiB",
     )
     residents, peaks = [], []

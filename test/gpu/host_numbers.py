@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains the models of programs.py, built-in and exported, on GPUs and on the host, and compares each step's
-loss and each parameter's gradient. They must agree within 1e-4, and in bfloat16 within
+"""Trains the models of programs.py, built-in and exported, on GPUs and on the host.
+Compares each step's loss and each parameter's gradient. They must agree within 1e-4, and in bfloat16 within
 1e-2. For a gradient, this is the norm of the difference divided by the norm of all
 gradients."""
 

@@ -77,15 +77,15 @@ def exported():
     """Yields (name, description, number of ranks) of programs with exported models that
     train on small tokens. The packages are those of the runtime's tests, and have float32
     and bfloat16."""
-    for name, stages, schedule, more in (
+    for number, (name, stages, schedule, more) in enumerate((
         ("llama", 2, '"1f1b"', "split_backward"),
         ("llama", 2, '"chimera"', grid.COPIED),
         ("gpt2", 4, '"chimera"', "recompute(all)"),
         ("convolution", 2, '"gpipe"', ""),
         ("many-classes", 2, '"1f1b"', ""),
         ("many-classes", 2, '"1f1b"', f"split_backward {grid.COPIED}"),
-    ):
-        yield f"{name}-{len(more)}", (
+    )):  # fmt: skip
+        yield f"exported-{number}-{name}", (
             f'chimera.model @m exported("{name}")\n'
             "chimera.training @t learning_rate(1.0e-2) clip_norm(1.0)\n"
             f"chimera.pipeline @p of @m with @t stages({stages}) "
@@ -156,13 +156,13 @@ def predicted():
 
 
 @contextlib.contextmanager
-def linked_packages(folder):
+def copied_packages(folder):
     """While it lives, `folder` has the packages of the runtime's tests."""
     inputs = pathlib.Path(__file__).resolve().parents[1] / "runtime/model/graph/Inputs"
     made = []
     for file in inputs.glob("*.json"):
         made.append(folder / file.stem)
-        made[-1].mkdir(exist_ok=True)
+        made[-1].mkdir()
         shutil.copy(file, made[-1] / "model.json")
     try:
         yield
@@ -204,7 +204,7 @@ def main():
     (options.to / "programs.json").write_text(json.dumps(every, indent=1))
     # `most` is the largest difference that the numbers on GPUs and on the host may
     # have.
-    with linked_packages(options.to):
+    with copied_packages(options.to):
         trained = [
             compiled(case)
             | {"most": 1e-2 if grid.COPIED in case[1] else 1e-4}

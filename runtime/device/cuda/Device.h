@@ -43,9 +43,9 @@ struct DeviceOptions {
   /// runs while the result lives. Some libraries need this to use the right
   /// stream.
   std::function<std::shared_ptr<void>(cudaStream_t)> streamGuard = {};
-  /// Makes a stream call a function. If there is one, work runs in such a
-  /// function: so a software GPU executes it in the order of the stream. Then
-  /// the work's own kernels are on the default stream.
+  /// Puts a function on a stream. If this is set, the device puts the work of
+  /// its queues there, so a software GPU runs the work in the order of the
+  /// stream. Kernels that the work launches go to the default stream.
   std::function<void(cudaStream_t, std::function<void()>)> enqueue = {};
 };
 

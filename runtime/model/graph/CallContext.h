@@ -30,9 +30,9 @@ struct CallContext {
   /// nothing is dropped.
   std::optional<MicroBatch> dropped = std::nullopt;
   StageKernels *kernels = nullptr; ///< null on the host
-  /// Undefined, or an int32 on a GPU. A call with a wrong index sets it to at
-  /// least layer + 1. If it is undefined, such a call throws an error, for
-  /// which it waits for a GPU.
+  /// An int32 on a GPU, or undefined. If it is defined, a call with a wrong
+  /// index sets it to layer + 1 or more. If it is undefined, the call throws
+  /// instead. On a GPU it then has to wait.
   at::Tensor wrongIndex = {};
 };
 

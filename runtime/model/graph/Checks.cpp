@@ -310,8 +310,8 @@ static bool isIntegral(const Tensor &x) {
 /// Checks aten::div(self, other, rounding_mode). With rounding mode "trunc",
 /// the processor divides integers. It raises an exception if it divides the
 /// smallest integer by -1. A GPU does not.
-static void divide(Arguments &arguments, const CallContext &context) {
-  if (context.wrongIndex.defined() || arguments.size() != 3 ||
+static void divide(Arguments &arguments, const CallContext &) {
+  if (arguments[0].toTensor().is_cuda() || arguments.size() != 3 ||
       !arguments[2].isString() || arguments[2].toStringView() != "trunc")
     return;
   const Tensor x = arguments[0].toTensor();

@@ -375,6 +375,8 @@ chimera::runtime::makeGraphStage(const program::ProgramT &program,
     throw std::invalid_argument("expected one of the program's " +
                                 std::to_string(program.stages.size()) +
                                 " stages, got " + std::to_string(number));
+  if (placement.isCuda && !placement.isOnGpu())
+    throw std::invalid_argument("expected kernels for a stage on a GPU");
   // On a GPU, the layers of GPT-2 that are written by hand are faster than
   // those of its package.
   if (placement.isCuda && program.model &&

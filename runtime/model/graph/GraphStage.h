@@ -44,9 +44,9 @@ namespace chimera::runtime {
 /// do not match it, if a graph cannot be executed (Executable.h), or if
 /// `native` is for other graphs.
 ///
-/// On a GPU, the stage is that of ../gpt2/TransformerStage.h, because packages
-/// do not run there yet: it has no `native`, and its stash may be larger than
-/// the package states. Only a built-in GPT-2 runs there.
+/// On a GPU, the stage of a built-in GPT-2 is that of
+/// ../gpt2/TransformerStage.h, which is faster there. Its stash may be larger
+/// than the package states. `native` must be null on a GPU.
 std::unique_ptr<Stage>
 makeGraphStage(const program::ProgramT &program, uint32_t stage,
                std::shared_ptr<const InitialValues> values = nullptr,

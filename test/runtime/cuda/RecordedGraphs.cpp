@@ -37,29 +37,38 @@ struct Call {
 
 /// The calls of the capture that this thread executes, or null.
 thread_local std::vector<Call> *recording = nullptr;
+/// The number of operators that call each other now.
+thread_local int depth = 0;
 
-/// Operators whose results the host needs. A GPU cannot capture them.
+/// Operators whose results the host needs. A GPU cannot capture them, also if
+/// another operator calls them.
 bool waits(const c10::OperatorHandle &handle) {
   static const std::set<std::string> all = {
-      "aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero",
-      "aten::nonzero", "aten::masked_select"};
+      "aten::_local_scalar_dense", "aten::equal",
+      "aten::is_nonzero",          "aten::item",
+      "aten::masked_select",       "aten::nonzero"};
   return all.contains(handle.schema().name());
 }
 
-void record(const c10::OperatorHandle &handle, c10::DispatchKeySet,
+void record(const c10::OperatorHandle &handle, c10::DispatchKeySet keys,
             c10::Stack *stack) {
-  const c10::impl::ExcludeDispatchKeyGuard once(kKey);
   if (waits(handle))
     throw std::runtime_error("operation not permitted during a capture: " +
                              handle.schema().name());
+  struct Depth {
+    Depth() { ++depth; }
+    ~Depth() { --depth; }
+  } inner;
+  const c10::DispatchKeySet rest =
+      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+  // A launch repeats only the outermost calls.
+  if (depth > 1)
+    return handle.redispatchBoxed(rest, stack);
   const size_t count = handle.schema().arguments().size();
-  Call call{handle,
-            {stack->end() - static_cast<std::ptrdiff_t>(count), stack->end()},
-            {}};
-  const size_t below = stack->size() - count;
-  handle.callBoxed(stack);
-  call.results.assign(stack->begin() + static_cast<std::ptrdiff_t>(below),
-                      stack->end());
+  const auto below = static_cast<std::ptrdiff_t>(stack->size() - count);
+  Call call{handle, {stack->begin() + below, stack->end()}, {}};
+  handle.redispatchBoxed(rest, stack);
+  call.results.assign(stack->begin() + below, stack->end());
   recording->push_back(std::move(call));
 }
 

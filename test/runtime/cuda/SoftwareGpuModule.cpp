@@ -17,9 +17,19 @@
 #include "test/runtime/cuda/RecordedGraphs.h"
 #include "test/runtime/cuda/SoftwareGpu.h"
 
+#include <ATen/Parallel.h>
+
 #include <cstdlib>
 
 using namespace chimera::runtime;
+
+/// Enqueues work that computes with one thread.
+static void enqueue(cudaStream_t stream, std::function<void()> work) {
+  test::enqueueOn(stream, [work = std::move(work)] {
+    at::set_num_threads(1);
+    work();
+  });
+}
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
 chimeraMakeAccelerator5(const AcceleratorOptions &options) {
@@ -28,7 +38,7 @@ chimeraMakeAccelerator5(const AcceleratorOptions &options) {
   TensorLibrary library;
   if (!options.stagesOnHost)
     library = {.hasCudaTensors = false,
-               .enqueue = test::enqueueOn,
+               .enqueue = enqueue,
                .makeGraphFactory = test::makeRecordedGraphs};
   return makeCudaAccelerator(options, library).release();
 }

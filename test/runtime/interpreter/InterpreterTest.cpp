@@ -323,7 +323,7 @@ TEST(Interpreter, ThrowsTheErrorsThatStagesWriteToTheirDevice) {
       message = error.what();
     }
     EXPECT_EQ(steps, std::min<uint64_t>(firstStep, 5));
-    EXPECT_EQ(message, firstStep < 5 ? "step " + std::to_string(firstStep) +
+    EXPECT_EQ(message, firstStep < 5 ? "step " + std::to_string(firstStep + 1) +
                                            ", stage 1: found 7"
                                      : "");
   }

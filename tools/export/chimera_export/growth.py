@@ -70,11 +70,11 @@ class Shape:
     shape: tuple
     dtype: torch.dtype
 
-    def drawn(self):
+    def drawn(self, seed=0):
         # Fork the random generator, so that the numbers that the user's code draws do
         # not change.
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.manual_seed(seed)
             made = torch.zeros(self.shape, dtype=self.dtype)
             return made.normal_() if made.is_floating_point() else made
 
@@ -109,9 +109,9 @@ class _LossModule(torch.nn.Module):
 
 class _RepeatedLoss:
     """Computes the loss of a few samples. `made` is the module's result. If the model
-    has no values or `draws` is true, the numbers of the result are drawn at random."""
+    has no values or a seed is given, the numbers of the result are drawn at random."""
 
-    def __init__(self, model, made, draws=False):
+    def __init__(self, model, made, seed=None):
         self.function = WithLoss(model)
         self.samples = model.samples()
         # Include the parameters of the loss, if it is a module that has any.
@@ -119,12 +119,12 @@ class _RepeatedLoss:
             n: p for n, p in self.function.named_parameters() if n.startswith("loss.")
         }
         has_values = not any(isinstance(p, FakeTensor) for p in self.function.parameters())
-        draw = lambda shape: shape.drawn()
-        if draws or not has_values:
+        draw = lambda shape: shape.drawn(seed or 0)
+        if seed is not None or not has_values:
             self.made = pytree.tree_map_only(Shape, draw, made)
         if not has_values:
             self.parameters = pytree.tree_map(draw, shapes_of(self.parameters))
-        elif not draws:
+        elif seed is None:
             with evaluated(self.function):
                 self.made = self.function.made(model.given())
         self.arguments = [None] * len(model.inputs) + list(model.labels.values())
@@ -238,8 +238,8 @@ def is_divisible(model, made):
                 yield together, [run([t[i : i + 1] for t in given]) for i in (0, 1)]
 
     def by_loss():
-        for _ in range(COMPARISONS):
-            loss = _RepeatedLoss(model, made, draws=True)
+        for seed in range(COMPARISONS):
+            loss = _RepeatedLoss(model, made, seed)
             yield loss.of(2), [loss.of(1, first=i) for i in (0, 1)]
 
     def is_sum(together, alone):

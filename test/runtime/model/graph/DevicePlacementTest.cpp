@@ -229,7 +229,10 @@ TEST(PlaceTest, withoutAFlagAWrongIndexIsThrown) {
 }
 
 TEST(PlaceTest, aGpuNeedsKernels) {
-  EXPECT_THROW(makeTransformerStage(smallProgram({}, {4}), 0, {.isCuda = true}),
+  const program::ProgramT program = smallProgram({}, {4});
+  EXPECT_THROW(makeGraphStage(program, 0, nullptr, {.isCuda = true}),
+               std::invalid_argument);
+  EXPECT_THROW(makeTransformerStage(program, 0, {.isCuda = true}),
                std::invalid_argument);
 }
 } // namespace
