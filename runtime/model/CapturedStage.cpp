@@ -9,8 +9,10 @@
 
 #include "runtime/program/Package.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -275,12 +277,27 @@ private:
 };
 } // namespace
 
+/// Whether some backwards of a stage are split, and others are not. The graphs
+/// of a slot are for one of the two.
+static bool mixesBackwards(const program::ProgramT &program) {
+  std::set<std::pair<uint32_t, program::Opcode>> found;
+  for (const auto &worker : program.workers)
+    for (const program::Instruction &instruction : worker->instructions)
+      found.emplace(instruction.stage(), instruction.opcode());
+  return std::ranges::any_of(found, [&](const auto &each) {
+    return each.second == program::Opcode::Backward &&
+           found.contains({each.first, program::Opcode::InputGradient});
+  });
+}
+
 std::string
 chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
     return "without a flush, weights are at several addresses";
   if (program.model && program::hasDropout(*program.model->package))
     return "dropout draws different random numbers for each micro-batch";
+  if (mixesBackwards(program))
+    return "some backwards of a stage are split, and others are not";
   return "";
 }
 

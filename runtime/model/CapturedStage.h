@@ -30,7 +30,8 @@ namespace chimera::runtime {
 /// An empty string if the program's stages can run as graphs, else the reason
 /// why not. An action must do the same for every micro-batch of every step. So
 /// dropout is impossible: its random numbers differ each time. Weights must
-/// stay at one address. In schedules without a flush they do not.
+/// stay at one address. In schedules without a flush they do not. All backwards
+/// of a stage must be split, or none.
 std::string graphsUnsupportedReason(const program::ProgramT &program);
 
 /// Wraps `stage` and runs its actions as graphs that `graphs` makes. Requires

@@ -334,37 +334,38 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         mpi = Training(folder, f"{name}.mpi", launcher, *common, *checked)
         same_bits(checks, f"{case} over MPI", mpi, threads)
     if args.gpus:
-        launcher = ["env", f"CHIMERA_STAND_IN_GPUS={workers * args.width}"]
-        gpus = args.tools / "software-gpu"
-        on_gpus = ("--device", "cuda", *checked)
-
-        def program_for_gpus(source):
-            program = source.with_suffix(".gpus")
-            run(args.tools / "chimera-compile", source, "--messages",
-                "stream-per-device", "-o", program)  # fmt: skip
-            return program
-
-        training = Training(
-            folder, f"{name}.gpus", launcher, gpus, program_for_gpus(source), args.data,
-            *on_gpus,
-        )  # fmt: skip
-        compare(checks, f"{case} on software GPUs", training, threads)
-        package = args.package and (args.package / "model.json").read_text()
-        # With dropout, actions are not captured.
-        if schedule not in WITHOUT_FLUSH and "native_dropout" not in (package or ""):
-            plain = source.with_name(f"{name}.plain.mlir")
-            plain.write_text(source.read_text().replace(DROPOUT, ""))
-            program = program_for_gpus(plain)
-            graphs, uncaptured = (
-                Training(folder, f"{name}.{kind}", launcher, gpus, program, args.data,
-                         *on_gpus, *more)
-                for kind, more in (("graphs", ["--cuda-graphs"]), ("uncaptured", []))
-            )  # fmt: skip
-            same_bits(checks, f"{case} as graphs of software GPUs", graphs, uncaptured)
+        train_on_gpus(checks, args, case, source, workers * args.width, checked, threads,
+                      captures=schedule not in WITHOUT_FLUSH | MIXED)  # fmt: skip
     if args.torch_python and not options:
         if not args.variants or schedule in AGAINST_TORCH:
             reference(checks, args, folder, case, program, threads)
     return sequential, threads
+
+
+def train_on_gpus(checks, args, case, source, ranks, options, expected, captures):
+    """Trains the program of the file `source` on software GPUs, and compares the run with
+    `expected`. If `captures`, also trains the program without dropout as graphs."""
+    folder, gpus = source.parent, args.tools / "software-gpu"
+    launcher = ["env", f"CHIMERA_STAND_IN_GPUS={ranks}"]
+
+    def training(source, *more):
+        program = source.with_suffix(".gpus")
+        run(args.tools / "chimera-compile", source, "--messages", "stream-per-device",
+            "-o", program)  # fmt: skip
+        name = source.stem + ".gpus" + "".join(more)
+        return Training(folder, name, launcher, gpus, program, args.data, *options,
+                        "--device", "cuda", *more)  # fmt: skip
+
+    compare(checks, f"{case} on software GPUs", training(source), expected)
+    # With dropout, actions are not captured.
+    package = (args.package / "model.json").read_text() if args.package else ""
+    if captures and "native_dropout" not in package:
+        plain = folder / f"{source.stem}.plain.mlir"
+        plain.write_text(source.read_text().replace(DROPOUT, ""))
+        same_bits(
+            checks, f"{case} as graphs of software GPUs",
+            training(plain, "--cuda-graphs"), training(plain),
+        )  # fmt: skip
 
 
 def reference(checks, args, folder, case, program, ours):

@@ -410,6 +410,17 @@ TEST(CapturedStage, IsForProgramsWhoseActionsStayTheSame) {
             ? "dropout draws different random numbers for each micro-batch"
             : "");
   }
+  program.model = nullptr;
+  const auto split =
+      program::samplePipeline({.workers = 2, .splitBackward = true});
+  EXPECT_EQ(graphsUnsupportedReason(split), "");
+  std::vector<program::Instruction> &own = program.workers[0]->instructions;
+  const std::vector<program::Instruction> whole = own;
+  own.insert(own.end(), split.workers[0]->instructions.begin(),
+             split.workers[0]->instructions.end());
+  EXPECT_EQ(graphsUnsupportedReason(program),
+            "some backwards of a stage are split, and others are not");
+  own = whole;
   program.updates = program::Updates::EachStep;
   EXPECT_EQ(graphsUnsupportedReason(program),
             "without a flush, weights are at several addresses");
