@@ -38,6 +38,7 @@ def restart_with(python, *modules):
     multiprocessing.set_forkserver_preload([*modules, *OF_EXPORTS])
     return not missing
 
+
 _lock = threading.Lock()
 
 

@@ -45,8 +45,8 @@ namespace chimera::runtime {
 /// `native` is for other graphs.
 ///
 /// On a GPU, the stage of a built-in GPT-2 is that of
-/// ../gpt2/TransformerStage.h, which is faster there. Its stash may be larger
-/// than the package states. `native` must be null on a GPU.
+/// ../gpt2/TransformerStage.h. Its stash may be larger than the package states.
+/// `native` must be null on a GPU.
 std::unique_ptr<Stage>
 makeGraphStage(const program::ProgramT &program, uint32_t stage,
                std::shared_ptr<const InitialValues> values = nullptr,

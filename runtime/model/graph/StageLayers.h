@@ -79,9 +79,9 @@ public:
     }
   }
 
-  /// Sets CallContext::wrongIndex.
+  /// Sets CallContext::wrongIndex of all later calls.
   void setWrongIndex(at::Tensor flag) { wrongIndex = std::move(flag); }
-  /// What the value `flag` of this tensor says. Requires that it is not 0.
+  /// The error message for a call that has set that tensor to `flag`.
   std::string wrongIndexMessage(int32_t flag) const;
 
 private:

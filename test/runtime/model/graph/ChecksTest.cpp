@@ -17,7 +17,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 using namespace chimera::runtime;
 using Arguments = std::vector<c10::IValue>;
@@ -205,6 +208,92 @@ TEST(Checks, SayWhichLabelsAreAllowed) {
       EXPECT_EQ(refusal(name, shape, labels, bad),
                 "expected a label of 0 to 4, or -100 for none, got " +
                     std::to_string(bad));
+  }
+}
+
+/// The indices of a call after its check on a GPU, and the value of the flag.
+std::pair<at::Tensor, int32_t>
+checkedOnGpu(const char *name, Arguments arguments, size_t position) {
+  const at::Tensor flag = at::zeros({}, at::kInt);
+  CallContext context;
+  context.layer = 2;
+  context.wrongIndex = flag;
+  checkOf(name)(arguments, context);
+  return {arguments[position].toTensor(), flag.item<int32_t>()};
+}
+
+// A check on a GPU cannot throw, because it would have to wait.
+TEST(Checks, ReplaceWrongIndicesOnAGpu) {
+  struct Case {
+    const char *name;
+    std::function<Arguments(const at::Tensor &indices)> arguments;
+    size_t position;
+    at::DimVector shape; ///< of the indices, of which there are 4
+    std::optional<int64_t> ignored = {};
+  };
+  const int64_t none = -100;
+  const Case cases[] = {
+      {"aten::embedding",
+       [](const at::Tensor &i) -> Arguments {
+         return {ones({5, 3}), i, -1, false, false};
+       },
+       1,
+       {4}},
+      {"aten::embedding_dense_backward",
+       [](const at::Tensor &i) -> Arguments {
+         return {ones({4, 3}), i, int64_t{5}, int64_t{-1}, false};
+       },
+       1,
+       {4}},
+      {"aten::nll_loss_forward",
+       [=](const at::Tensor &i) -> Arguments {
+         return {ones({4, 5}), i, kNone, int64_t{1}, none};
+       },
+       1,
+       {4},
+       none},
+      {"aten::nll_loss2d_backward",
+       [=](const at::Tensor &i) -> Arguments {
+         return {ones({}), ones({1, 5, 2, 2}), i, kNone, int64_t{1}, none,
+                 ones({})};
+       },
+       2,
+       {1, 2, 2},
+       none},
+      {"aten::max_pool2d_with_indices_backward",
+       [](const at::Tensor &i) -> Arguments {
+         const Integers two{2, 2};
+         return {ones({1, 1, 2, 2}),
+                 ones({1, 1, 1, 5}),
+                 two,
+                 two,
+                 two,
+                 two,
+                 false,
+                 i};
+       },
+       7,
+       {1, 1, 2, 2}}};
+  for (const Case &each : cases) {
+    SCOPED_TRACE(each.name);
+    const int64_t last = each.ignored.value_or(4);
+    const at::Tensor good =
+        at::tensor({int64_t{0}, int64_t{4}, int64_t{1}, last}).view(each.shape);
+    const auto [same, unset] =
+        checkedOnGpu(each.name, each.arguments(good), each.position);
+    EXPECT_TRUE(same.equal(good));
+    EXPECT_EQ(unset, 0);
+    for (const int64_t wrong : {int64_t{-1}, int64_t{5}, int64_t{1} << 40}) {
+      const at::Tensor bad =
+          at::tensor({int64_t{0}, int64_t{4}, wrong, last}).view(each.shape);
+      const at::Tensor expected =
+          at::tensor({int64_t{0}, int64_t{4}, each.ignored.value_or(0), last})
+              .view(each.shape);
+      const auto [replaced, flag] =
+          checkedOnGpu(each.name, each.arguments(bad), each.position);
+      EXPECT_TRUE(replaced.equal(expected));
+      EXPECT_EQ(flag, 3);
+    }
   }
 }
 
