@@ -10,6 +10,8 @@
 #include "runtime/system/Socket.h"
 #include "runtime/watch/Processes.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <thread>
 
@@ -19,7 +21,8 @@ bool chimera::runtime::reportStoppedRanks(
     const std::string &lockName, const std::vector<PeerInfo::Process> &others,
     const std::string &reason,
     const std::function<void(const std::string &)> &tell) {
-  constexpr std::chrono::milliseconds kNoticing(500);
+  constexpr std::chrono::seconds kNoticing(5);
+  constexpr std::chrono::milliseconds kPoll(20);
   if (lockName.empty())
     return false;
   if (isSocketNameLocked(lockName))
@@ -33,14 +36,20 @@ bool chimera::runtime::reportStoppedRanks(
                std::to_string(each.rank) + " is stopped (process " +
                std::to_string(each.pid) + ")";
     }
+  // If a rank is no longer stopped because another rank has just reported it
+  // and let it continue, the other rank has the lock.
   if (stopped.empty())
-    return false;
+    return isSocketNameLocked(lockName);
   const Socket mine = tryLockSocketName(lockName);
   if (!mine && isSocketNameLocked(lockName))
     return true; // another rank was faster
   tell(names + ": " + reason);
   for (const PeerInfo::Process &each : stopped)
     kill(each.pid, SIGCONT);
-  std::this_thread::sleep_for(kNoticing);
+  const auto end = std::chrono::steady_clock::now() + kNoticing;
+  while (std::ranges::any_of(
+             others, [](const auto &each) { return isRunning(each.pid); }) &&
+         std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kPoll);
   return true;
 }

@@ -30,10 +30,11 @@ namespace chimera::runtime {
 ///
 /// If some of `others` are stopped, and no rank of this host has reported this
 /// yet, the function calls `tell` with a text that has the stopped ranks and
-/// the reason. Then it lets these ranks continue and waits half a second.
-/// During this time it has the Unix socket with the name `lockName`
-/// (JoinedJob::hostLockName), so the other ranks of the host see that there is
-/// a report.
+/// the reason. Then it lets these ranks continue and waits until all of
+/// `others` have ended, but at most 5 s. During this time it has the Unix
+/// socket with the name `lockName` (JoinedJob::hostLockName), so the other
+/// ranks of the host, whose waits time out a little later, see that there is a
+/// report.
 ///
 /// Returns whether this rank or another rank has reported the stopped ranks. If
 /// the result is true, the caller must not report anything.

@@ -33,4 +33,8 @@ bool chimera::runtime::isStopped(int32_t pid) {
   return state == 'T' || state == 't';
 }
 bool chimera::runtime::isZombie(int32_t pid) { return stateOf(pid) == 'Z'; }
+bool chimera::runtime::isRunning(int32_t pid) {
+  char state = stateOf(pid);
+  return state != 0 && state != 'Z' && state != 'X';
+}
 bool chimera::runtime::isAsleep(int32_t pid) { return stateOf(pid) == 'S'; }

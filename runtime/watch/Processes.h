@@ -20,6 +20,8 @@ bool isStopped(int32_t pid);
 /// Whether the process has ended, but its parent has not collected its status
 /// yet.
 bool isZombie(int32_t pid);
+/// Whether the process exists and has not ended. A stopped process has not.
+bool isRunning(int32_t pid);
 /// Whether the process sleeps (state S): it does not run, and waits neither for
 /// a core nor for a device such as a disk.
 bool isAsleep(int32_t pid);

@@ -46,7 +46,6 @@ import os
 import pathlib
 import random
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -54,6 +53,9 @@ import tempfile
 import typing
 
 import machine
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+from job import tcp_environments  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -115,24 +117,6 @@ def execute_together(folder, *jobs):
             if process.wait(timeout=600) != 0:
                 texts = "\n".join(path.read_text() for path in outputs)
                 sys.exit(f"{' '.join(map(str, process.args))}:\n{texts}")
-
-
-def rank_environments():
-    """The environment that torchrun gives each rank of a job on this host."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return [
-        {
-            "RANK": str(rank),
-            "WORLD_SIZE": str(RANKS),
-            "LOCAL_RANK": str(rank),
-            "LOCAL_WORLD_SIZE": str(RANKS),
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-        }
-        for rank in range(RANKS)
-    ]
 
 
 class Run(typing.NamedTuple):
@@ -238,7 +222,7 @@ class Bench:
             tools, program, self.steps, self.logs[0], "--transport", transport, *options
         )
         if transport == "tcp":
-            jobs = [(command, more) for more in rank_environments()]
+            jobs = [(command, more) for more in tcp_environments(RANKS)]
         elif transport == "mpi":
             jobs = [([*machine.mpirun(RANKS), *command], {})]
         else:
@@ -271,7 +255,7 @@ class Bench:
         command = self.pytorch_command(schedule, self.steps, self.logs[0])
         local = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
         execute_together(
-            self.folder, *((command, {**local, **e}) for e in rank_environments())
+            self.folder, *((command, {**e, **local}) for e in tcp_environments(RANKS))
         )
         return Run(self.speed(self.ends(self.logs[0], self.steps)), self.memory())
 

@@ -15,14 +15,13 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 import grid
-from job import ENVIRONMENT, PATIENCE
+from job import ENVIRONMENT, PATIENCE, tcp_environments
 
 PIPELINE = """
 chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)
@@ -30,17 +29,6 @@ chimera.pipeline @p of @m on @here stages(2) micro_batches(4) schedule("1f1b")
 """
 RANKS = 2
 SHARERS = 4  # ranks that share cores
-
-
-def places(ranks):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    return [
-        {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": str(ranks),
-         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        for rank in range(ranks)
-    ]  # fmt: skip
 
 
 def calibrate(args, over, file):
@@ -54,7 +42,7 @@ def calibrate(args, over, file):
         subprocess.Popen(
             list(map(str, command)), env=place, stdout=subprocess.PIPE, text=True
         )
-        for place in places(RANKS)
+        for place in tcp_environments(RANKS)
     ]
     outputs = [process.communicate(timeout=120)[0] for process in processes]
     assert all(process.returncode == 0 for process in processes), outputs
@@ -147,10 +135,10 @@ def check_errors(args, folder):
     refuse(args, "--ranks is for --calibrate", "p.chimera", "--ranks", 2)
     refuse(args, "PROGRAM is required")
     refuse(args, "cannot write", "--calibrate", "/nowhere/here.mlir", "--ranks", 2)
-    (alone,) = places(1)
+    (alone,) = tcp_environments(1)
     refuse(args, "--calibrate needs ranks: give --ranks N", *calibrate, environment=alone)
     refuse(args, "leave out --ranks: the launcher started one process",
-           *calibrate, "--ranks", 2, environment=places(2)[0])  # fmt: skip
+           *calibrate, "--ranks", 2, environment=tcp_environments(2)[0])  # fmt: skip
     assert not file.exists()
 
 
@@ -169,7 +157,7 @@ def kill_one(args, file, seconds):
             [args.tools / "chimera-run", "--calibrate", file],
             env=place, stderr=subprocess.PIPE, text=True,
         )
-        for place in places(RANKS)
+        for place in tcp_environments(RANKS)
     ]  # fmt: skip
     while processes[1].poll() is None and seconds_computed(processes[1].pid) < seconds:
         time.sleep(0.1)

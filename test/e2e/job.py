@@ -1,5 +1,6 @@
 """A running chimera-run, for the tests that disturb it."""
 import os
+import random
 import re
 import signal
 import socket
@@ -61,12 +62,24 @@ def rank_of(pid, variable=b"OMPI_COMM_WORLD_RANK"):
     return None
 
 
+def free_port():
+    """A port that nothing listens on. It is below the range from which Linux gives
+    ports to sockets that ask for any port (from 32768 on, by default). So another job
+    does not get this port before the caller's job listens on it."""
+    while True:
+        port = random.SystemRandom().randrange(16384, 32768)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+
+
 def tcp_environments(ranks):
     """The environment that a launcher gives each rank of a job over TCP on this
     host."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     return [dict(ENVIRONMENT, RANK=str(rank), WORLD_SIZE=str(ranks),
                  LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
                  MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))

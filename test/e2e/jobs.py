@@ -13,13 +13,12 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 import unittest
 
-from job import ENVIRONMENT, PATIENCE, rank_of, stat_of
+from job import ENVIRONMENT, PATIENCE, free_port, rank_of, stat_of
 from trainings import OPTIONS, RANKS, Trainings, parse
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torchrun.sh"
@@ -55,12 +54,9 @@ class TorchrunJobs:
             PATH=f"{OPTIONS.tools}:{pathlib.Path(OPTIONS.torchrun).parent}:"
                  + os.environ["PATH"])
         if hosts > 1:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
             environment["TORCHRUN_OPTIONS"] = (
                 f"--nnodes {hosts} --rdzv-backend c10d --rdzv-id test "
-                f"--rdzv-endpoint 127.0.0.1:{port}")
+                f"--rdzv-endpoint 127.0.0.1:{free_port()}")
         self.ranks_expected = RANKS[program.name]
         self.output = tempfile.TemporaryFile("w+")
         self.torchruns = [

@@ -12,14 +12,13 @@ import os
 import re
 import select
 import signal
-import socket
 import struct
 import subprocess
 import sys
 import time
 import unittest
 
-from job import ENVIRONMENT, Job
+from job import ENVIRONMENT, Job, free_port
 from runs import CHIMERA_RUN, MPIRUN, Runs
 
 RANKS = 4
@@ -28,12 +27,6 @@ RANKS = 4
 MPIRUN_WAITS = {"OMPI_MCA_odls_base_sigkill_timeout": "6"}
 PATIENT = ["--grace", "5.5"]
 ENDLESS = "100000000"
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("localhost", 0))
-        return one.getsockname()[1]
 
 
 class LastFinite(Runs):

@@ -8,7 +8,6 @@ Over MPI each job must end by itself, with one clear reason.
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import unittest
 
 from job import ENVIRONMENT, PATIENCE, Job, tcp_environments
 
-CHIMERA_RUN, WRITE_SAMPLE = sys.argv[1:]
+CHIMERA_RUN, WRITE_SAMPLE = map(os.path.abspath, sys.argv[1:])
 
 
 class Test(unittest.TestCase):
@@ -102,16 +101,11 @@ class Test(unittest.TestCase):
     def start_by_hand(self, *changes):
         """Starts four ranks over TCP. Each is started by a shell that first makes the
         rank's change. All must end with an error. Returns the output of each."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         ranks = [subprocess.Popen(
             ["sh", "-c", f'{change}; exec {CHIMERA_RUN} "$@"', "sh",
              self.program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, env={**ENVIRONMENT, "RANK": str(rank),
-                            "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1",
-                            "MASTER_PORT": str(port)})
-            for rank, change in enumerate(changes)]
+            text=True, env=environment)
+            for change, environment in zip(changes, tcp_environments(4))]
         for rank in ranks:
             self.addCleanup(rank.kill)
         texts = [rank.communicate(timeout=PATIENCE)[0] for rank in ranks]
@@ -148,14 +142,23 @@ class Test(unittest.TestCase):
     def test_a_rank_that_is_stopped_while_all_start(self):
         """Over TCP, a rank is stopped after the ranks have met and before the first
         step. Another rank must name the stopped rank."""
-        victim = 2
-        for _ in range(3):
+        def start(*arguments):
             ranks = [subprocess.Popen(
-                [CHIMERA_RUN, self.program, "--timeout", "3", "--steps", "1000000"],
+                [CHIMERA_RUN, self.program, *arguments],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env=environment) for environment in tcp_environments(4)]
             for rank in ranks:
                 self.addCleanup(rank.kill)
+            return ranks
+
+        # On a busy machine, ranks need more time to start.
+        begin = time.monotonic()
+        for rank in start("--steps", "1"):
+            rank.communicate(timeout=PATIENCE)
+        timeout = 3 + 5 * (time.monotonic() - begin)
+        victim = 2
+        for _ in range(3):
+            ranks = start("--timeout", f"{timeout:.0f}", "--steps", "1000000")
             # The root prints this line after it has met the other ranks.
             self.assertIn("over TCP", ranks[0].stdout.readline())
             ranks[victim].send_signal(signal.SIGSTOP)

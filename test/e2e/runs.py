@@ -7,13 +7,12 @@ skipped.
 """
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from job import ENVIRONMENT, PATIENCE
+from job import ENVIRONMENT, PATIENCE, tcp_environments
 
 CHIMERA_RUN, WRITE_SAMPLE, *REST = sys.argv[1:]
 MPIRUN = REST[0] if REST else None
@@ -67,17 +66,12 @@ class Runs(unittest.TestCase):
     def over_tcp(self, ranks, *arguments, only=None):
         """Runs a job of `ranks` ranks over TCP. Returns the status and the output of
         each process. If `only` is given, starts only these ranks."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
         processes = [
             subprocess.Popen([CHIMERA_RUN, *arguments], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             env={**ENVIRONMENT, "RANK": str(rank),
-                                  "WORLD_SIZE": str(ranks),
-                                  "MASTER_ADDR": "127.0.0.1",
-                                  "MASTER_PORT": port})
-            for rank in only or range(ranks)]
+                             env=environment)
+            for rank, environment in enumerate(tcp_environments(ranks))
+            if not only or rank in only]
         outputs = [process.communicate(timeout=PATIENCE)[0] for process in processes]
         return [(process.returncode, output)
                 for process, output in zip(processes, outputs)]

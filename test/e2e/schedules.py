@@ -15,13 +15,12 @@ torch and transformers: that of build/venv."""
 
 import argparse
 import json
-import os
 import pathlib
-import socket
 import subprocess
 
 from exporting import PYTHON, ROOT, check_each, has
 from grid import compile_to, run
+from job import tcp_environments
 
 STEPS, PEAK, FLOOR = 1000, 3e-4, 2.7e-5
 # For each case: the numbers of the schedule, transformers' scheduler, and its
@@ -214,22 +213,15 @@ def check_refused(options, folder):
 def check_disagreement(options, folder):
     """Starts two ranks with different options."""
     program = compile_one(options, folder / "ranks", "")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     ranks = [
         subprocess.Popen(
             [
                 options.tools / "chimera-run", program, "--data", options.data,
                 "--learning-rate", rate,
             ],
-            env={
-                **os.environ, "RANK": str(rank), "WORLD_SIZE": "2",
-                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-            },
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
-        for rank, rate in enumerate(("1e-3", "2e-3"))
+        for environment, rate in zip(tcp_environments(2), ("1e-3", "2e-3"))
     ]  # fmt: skip
     errors = "".join(rank.communicate()[1] for rank in ranks)
     good = "expected the same --learning-rate at every rank, but rank 1" in errors

@@ -14,13 +14,12 @@ import collections
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
 
 import grid
-from job import ENVIRONMENT, PATIENCE
+from job import ENVIRONMENT, PATIENCE, tcp_environments
 
 KINDS = {"forward", "backward", "input_gradient", "weight_gradient", "recompute"}
 
@@ -56,15 +55,11 @@ def over_tcp(command, ranks, clocks=None):
         rank: ["unshare", "--time", "--fork", "--monotonic", str(seconds)]
         for rank, seconds in (clocks or {}).items()
     }
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     processes = [
         subprocess.Popen(
-            [*before.get(rank, []), *map(str, command)],
-            env={**ENVIRONMENT, **place, "RANK": str(rank), "WORLD_SIZE": str(ranks)},
+            [*before.get(rank, []), *map(str, command)], env=environment
         )
-        for rank in range(ranks)
+        for rank, environment in enumerate(tcp_environments(ranks))
     ]
     assert all(process.wait(timeout=PATIENCE) == 0 for process in processes), command
 

@@ -5,19 +5,16 @@
 rank. Needs no launcher. In both cases, several ranks may share a GPU."""
 
 import os
-import socket
+import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+from job import free_port  # noqa: E402
+
 SECONDS = 180
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def start(command, ranks):

@@ -17,14 +17,20 @@
 using namespace chimera::runtime;
 
 namespace {
+/// Starts a process that runs `work` and ends.
+template <typename Work> pid_t start(Work work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    work();
+    _exit(0);
+  }
+  return child;
+}
+
 /// Starts a process that stops itself, and that ends when it is continued.
 /// Returns its process id after it has stopped.
 pid_t stopOne() {
-  const pid_t child = fork();
-  if (child == 0) {
-    raise(SIGSTOP);
-    _exit(0);
-  }
+  const pid_t child = start([] { raise(SIGSTOP); });
   int status = 0;
   waitpid(child, &status, WUNTRACED);
   return child;
@@ -36,22 +42,44 @@ TEST(EarlyReport, NamesTheStoppedAndLetsThemGoOn) {
   const pid_t stopped = stopOne();
   std::string told;
   int others = 0;
-  EXPECT_TRUE(reportStoppedRanks(nameOfTest(), {{1, getpid()}, {2, stopped}},
-                                 "timed out", [&](const std::string &text) {
-                                   told = text;
-                                   // If another rank of the host fails now, it
-                                   // must leave the report to this rank.
-                                   EXPECT_TRUE(reportStoppedRanks(
-                                       nameOfTest(), {{2, stopped}},
+  EXPECT_TRUE(reportStoppedRanks(
+      nameOfTest(), {{2, stopped}}, "timed out", [&](const std::string &text) {
+        told = text;
+        // If another rank of the host fails now, it
+        // must leave the report to this rank.
+        EXPECT_TRUE(reportStoppedRanks(nameOfTest(), {{2, stopped}},
                                        "timed out",
                                        [&](const std::string &) { ++others; }));
-                                 }));
+      }));
   EXPECT_EQ(told, "rank 2 is stopped (process " + std::to_string(stopped) +
                       "): timed out");
   EXPECT_EQ(others, 0);
   int status = 0;
   EXPECT_EQ(waitpid(stopped, &status, 0), stopped);
   EXPECT_TRUE(WIFEXITED(status)) << "it did not go on";
+}
+
+// A rank may look for stopped ranks after another rank has let them continue,
+// also a second later. It must see that there is a report.
+TEST(EarlyReport, IsSeenByRanksThatFailLater) {
+  const std::string name = nameOfTest();
+  const pid_t stopped = stopOne();
+  const pid_t late = start([&] {
+    while (isStopped(stopped))
+      usleep(1000);
+    sleep(1);
+    _exit(reportStoppedRanks(name, {{2, stopped}}, "timed out",
+                             [](const std::string &) { _exit(2); })
+              ? 0
+              : 3);
+  });
+  EXPECT_TRUE(reportStoppedRanks(name, {{1, late}, {2, stopped}}, "timed out",
+                                 [](const std::string &) {}));
+  int status = 0;
+  waitpid(stopped, &status, 0);
+  waitpid(late, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "2: a second report; 3: no report";
 }
 
 TEST(EarlyReport, LeavesItToTheRankWhereNobodyIsStopped) {
