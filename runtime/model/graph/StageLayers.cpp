@@ -77,7 +77,13 @@ StageLayers::StageLayers(const program::ProgramT &program, uint32_t first,
     mostBytes = std::max(mostBytes, mostBytesOf(kind, program.micro_batch_size,
                                                 parameters.type()));
   }
+  // Make all layers now: the constant tensors of their calls belong to the
+  // stage, and not to the stash of the step that first needs them.
   forSamples(program.micro_batch_size);
+  for (const auto &pipeline : program.pipelines)
+    if (const uint32_t parts = std::max(pipeline->backward_parts, 1u);
+        program.micro_batch_size % parts == 0)
+      forSamples(program.micro_batch_size / parts);
 }
 
 const std::vector<const Layer *> &StageLayers::forSamples(uint32_t samples) {

@@ -113,29 +113,32 @@ TEST(StashTest, betweenInputAndWeightGradient) {
 }
 
 // The stash of a part is as large as the stash of a micro-batch of this size.
-// It does not contain a mask of the whole micro-batch.
+// It does not contain a mask of the whole micro-batch. If the program says that
+// micro-batches have parts, this also holds for the first part: the layers for
+// parts, and their constant tensors, were made with the stage.
 TEST(StashTest, ofAPart) {
   Sizes sizes{.dropout = 0.25, .microBatchSize = 4};
   program::ProgramT program = smallProgram(sizes, {1, 1, 1, 1});
+  program.pipelines.push_back(std::make_unique<program::PipelineT>());
+  program.pipelines[0]->backward_parts = 2;
   sizes.microBatchSize = 2;
   const program::ProgramT half = smallProgram(sizes, {1, 1, 1, 1});
   TensorMeter meter;
   Line<double> line(program);
-  line.forward({0, 0});
-  line.backward({0, 0});
-  for (size_t s = 0; s < 4; ++s) {
-    auto &part = line.parts[s];
-    auto ofHalf = [](Bytes bytes) { return bytes.first(bytes.size() / 2); };
-    const int64_t before = meter.currentBytes();
-    std::unique_ptr<Stash> stash = part.stage->forward(
-        {1, 0, 1, 2},
-        ofHalf(s ? bytesOf(line.parts[s - 1].output) : bytesOf(line.tokens)),
-        s == 3 ? ofHalf(bytesOf(line.labels)) : Bytes(), bytesOf(part.weights),
-        {}, ForwardMode::Stash);
-    EXPECT_EQ(meter.currentBytes() - before,
-              declared(half, static_cast<uint32_t>(s)))
-        << "stage " << s;
-  }
+  auto ofHalf = [](Bytes bytes) { return bytes.first(bytes.size() / 2); };
+  for (MicroBatch microBatch : {MicroBatch{0, 0, 0, 2}, MicroBatch{1, 0, 1, 2}})
+    for (size_t s = 0; s < 4; ++s) {
+      auto &part = line.parts[s];
+      const int64_t before = meter.currentBytes();
+      std::unique_ptr<Stash> stash = part.stage->forward(
+          microBatch,
+          ofHalf(s ? bytesOf(line.parts[s - 1].output) : bytesOf(line.tokens)),
+          s == 3 ? ofHalf(bytesOf(line.labels)) : Bytes(),
+          bytesOf(part.weights), {}, ForwardMode::Stash);
+      EXPECT_EQ(meter.currentBytes() - before,
+                declared(half, static_cast<uint32_t>(s)))
+          << "stage " << s << ", step " << microBatch.step;
+    }
 }
 
 TEST(StashTest, layerByLayer) { compareStash(Sizes{}, {1, 1, 1, 1}); }
