@@ -18,54 +18,24 @@
 
 #include "runtime/interpreter/Interpreter.h"
 
-#include <cstring>
-
 using namespace chimera;
 using namespace chimera::runtime;
 
-/// Creates the flags of this worker's replicas. They are not set initially.
-void Interpreter::makeFlags() {
-  for (const program::State &state : worker.states) {
-    Block &flag = flags[{state.pipeline(), state.stage()}] =
-        allocate(kFlagBytes);
-    compute->zero({flag.get(), kFlagBytes});
-  }
-  for (size_t i = 0; i < losses.size(); ++i)
-    flagsRead.push_back(device.allocateHost(flags.size() * kFlagBytes));
-}
-
-/// The flag of a replica. Empty if the weights need not stay finite.
-Bytes Interpreter::flagOf(const Key &key) const {
-  const auto flag = flags.find(key);
-  return flag == flags.end() ? Bytes() : Bytes(flag->second.get(), kFlagBytes);
-}
-
-/// Enqueues a copy of the flags to host memory. noteHalts reads this copy when
-/// the step has ended.
-void Interpreter::readFlags() {
-  if (flags.empty())
-    return;
-  std::byte *host = flagsRead[nextLoss % flagsRead.size()].get();
-  for (const auto &[key, flag] : flags) {
-    compute->readBack({flag.get(), kFlagBytes}, {host, kFlagBytes});
-    host += kFlagBytes;
-  }
+/// Gives each replica of this worker a flag.
+void Interpreter::makeHaltFlags() {
+  for (const program::State &state : worker.states)
+    haltFlags.add({state.pipeline(), state.stage()}, allocate(kFlagBytes),
+                  *compute);
+  haltFlags.reserveCopies(device, losses.size());
 }
 
 /// Called when `step` has ended on the device. Records the replicas whose
 /// updates halted in this step.
 void Interpreter::noteHalts(const QueuedStep &step) {
-  if (flags.empty())
-    return;
   const bool isFirst = haltedIn.empty();
-  const std::byte *host = flagsRead[step.losses % flagsRead.size()].get();
-  for (const auto &[key, flag] : flags) {
-    int32_t value = 0;
-    std::memcpy(&value, host, sizeof value);
-    host += kFlagBytes;
-    if (hasHalted(value))
+  for (const auto &[key, flag] : haltFlags.valuesIn(step.losses))
+    if (hasHalted(flag))
       haltedIn.emplace(key, step.step);
-  }
   if (isFirst && !haltedIn.empty() && options.onHalt)
     options.onHalt();
 }

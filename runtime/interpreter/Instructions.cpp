@@ -271,7 +271,7 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
     return;
   ConstBytes gradient = bytesOf(in[2]);
   Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
-  Bytes halted = flagOf({instruction.pipeline(), instruction.stage()});
+  Bytes halted = haltFlags.of({instruction.pipeline(), instruction.stage()});
   const uint64_t number = program::indexOfUpdate(program, instruction, step);
   // Without a flush, the update may belong to another step than `step`.
   const uint64_t stepOfUpdate = number / program::updatesPerStep(program);

@@ -127,7 +127,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
   expectLoads();
   makeErrorFlags();
   if (options.keepFinite)
-    makeFlags();
+    makeHaltFlags();
   if (options.keepGradients)
     for (const Instruction &instruction : worker.instructions)
       if (instruction.opcode() == Opcode::OptimizerStep)
@@ -297,8 +297,8 @@ bool Interpreter::isTooFarAhead() const {
 }
 
 void Interpreter::endStep() {
-  readErrorFlags();
-  readFlags();
+  errorFlags.copy(*compute, nextLoss);
+  haltFlags.copy(*compute, nextLoss);
   queuedSteps.push_back(
       {step, pass, nextLoss++, lossOfStep, hasNormOfStep,
        options.profile ? compute->recordTime() : compute->record(),

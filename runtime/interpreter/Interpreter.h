@@ -26,6 +26,7 @@
 #include "runtime/channel/Channels.h"
 #include "runtime/data/ReadAhead.h"
 #include "runtime/device/Device.h"
+#include "runtime/interpreter/DeviceFlags.h"
 #include "runtime/interpreter/Evaluation.h"
 #include "runtime/interpreter/LastUses.h"
 #include "runtime/interpreter/MemoryMeter.h"
@@ -231,12 +232,9 @@ private:
   void squaredNorm(const program::Instruction &instruction);
   void update(const program::Instruction &instruction, uint64_t step);
   void makeErrorFlags();
-  void readErrorFlags();
   void expectNoErrors(const QueuedStep &step) const;
-  void makeFlags();
-  void readFlags();
+  void makeHaltFlags();
   void noteHalts(const QueuedStep &step);
-  Bytes flagOf(const Key &key) const;
   GradientCopy &gradientCopyOf(const program::Instruction &instruction);
   void keepGradient(const program::Instruction &instruction, ConstBytes sum,
                     double scale);
@@ -275,11 +273,11 @@ private:
   std::unique_ptr<Queue> compute;
   const Blocks blocks;
   std::vector<Block> arena; // by block; a message without a copy replaces one
-  std::map<Key, Block> errorFlags; // of stages, by replica, on the device
+  DeviceFlags errorFlags;   // of stages (StageErrors.cpp)
   std::map<Key, std::unique_ptr<Stage>> stages;
   std::map<Key, GradientCopy> gradientCopies; // by replica
-  std::map<Key, Block> flags; // by replica, on the device: set if halted
-  std::vector<ElementType> reduceTypes; // by communicator
+  DeviceFlags haltFlags;                      // of replicas (Halts.cpp)
+  std::vector<ElementType> reduceTypes;       // by communicator
   // For each buffer number, the buffer whose memory has its value. A rename
   // instruction permutes this list.
   std::vector<uint32_t> memoryOf;
@@ -314,11 +312,8 @@ private:
   std::deque<QueuedStep> queuedSteps; // not reported yet; oldest first
   // Host memory for the losses of the queued steps and the current step, each
   // with the squared norm of the step's gradients after it. Step after step
-  // uses the next entry, cyclically. `flagsRead` and `errorFlagsRead` have the
-  // same entries for the flags: an entry has all flags of a step, in the order
-  // of `flags` or `errorFlags`.
+  // uses the next entry, cyclically.
   std::vector<Block> losses;
-  std::vector<Block> flagsRead, errorFlagsRead;
   uint64_t nextLoss = 0;
   std::optional<ElementType> lossOfStep;
   bool hasNormOfStep = false;
