@@ -7,9 +7,9 @@
 //
 // The interface between the interpreter and the computation of one replica of a
 // stage. The interpreter moves bytes and calls stages. A stage knows what the
-// bytes mean. Implementations: graph/ (the layers of any model), gpt2/ (those
-// of GPT-2, on GPUs), SyntheticStage (sleeps for given durations), and
-// ExactStage (integer arithmetic, to prove a schedule by running it).
+// bytes mean. Implementations: graph/ (the layers of any model), SyntheticStage
+// (sleeps for given durations), and ExactStage (integer arithmetic, to prove a
+// schedule by running it).
 //
 // The caller owns all memory except a Stash. At any time, at most one thread
 // calls a stage object. Failures are thrown as std::exception.

@@ -8,8 +8,10 @@
 #include "runtime/model/graph/Attention.h"
 
 #include "runtime/model/graph/Checks.h"
+#include "runtime/model/graph/FusedAttention.h"
 
 #include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,16 +52,7 @@ at::ScalarType wideTypeOf(const Tensor &x) {
   return x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
 }
 
-/// The tensor in a layout that the fused kernel of the host reads.
-Tensor readable(const Tensor &x) {
-  return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous();
-}
-
-std::optional<Tensor> maskOf(const AttentionCall &call) {
-  return call.mask.defined() ? std::optional(call.mask) : std::nullopt;
-}
-
-// Both kernels give the results the same strides, because a package's views
+// All kernels give the results the same strides, because a package's views
 // depend on them.
 
 /// A tensor for the gradient of `x`.
@@ -206,14 +199,14 @@ private:
 AttentionResult chimera::runtime::attention(const AttentionCall &call,
                                             const Dropout &dropout) {
   check(call);
-  if (!call.query.is_cpu() || dropout.isActive())
+  const AttentionKernel kernel = fusedKernelFor(call, dropout);
+  if (kernel == AttentionKernel::None)
     return WrittenOut(call, dropout).forward();
-  auto [output, logSumExp] = at::_scaled_dot_product_flash_attention_for_cpu(
-      readable(call.query), readable(call.key), readable(call.value),
-      /*dropout_p=*/0, call.isCausal, maskOf(call), call.scale);
-  if (!readable(call.query).is_same(call.query))
-    output = at::empty_like(call.query).copy_(output);
-  return {std::move(output), std::move(logSumExp)};
+  AttentionResult result = fusedAttention(kernel, call, dropout);
+  if (result.output.strides() !=
+      at::infer_dense_strides(call.query.sizes(), call.query.strides()))
+    result.output = at::empty_like(call.query).copy_(result.output);
+  return result;
 }
 
 std::array<Tensor, 3> chimera::runtime::attentionBackward(
@@ -228,12 +221,13 @@ std::array<Tensor, 3> chimera::runtime::attentionBackward(
              result.logSumExp.sizes() == q.sizes().slice(0, 3) &&
              result.logSumExp.scalar_type() == wideTypeOf(q),
          "a gradient and a result of the same attention");
-  if (!q.is_cpu() || dropout.isActive())
+  const AttentionKernel kernel = fusedKernelFor(call, dropout);
+  if (kernel == AttentionKernel::None)
     return WrittenOut(call, dropout).backward(gradient);
-  auto [queries, keys, values] =
-      at::_scaled_dot_product_flash_attention_for_cpu_backward(
-          readable(gradient), readable(q), readable(call.key),
-          readable(call.value), readable(result.output), result.logSumExp,
-          /*dropout_p=*/0, call.isCausal, maskOf(call), call.scale);
-  return {std::move(queries), std::move(keys), std::move(values)};
+  std::array<Tensor, 3> made =
+      fusedAttentionBackward(kernel, gradient, call, result, dropout);
+  for (Tensor &each : made)
+    if (!each.transpose(1, 2).is_contiguous())
+      each = emptyGradient(each, each.scalar_type()).copy_(each);
+  return made;
 }

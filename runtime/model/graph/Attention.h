@@ -6,11 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Scaled dot-product attention, forward and backward, as packages call it
-// (chimera::attention and chimera::attention_backward in operators.txt).
-// Without dropout, the host uses LibTorch's fused kernel, which
-// scaled_dot_product_attention uses too. With dropout the host has no fused
-// kernel, so attention is computed for a few heads at a time, and the backward
-// computes the probabilities again. GPUs compute it in this way too.
+// (chimera::attention and chimera::attention_backward in operators.txt). If the
+// device has a fused kernel for a call, the kernel computes it
+// (FusedAttention.h). Otherwise attention is computed for a few heads at a
+// time, and the backward computes the probabilities again.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -54,9 +53,9 @@ struct AttentionResult {
 AttentionResult attention(const AttentionCall &call, const Dropout &dropout);
 
 /// The gradients of query, key and value, in memory [samples, tokens, heads,
-/// width]. `gradient` is the gradient of the
-/// output. Requires the result of attention() for the same call and dropout.
-/// Throws std::invalid_argument like attention().
+/// width]. `gradient` is the gradient of the output. Requires the result of
+/// attention() for the same call and dropout. Throws std::invalid_argument like
+/// attention().
 std::array<at::Tensor, 3> attentionBackward(const at::Tensor &gradient,
                                             const AttentionCall &call,
                                             const AttentionResult &result,

@@ -7,7 +7,6 @@
 
 #include "runtime/model/graph/GraphStage.h"
 
-#include "runtime/model/gpt2/TransformerStage.h"
 #include "runtime/model/graph/Packing.h"
 #include "runtime/model/graph/StageLayers.h"
 #include "runtime/model/tensors/RightPredictions.h"
@@ -377,11 +376,6 @@ chimera::runtime::makeGraphStage(const program::ProgramT &program,
                                 " stages, got " + std::to_string(number));
   if (placement.isCuda && !placement.isOnGpu())
     throw std::invalid_argument("expected kernels for a stage on a GPU");
-  // On a GPU, GPT-2 has the layers that are written by hand. Nobody has
-  // measured its package there yet.
-  if (placement.isCuda && program.model &&
-      program.model->architecture != program::kExported)
-    return makeTransformerStage(program, number, placement, std::move(values));
   const program::Stage &declared = program.stages[number];
   auto stage = std::make_unique<GraphStage>(
       program, declared.first_layer(), declared.layers(), std::move(values),

@@ -42,11 +42,7 @@ namespace chimera::runtime {
 /// runs instead of the graphs, or null. Throws std::invalid_argument if the
 /// program has no model, if checkModel rejects the model, if the stage's layers
 /// do not match it, if a graph cannot be executed (Executable.h), or if
-/// `native` is for other graphs.
-///
-/// On a GPU, the stage of a built-in GPT-2 is that of
-/// ../gpt2/TransformerStage.h. Its stash may be larger than the package states.
-/// `native` must be null on a GPU.
+/// `native` is for other graphs. `native` must be null on a GPU.
 std::unique_ptr<Stage>
 makeGraphStage(const program::ProgramT &program, uint32_t stage,
                std::shared_ptr<const InitialValues> values = nullptr,

@@ -39,10 +39,3 @@ at::Tensor Dropout::mask(DropoutSite site, int64_t elements, int64_t begin,
                        all.data_ptr<bool>());
   return all;
 }
-
-at::Tensor Dropout::operator()(const at::Tensor &x, DropoutSite site) const {
-  if (!isActive())
-    return x;
-  // Multiply in this order, because autograd then saves only the mask.
-  return x.mul(mask(site, x.numel(), 0, x.sizes(), x.device())).mul_(scale());
-}

@@ -53,9 +53,6 @@ public:
   /// The factor by which kept elements are multiplied.
   double scale() const { return 1 / (1 - dropped); }
 
-  /// `x` with dropped elements set to zero and the others scaled.
-  at::Tensor operator()(const at::Tensor &x, DropoutSite site) const;
-
 private:
   double dropped;
   uint64_t seed;

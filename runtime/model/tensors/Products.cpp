@@ -97,14 +97,6 @@ void productTo(Tensor &result, const Tensor &a, const Tensor &b) {
     at::mm_out(result, a, b);
 }
 
-Tensor productAs(at::ScalarType type, const Tensor &a, const Tensor &b) {
-  if (a.scalar_type() == type)
-    return product(a, b);
-  // Convert the operands, because the host's kernels require one type for
-  // operands and result.
-  return a.is_cuda() ? at::mm(a, b, type) : product(a.to(type), b.to(type));
-}
-
 Tensor productWithBias(const Tensor &bias, const Tensor &x,
                        const Tensor &weight) {
   // Make the bias contiguous, as oneDNN's operator assumes.

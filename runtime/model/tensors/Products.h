@@ -31,11 +31,6 @@ at::Tensor product(const at::Tensor &a, const at::Tensor &b);
 /// Like `product`, but writes to `result` [M, N].
 void productTo(at::Tensor &result, const at::Tensor &a, const at::Tensor &b);
 
-/// Like `product`, but computed in `type`, which may be wider than the
-/// operands' type.
-at::Tensor productAs(at::ScalarType type, const at::Tensor &a,
-                     const at::Tensor &b);
-
 /// `x` [M, K] times the transpose of `weight` [N, K], plus `bias` [N] in each
 /// row.
 at::Tensor productWithBias(const at::Tensor &bias, const at::Tensor &x,

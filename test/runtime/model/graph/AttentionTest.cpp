@@ -86,7 +86,11 @@ Tensor plain(const AttentionCall &call, const Dropout &dropout) {
   const Tensor isHidden = scores.detach().eq(-kInfinity).all(-1, true);
   const Tensor shares =
       scores.masked_fill(isHidden, 0).softmax(-1).masked_fill(isHidden, 0);
-  return dropout(shares, kSite).matmul(values);
+  if (!dropout.isActive())
+    return shares.matmul(values);
+  const Tensor kept =
+      dropout.mask(kSite, shares.numel(), 0, shares.sizes(), shares.device());
+  return (shares * kept * dropout.scale()).matmul(values);
 }
 
 /// Compares an attention and its gradients with the formula.

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/model/Clipping.h"
-#include "runtime/model/gpt2/TransformerStage.h"
 #include "runtime/random/Philox.h"
 #include "test/runtime/model/SmallModel.h"
 
@@ -231,8 +230,6 @@ TEST(PlaceTest, withoutAFlagAWrongIndexIsThrown) {
 TEST(PlaceTest, aGpuNeedsKernels) {
   const program::ProgramT program = smallProgram({}, {4});
   EXPECT_THROW(makeGraphStage(program, 0, nullptr, {.isCuda = true}),
-               std::invalid_argument);
-  EXPECT_THROW(makeTransformerStage(program, 0, {.isCuda = true}),
                std::invalid_argument);
 }
 } // namespace

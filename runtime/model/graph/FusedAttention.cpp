@@ -1,0 +1,245 @@
+//===- FusedAttention.cpp - LibTorch's fused attention kernels ------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/graph/FusedAttention.h"
+
+#include "runtime/random/Philox.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/SDPBackend.h>
+
+#include <limits>
+#include <mutex>
+
+using namespace chimera;
+using namespace chimera::runtime;
+using at::Tensor;
+
+namespace {
+
+/// The efficient kernel of a GPU pads rows of logSumExp with infinities to a
+/// multiple of this.
+constexpr int64_t kRow = 32;
+
+/// The tensor in a layout that all kernels read.
+Tensor readable(const Tensor &x) {
+  return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous();
+}
+
+std::optional<Tensor> maskOf(const AttentionCall &call) {
+  return call.mask.defined() ? std::optional(call.mask) : std::nullopt;
+}
+
+int64_t probabilitiesOf(const AttentionCall &call) {
+  return call.query.size(0) * call.query.size(1) * call.query.size(2) *
+         call.key.size(2);
+}
+
+/// The random numbers that the efficient kernel uses, as its backward takes
+/// them: on the host, outside of a captured graph.
+struct Drawn {
+  Tensor seed, offset;
+};
+Drawn drawnBy(Dropout::Draw draw) {
+  auto number = [](uint64_t value) {
+    return at::scalar_tensor(static_cast<int64_t>(value), at::kLong);
+  };
+  return {number(draw.key), number(draw.first)};
+}
+
+/// The efficient kernel of a GPU. For dropout, the kernel takes one random
+/// number for each element of the probabilities [samples, heads, tokens, keys],
+/// in order, from a cuRAND sequence. `draw` has the key of the sequence and the
+/// offset of its first number, which must be a multiple of 4.
+AttentionResult efficientForward(const AttentionCall &call, double dropped,
+                                 Dropout::Draw draw) {
+  // Ranks that are threads may share a GPU and its generator. So only one
+  // thread at a time may set the generator and launch the kernel.
+  static std::mutex mutex;
+  std::unique_lock drawing(mutex, std::defer_lock);
+  if (dropped > 0) {
+    drawing.lock();
+    at::Generator generator =
+        at::globalContext().defaultGenerator(call.query.device());
+    std::lock_guard lock(generator.mutex());
+    generator.set_current_seed(draw.key);
+    generator.set_offset(draw.first);
+  }
+  const auto made = at::_scaled_dot_product_efficient_attention(
+      readable(call.query), readable(call.key), readable(call.value),
+      /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/true, dropped,
+      call.isCausal, call.scale);
+  // The stash has the rows without their padding.
+  return {std::get<0>(made),
+          std::get<1>(made).narrow(-1, 0, call.query.size(2)).contiguous()};
+}
+
+/// Whether efficientForward keeps the same elements as computeDropoutMask. This
+/// depends on LibTorch's version, so the function tries a small case. All
+/// scores are equal, and the values are the identity matrix, so the output has
+/// the probabilities themselves. Waits for the GPU.
+bool drawsAsWeDo(const at::TensorOptions &options) {
+  // The number of tokens is larger than the kernel's block size, and not a
+  // multiple of it.
+  constexpr int64_t kSamples = 2, kHeads = 2, kTokens = 136;
+  constexpr int64_t kShape[] = {kSamples, kHeads, kTokens, kTokens};
+  constexpr Dropout::Draw kDraw{.key = 0x0123456789abcdef,
+                                .first = (uint64_t(1) << 33) + 4};
+  const Tensor equal = at::zeros(kShape, options);
+  const AttentionCall call{
+      .query = equal,
+      .key = equal,
+      .value = at::eye(kTokens, options).expand(kShape).contiguous(),
+      .mask = {},
+      .isCausal = true,
+      .scale = 1};
+  Tensor kept = at::empty(kShape, at::kBool);
+  computeDropoutMask(0.5, kDraw.key, kDraw.first, kept.numel(),
+                     kept.data_ptr<bool>());
+  return efficientForward(call, 0.5, kDraw)
+      .output.ne(0)
+      .cpu()
+      .equal(kept.tril_());
+}
+
+/// Whether the efficient kernel can drop what computeDropoutMask drops: the
+/// generator requires that the offset is a multiple of 4, and the kernel counts
+/// probabilities in 32 bits.
+bool dropsAsWeDo(const AttentionCall &call, const Dropout &dropout) {
+  const int64_t probabilities = probabilitiesOf(call);
+  if (dropout.drawOf(call.site, probabilities).first % 4 != 0 ||
+      probabilities > std::numeric_limits<int32_t>::max())
+    return false;
+  static const bool asWeDo = drawsAsWeDo(call.query.options());
+  return asWeDo;
+}
+
+Dropout::Draw drawOf(const AttentionCall &call, const Dropout &dropout) {
+  return dropout.isActive() ? dropout.drawOf(call.site, probabilitiesOf(call))
+                            : Dropout::Draw{};
+}
+
+AttentionKernel gpuKernelFor(const AttentionCall &call,
+                             const Dropout &dropout) {
+  const Tensor &q = call.query, &k = call.key;
+  // GPU kernels require rows whose size is a multiple of 16 bytes. If there
+  // are more keys than tokens, they differ in what causal means. Masks and
+  // shared keys have requirements of their own.
+  const bool isNarrow = q.scalar_type() == at::kBFloat16;
+  const int64_t inRow = isNarrow ? 8 : 4;
+  if ((!isNarrow && q.scalar_type() != at::kFloat) || q.size(3) % inRow != 0 ||
+      (call.isCausal && q.size(2) != k.size(2)) || call.mask.defined() ||
+      q.size(1) != k.size(1))
+    return AttentionKernel::None;
+  // Most other kernels draw random numbers in another order than
+  // computeDropoutMask.
+  if (dropout.isActive())
+    return dropsAsWeDo(call, dropout) ? AttentionKernel::Efficient
+                                      : AttentionKernel::None;
+  if (!isNarrow)
+    return AttentionKernel::Efficient;
+  // LibTorch knows which kernel should be the fastest.
+  switch (static_cast<at::SDPBackend>(
+      at::_fused_sdp_choice(readable(q), readable(k), readable(call.value),
+                            /*attn_mask=*/std::nullopt, /*dropout_p=*/0,
+                            call.isCausal, call.scale))) {
+  case at::SDPBackend::cudnn_attention:
+    return AttentionKernel::Cudnn;
+  case at::SDPBackend::flash_attention:
+    return AttentionKernel::Flash;
+  default:
+    return AttentionKernel::Efficient;
+  }
+}
+
+} // namespace
+
+AttentionKernel chimera::runtime::fusedKernelFor(const AttentionCall &call,
+                                                 const Dropout &dropout) {
+  if (!call.query.is_cpu())
+    return gpuKernelFor(call, dropout);
+  return dropout.isActive() ? AttentionKernel::None : AttentionKernel::Cpu;
+}
+
+AttentionResult chimera::runtime::fusedAttention(AttentionKernel kernel,
+                                                 const AttentionCall &call,
+                                                 const Dropout &dropout) {
+  const Tensor q = readable(call.query), k = readable(call.key),
+               v = readable(call.value);
+  switch (kernel) {
+  case AttentionKernel::Cpu: {
+    auto [output, logSumExp] = at::_scaled_dot_product_flash_attention_for_cpu(
+        q, k, v, /*dropout_p=*/0, call.isCausal, maskOf(call), call.scale);
+    return {std::move(output), std::move(logSumExp)};
+  }
+  case AttentionKernel::Flash: {
+    const auto made = at::_scaled_dot_product_flash_attention(
+        q, k, v, /*dropout_p=*/0, call.isCausal, /*return_debug_mask=*/false,
+        call.scale);
+    return {std::get<0>(made), std::get<1>(made)};
+  }
+  case AttentionKernel::Cudnn: {
+    const auto made = at::_scaled_dot_product_cudnn_attention(
+        q, k, v, /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/true,
+        /*dropout_p=*/0, call.isCausal, /*return_debug_mask=*/false,
+        call.scale);
+    return {std::get<0>(made),
+            std::get<1>(made).view(call.query.sizes().slice(0, 3))};
+  }
+  default:
+    return efficientForward(call, dropout.probability(), drawOf(call, dropout));
+  }
+}
+
+std::array<Tensor, 3> chimera::runtime::fusedAttentionBackward(
+    AttentionKernel kernel, const Tensor &gradient, const AttentionCall &call,
+    const AttentionResult &result, const Dropout &dropout) {
+  const Tensor g = readable(gradient), q = readable(call.query),
+               k = readable(call.key), v = readable(call.value),
+               output = readable(result.output);
+  const int64_t tokens = q.size(2), keys = k.size(2);
+  // Without dropout, kernels do not read these.
+  auto undrawn = [&] { return at::empty({2}, q.options().dtype(at::kLong)); };
+  std::array<Tensor, 3> made;
+  switch (kernel) {
+  case AttentionKernel::Cpu:
+    std::tie(made[0], made[1], made[2]) =
+        at::_scaled_dot_product_flash_attention_for_cpu_backward(
+            g, q, k, v, output, result.logSumExp, /*dropout_p=*/0,
+            call.isCausal, maskOf(call), call.scale);
+    break;
+  case AttentionKernel::Flash:
+    std::tie(made[0], made[1], made[2]) =
+        at::_scaled_dot_product_flash_attention_backward(
+            g, q, k, v, output, result.logSumExp, /*cum_seq_q=*/Tensor(),
+            /*cum_seq_k=*/Tensor(), tokens, keys, /*dropout_p=*/0,
+            call.isCausal, undrawn(), undrawn(), call.scale);
+    break;
+  case AttentionKernel::Cudnn:
+    std::tie(made[0], made[1], made[2]) =
+        at::_scaled_dot_product_cudnn_attention_backward(
+            g, q, k, v, output, result.logSumExp.unsqueeze(-1), undrawn(),
+            undrawn(), /*attn_bias=*/Tensor(), /*cum_seq_q=*/Tensor(),
+            /*cum_seq_k=*/Tensor(), tokens, keys, /*dropout_p=*/0,
+            call.isCausal, call.scale);
+    break;
+  default: {
+    const Drawn drawn = drawnBy(drawOf(call, dropout));
+    const int64_t padding = (kRow - tokens % kRow) % kRow;
+    std::tie(made[0], made[1], made[2], std::ignore) =
+        at::_scaled_dot_product_efficient_attention_backward(
+            g, q, k, v, /*attn_bias=*/Tensor(), output,
+            at::constant_pad_nd(result.logSumExp, {0, padding},
+                                std::numeric_limits<double>::infinity()),
+            drawn.seed, drawn.offset, dropout.probability(),
+            /*grad_input_mask=*/{true, true, true, false}, call.isCausal,
+            call.scale);
+  }
+  }
+  return made;
+}
