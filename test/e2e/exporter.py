@@ -131,6 +131,38 @@ def frames_of_errors(command):
     return lines, sum(line.startswith("FAIL") for line in lines)
 
 
+def no_waits(command):
+    """Checks that a package has no call for which a host waits for its GPU, if `where`
+    does the same, and that its bits are autograd's."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "source.py").write_text(
+            START
+            + """
+class Masked(Block):
+    def forward(self, x):
+        y = super().forward(x)
+        y = y.masked_fill(x > 0.5, torch.tensor(0.25)).permute(2, 0, 1)
+        y[:, x[..., 0] > 0] = 0.5
+        y = y.permute(1, 2, 0).clone()
+        y[x[..., 1] > 0] = 1
+        y[x > 1] = 2
+        return y
+def make(): return model(Net(Masked))
+"""
+        )
+        status, output = export(command, folder, "--check")
+        good = status == 0 and GOOD in output
+        if good:
+            package = folder / "package/model.json"
+            called = operators_of(package)
+            good = "aten::where" in called and "aten::index_put" not in called
+            fills = r'"operator": ?"aten::masked_fill",\s*"overload": ?"(\w+)"'
+            good = good and set(re.findall(fills, package.read_text())) == {"Scalar"}
+            output += f"called: {sorted(called)}"
+    return [f"{'ok  ' if good else 'FAIL'} no call waits for a GPU", output], int(not good)
+
+
 def check(command, seen, folder, case):
     name, text, wanted, *options = case
     if name == OPERATORS:
@@ -184,7 +216,7 @@ def inside():
     def at_end():
         results = [
             unused_operators(seen), written_files(command), verbose_refusal(command),
-            frames_of_errors(command),
+            frames_of_errors(command), no_waits(command),
         ]  # fmt: skip
         return [line for lines, _ in results for line in lines], sum(n for _, n in results)
 

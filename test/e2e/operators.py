@@ -217,6 +217,7 @@ GROUPS = {
         torch.addr(x[0], x[0, 0], x[0, 1]) * x; torch.kron(x[0], x[-1])[:8, :8] * x
         torch.trace(x[0]) * x; torch.block_diag(x[0], x[-1])[:8, :8] * x
         torch.outer(x[0, 0], x[0, 1]) * x; torch.roll(x, 1, 0)
+        x.masked_fill(s > 0, x.max()); x.index_put((s[..., 0] > 0,), torch.tensor(2.))
         """,
     ),
 }

@@ -26,7 +26,7 @@ from torch._functorch._aot_autograd import descriptors
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from . import calls, linear_cross_entropy
+from . import calls, linear_cross_entropy, waits
 from .model import Refused
 from .traced import ancestors
 
@@ -148,6 +148,7 @@ def differentiate(module, arguments, labels):
         ).graph_module
     graph = joint.graph
     calls.number_attentions(graph)
+    waits.replace(graph)
     output = graph.find_nodes(op="output")[0]
     results = list(
         zip(outputs_of(graph), pytree.arg_tree_leaves(output.meta["desc"]))
