@@ -1,7 +1,7 @@
 # `cmake --install`: the tools, and the runtime as a CMake package, `chimera`,
 # with the targets chimera::program, chimera::proof, chimera::model,
 # chimera::tensors, chimera::optimizer, chimera::weights,
-# chimera::stage_weights, chimera::gpt2, chimera::graph, chimera::checkpoint,
+# chimera::stage_weights, chimera::graph, chimera::checkpoint,
 # chimera::saved_state, chimera::system, chimera::device, chimera::channel,
 # chimera::control (and with _mpi where MPI was found), chimera::interpreter,
 # chimera::watch, chimera::train, chimera::train_job, chimera::calibrate and
@@ -11,7 +11,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(libraries options program proof system random device data model tensors optimizer
-  weights stage_weights gpt2 graph checkpoint saved_state channel
+  weights stage_weights graph checkpoint saved_state channel
   channel_mpi control control_tcp control_store control_join interpreter watch train train_job
   calibrate calibrate_ranks)
 set(targets)
@@ -32,7 +32,6 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/chimera
   FILES_MATCHING PATTERN "*.h"
   # Headers that include LibTorch's or MPI's headers are for their own folders.
-  PATTERN Gpt2.h EXCLUDE PATTERN ParameterUse.h EXCLUDE
   PATTERN mpi/AllReduce.h EXCLUDE PATTERN mpi/Calls.h EXCLUDE
   PATTERN mpi/TransportAllReduce.h EXCLUDE
   # And these of CUDA's and NCCL's are for the module.

@@ -53,15 +53,10 @@ enum RandomUse : uint64_t {
 };
 
 /// The site of a dropout in its layer: the number of earlier sites in that
-/// layer. Shapes are [samples, tokens, width], except for the attention's
-/// probabilities, which are [samples * heads, tokens, tokens]. The elements of
-/// a sample are numbered in that order.
-enum DropoutSite : uint64_t {
-  kEmbedding = 0,
-  kAttention = 0,
-  kAttentionResidual = 1,
-  kMlpResidual = 2
-};
+/// layer. The first dimension of the tensor that loses elements is the sample;
+/// for an attention this tensor has the probabilities [samples, heads, tokens,
+/// keys]. The elements of a sample are numbered in their order in the tensor.
+using DropoutSite = uint64_t;
 
 } // namespace chimera::runtime
 

@@ -42,7 +42,7 @@ def calibrate(args, over, file):
         subprocess.Popen(
             list(map(str, command)), env=place, stdout=subprocess.PIPE, text=True
         )
-        for place in tcp_environments(RANKS)
+        for place in tcp_environments(RANKS, by_hand=True)
     ]
     outputs = [process.communicate(timeout=120)[0] for process in processes]
     assert all(process.returncode == 0 for process in processes), outputs
@@ -135,10 +135,10 @@ def check_errors(args, folder):
     refuse(args, "--ranks is for --calibrate", "p.chimera", "--ranks", 2)
     refuse(args, "PROGRAM is required")
     refuse(args, "cannot write", "--calibrate", "/nowhere/here.mlir", "--ranks", 2)
-    (alone,) = tcp_environments(1)
+    (alone,) = tcp_environments(1, by_hand=True)
     refuse(args, "--calibrate needs ranks: give --ranks N", *calibrate, environment=alone)
     refuse(args, "leave out --ranks: the launcher started one process",
-           *calibrate, "--ranks", 2, environment=tcp_environments(2)[0])  # fmt: skip
+           *calibrate, "--ranks", 2, environment=tcp_environments(2, by_hand=True)[0])  # fmt: skip
     assert not file.exists()
 
 
@@ -157,7 +157,7 @@ def kill_one(args, file, seconds):
             [args.tools / "chimera-run", "--calibrate", file],
             env=place, stderr=subprocess.PIPE, text=True,
         )
-        for place in tcp_environments(RANKS)
+        for place in tcp_environments(RANKS, by_hand=True)
     ]  # fmt: skip
     while processes[1].poll() is None and seconds_computed(processes[1].pid) < seconds:
         time.sleep(0.1)

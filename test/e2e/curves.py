@@ -12,7 +12,8 @@ more. So the comparison notices wrong steps.
 
 In short form there are 4 stages and 8 micro-batches, only BERT runs in float32, and
 options take turns. With --full each schedule has every option, with 4 stages and 7
-micro-batches and with 8 and 16. Prints a line for each curve and exits non-zero if one
+micro-batches and with 8 and 16. With --gpus, every fourth curve is also computed on
+software GPUs. Prints a line for each curve and exits non-zero if one
 fails. Needs a Python with torch: that of build/venv, unless another Python runs this
 script."""
 
@@ -39,8 +40,8 @@ chimera.pipeline @p of @m with @training stages({stages}) micro_batches({batches
 
 
 def curves(case, full):
-    """Yields (scheme, schedule with its options, options of the pipeline) for a
-    case."""
+    """Yields (scheme, schedule with its options, options of the pipeline, number of
+    workers) for a case."""
     model, name, stages, batches = case
     every = [" ".join(pair).strip() for pair in itertools.product(SPLITS, RECOMPUTES)]
     # In the short form, the schedules take the options in turn. If a schedule has whole
@@ -54,7 +55,7 @@ def curves(case, full):
         split = SPLITS[(number + turn) % 2]
         recompute = RECOMPUTES[(number + turn) // 2 % len(RECOMPUTES)]
         for options in every if full else (f"{split} {recompute}".strip(),):
-            yield scheme, schedule, options
+            yield scheme, schedule, options, workers
 
 
 def difference(ours, theirs):
@@ -77,15 +78,18 @@ def check(options, folder, case):
     if model == "bert":
         loaded += ["--mask", MASK, "--pairs", "{},{},{}".format(*MARKS)]
 
-    def train(schedule, stages, pipeline_options, *run_options):
+    def train(schedule, stages, pipeline_options, *run_options, gpus=0):
         program = folder / "program"
         description = DESCRIPTION.format(
             package=package, stages=stages, batches=batches, schedule=schedule,
             samples=SAMPLES, type=kind, options=pipeline_options,
         )  # fmt: skip
-        compile_to(options.tools, description, program)
+        compile_to(options.tools, description, program,
+                   *(["--messages", "stream-per-device"] if gpus else []))  # fmt: skip
+        launcher = ["env", f"CHIMERA_STAND_IN_GPUS={gpus}"] if gpus else []
         return Training(
-            folder, "run", [], options.tools, program, options.data, *loaded,
+            folder, "run", launcher, options.tools / ("software-gpu" if gpus else ""),
+            program, options.data, *loaded, *(["--device", "cuda"] if gpus else []),
             *run_options, steps=STEPS,
         ).losses  # fmt: skip
 
@@ -95,13 +99,16 @@ def check(options, folder, case):
         len(wanted) == STEPS and min(wanted[-5:]) < wanted[0] - 1,
         f"{what}: one device, losses {wanted[0]:.6f} … {wanted[-1]:.6f}",
     )
-    for scheme, schedule, more in curves(case, options.full):
-        worst = difference(train(schedule, stages, more, "--check-replicas"), wanted)
-        line = f"{what} {schedule} {more}: curves differ by {worst:.1e}"
-        if scheme in WITHOUT_FLUSH:
-            checks.check(worst > 10 * tolerance, f"{line}, as they must")
-        else:
-            checks.check(worst <= tolerance, line)
+    for number, (scheme, schedule, more, workers) in enumerate(curves(case, options.full)):
+        for gpus in (0, workers) if options.gpus and number % 4 == 0 else (0,):
+            losses = train(schedule, stages, more, "--check-replicas", gpus=gpus)
+            worst = difference(losses, wanted)
+            line = f"{what} {schedule} {more}: curves differ by {worst:.1e}"
+            line += " on software GPUs" if gpus else ""
+            if scheme in WITHOUT_FLUSH:
+                checks.check(worst > 10 * tolerance, f"{line}, as they must")
+            else:
+                checks.check(worst <= tolerance, line)
     return checks.lines, checks.failed
 
 
@@ -111,6 +118,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--full", action="store_true", help="more stages and options")
+    parser.add_argument("--gpus", action="store_true", help="also on software GPUs")
     options = parser.parse_args()
     if restart_with(options.python, "torch", "safetensors"):
         sizes = [(4, 7), (8, 16)] if options.full else [(4, 8)]

@@ -133,7 +133,7 @@ def frames_of_errors(command):
 
 def no_waits(command):
     """Checks that a package has no call for which a host waits for its GPU, if `where`
-    does the same, and that its bits are autograd's."""
+    does the same, and that it computes the same bits as autograd."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "source.py").write_text(

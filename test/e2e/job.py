@@ -63,27 +63,36 @@ def rank_of(pid, variable=b"OMPI_COMM_WORLD_RANK"):
 
 
 def free_port():
-    """A port that nothing listens on. It is below the range from which Linux gives
-    ports to sockets that ask for any port (from 32768 on, by default). So another job
-    does not get this port before the caller's job listens on it."""
+    """A port that nothing listens on. If possible, Linux never picks this port by
+    itself, so no other job takes it first."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as limits:
+        first_picked = int(limits.read().split()[0])
+    lowest = 16384
     while True:
-        port = random.SystemRandom().randrange(16384, 32768)
+        port = 0  # any
+        if lowest < first_picked:
+            port = random.SystemRandom().randrange(lowest, first_picked)
         with socket.socket() as one:
             try:
                 one.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        return port
+            return one.getsockname()[1]
 
 
-def tcp_environments(ranks):
-    """The environment that a launcher gives each rank of a job over TCP on this
-    host."""
+def tcp_environments(ranks, by_hand=False):
+    """The environment of each rank of a job over TCP on this host, as a launcher sets it
+    or, with `by_hand`, without variables that are not necessary."""
     port = free_port()
-    return [dict(ENVIRONMENT, RANK=str(rank), WORLD_SIZE=str(ranks),
-                 LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
-                 MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-            for rank in range(ranks)]
+    environments = [
+        dict(ENVIRONMENT, RANK=str(rank), WORLD_SIZE=str(ranks),
+             MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        for rank in range(ranks)
+    ]  # fmt: skip
+    if not by_hand:
+        for rank, each in enumerate(environments):
+            each |= {"LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks)}
+    return environments
 
 
 class Job:

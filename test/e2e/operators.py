@@ -273,5 +273,6 @@ class Net(nn.Module):
 
 def make(group, layers=1, samples=2, context=8, vocabulary=256, seed=0):
     torch.manual_seed(seed)
+    net = Net(group, layers, vocabulary)  # first: the same buffers for any `samples`
     tokens = torch.randint(0, vocabulary, (samples, context))
-    return Model(Net(group, layers, vocabulary), tokens, tokens, F.cross_entropy)
+    return Model(net, tokens, tokens, F.cross_entropy)

@@ -105,7 +105,7 @@ class Test(unittest.TestCase):
             ["sh", "-c", f'{change}; exec {CHIMERA_RUN} "$@"', "sh",
              self.program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, env=environment)
-            for change, environment in zip(changes, tcp_environments(4))]
+            for change, environment in zip(changes, tcp_environments(4, by_hand=True))]
         for rank in ranks:
             self.addCleanup(rank.kill)
         texts = [rank.communicate(timeout=PATIENCE)[0] for rank in ranks]

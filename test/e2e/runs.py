@@ -70,7 +70,7 @@ class Runs(unittest.TestCase):
             subprocess.Popen([CHIMERA_RUN, *arguments], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              env=environment)
-            for rank, environment in enumerate(tcp_environments(ranks))
+            for rank, environment in enumerate(tcp_environments(ranks, by_hand=True))
             if not only or rank in only]
         outputs = [process.communicate(timeout=PATIENCE)[0] for process in processes]
         return [(process.returncode, output)

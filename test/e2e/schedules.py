@@ -221,7 +221,7 @@ def check_disagreement(options, folder):
             ],
             env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
-        for environment, rate in zip(tcp_environments(2), ("1e-3", "2e-3"))
+        for environment, rate in zip(tcp_environments(2, by_hand=True), ("1e-3", "2e-3"))
     ]  # fmt: skip
     errors = "".join(rank.communicate()[1] for rank in ranks)
     good = "expected the same --learning-rate at every rank, but rank 1" in errors

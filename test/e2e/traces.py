@@ -59,7 +59,7 @@ def over_tcp(command, ranks, clocks=None):
         subprocess.Popen(
             [*before.get(rank, []), *map(str, command)], env=environment
         )
-        for rank, environment in enumerate(tcp_environments(ranks))
+        for rank, environment in enumerate(tcp_environments(ranks, by_hand=True))
     ]
     assert all(process.wait(timeout=PATIENCE) == 0 for process in processes), command
 

@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains the runtime's own GPT-2 and an exported one (examples/models/gpt2.py) from the
 same weights, with and without dropout, in float32 and float64. Losses, weights and
-gradients must be equal bit by bit, and the memory plans of the two must be equal. Needs a Python with torch: that of build/venv, unless another Python runs this script."""
+gradients must be equal bit by bit, and the memory plans of the two must be equal. With
+--gpus, the runs are also compared on software GPUs. Needs a Python with torch: that of
+build/venv, unless another Python runs this script."""
 
 import argparse
 import json
@@ -58,9 +60,12 @@ def tensors(path):
     }
 
 
-def check(options, folder, kind, dropout, more):
+def check(options, folder, kind, dropout, more, gpus):
     python_type = {"f32": "float32", "f64": "float64"}[kind]
     case = f"{python_type}, dropout {dropout}, {more or 'whole backwards'}"
+    case += ", software GPUs" if gpus else ""
+    launcher = ["env", f"CHIMERA_STAND_IN_GPUS={gpus}"] if gpus else []
+    tools = options.tools / ("software-gpu" if gpus else "")
     sizes = [f"{name}={value}" for name, value in SIZES.items()]
     run_script(
         EXPORT,
@@ -79,7 +84,8 @@ def check(options, folder, kind, dropout, more):
         source.write_text(
             f"chimera.model @m {model}" + PIPELINE.format(type=kind, options=more)
         )
-        run(options.tools / "chimera-compile", source, "-o", program)
+        run(options.tools / "chimera-compile", source, "-o", program,
+            *(["--messages", "stream-per-device"] if gpus else []))  # fmt: skip
         dump = json.loads(
             run(options.tools / "chimera-translate", "--program-to-json", program)
         )
@@ -95,9 +101,10 @@ def check(options, folder, kind, dropout, more):
         start = folder / ("start" if name == "own" else "start.exported")
         files = [folder / f"{name}.{what}" for what in ("weights", "gradients", "log")]
         run(
-            options.tools / "chimera-run", program, *common, "--steps", 3,
+            *launcher, tools / "chimera-run", program, *common, "--steps", 3,
             "--threads", 1, "--load", start, "--save", files[0],
             "--save-gradients", files[1], "--log", files[2],
+            *(["--device", "cuda"] if gpus else []),
         )  # fmt: skip
         outcome[name] = files
     lines, failed = [], 0
@@ -127,15 +134,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--gpus", action="store_true", help="also on software GPUs")
     options = parser.parse_args()
     if not restart_with(options.python, "torch", "safetensors"):
         return
     cases = [
-        (kind, dropout, more)
+        (kind, dropout, more, 0)
         for kind in ("f32", "f64")
         for dropout in (0.0, 0.1)
         for more in ("", "recompute(all)")
     ]
+    if options.gpus:
+        cases += [(kind, 0.1, "", 2) for kind in ("f32", "f64")]
     check_each(lambda folder, case: check(options, folder, *case), cases)
 
 

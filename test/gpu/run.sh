@@ -3,8 +3,9 @@
 # each part, then the number of failed parts. The status is 1 if a part failed.
 #
 #   test/gpu/run.sh                  build, then run all parts
-#   test/gpu/run.sh PART…            run these parts: device channels schemes
-#                                    numbers kill calibrate plans table sanitizer
+#   test/gpu/run.sh PART…            run these parts: device attention numbers
+#                                    channels schemes kill calibrate plans table
+#                                    sanitizer
 #   test/gpu/run.sh build            build only the runtime, without MPI, in
 #                                    build/gpu; if chimera-compile is built, also
 #                                    compile the programs
@@ -15,7 +16,7 @@
 # include/ and lib/), also for a packed folder. CUDA's libraries are found beside it.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-parts=(device channels schemes numbers kill calibrate plans table sanitizer)
+parts=(device attention numbers channels schemes kill calibrate plans table sanitizer)
 
 if [ -e "$here/packed" ]; then
   root=$here bin=$here/bin programs=$here/programs
@@ -32,7 +33,7 @@ build() {
     -DCHIMERA_BUILD_COMPILER=OFF -DCHIMERA_BUILD_TESTS=ON \
     -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON &&
     cmake --build build/gpu --target chimera-run chimera_cuda gpu_device_tests \
-      gpu_channel_tests gpu_copy_tests stage_times || return 1
+      gpu_attention_tests gpu_channel_tests gpu_copy_tests stage_times || return 1
   local tools=build/release/bin
   if [ -x $tools/chimera-compile ]; then
     test/gpu/programs.py --tools $tools --to "$programs"
@@ -46,8 +47,8 @@ pack() {
   [ -x "$bin/gpu_device_tests" ] || { echo "expected $bin/gpu_device_tests: run build first" >&2; return 1; }
   mkdir -p "$to/bin" && cp -r "$programs" "$to/" &&
     cp "$here"/*.py "$here/../e2e/job.py" "$here/run.sh" "$to/" &&
-    for file in chimera-run chimera_cuda.so gpu_device_tests gpu_channel_tests \
-      gpu_copy_tests stage_times; do
+    for file in chimera-run chimera_cuda.so gpu_device_tests gpu_attention_tests \
+      gpu_channel_tests gpu_copy_tests stage_times; do
       strip -o "$to/bin/$file" "$bin/$file" || return 1
     done
   touch "$to/packed"
@@ -55,6 +56,8 @@ pack() {
 }
 
 device() { "$bin/gpu_device_tests" --gtest_brief=1; }
+
+attention() { "$bin/gpu_attention_tests" --gtest_brief=1; }
 
 # Threads share one GPU, and so do two processes. With more GPUs, threads also use one
 # each.
@@ -146,7 +149,7 @@ sanitized() {
 }
 
 case "${1:-}" in
--h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+-h | --help) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 0 ;;
 build) build; exit $? ;;
 pack) pack "${2:?expected a folder}"; exit $? ;;
 esac

@@ -15,13 +15,14 @@
 #include <limits>
 
 using namespace chimera::runtime;
+using namespace chimera::runtime::test;
 using at::Tensor;
 
 namespace {
 
 /// One layer of the model: its parameters and its dropout.
 struct Layer {
-  const test::Gpt2Parameters &parameters;
+  const Gpt2Parameters &parameters;
   uint32_t number;
   Dropout dropout;
 
@@ -72,7 +73,7 @@ struct Layer {
 
 } // namespace
 
-Tensor test::gpt2Loss(const program::ProgramT &program,
+Tensor chimera::runtime::test::gpt2Loss(const program::ProgramT &program,
                       const Gpt2Parameters &parameters, const Tensor &tokens,
                       const Tensor &labels, MicroBatch microBatch,
                       at::ScalarType lossType) {

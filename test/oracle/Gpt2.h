@@ -19,6 +19,7 @@
 
 #include "runtime/model/Stage.h"
 #include "runtime/program/Program.h"
+#include "runtime/random/Random.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -26,6 +27,14 @@
 #include <utility>
 
 namespace chimera::runtime::test {
+
+/// The dropouts of a layer, in the order of the forward. The embedding has one.
+enum Gpt2Dropout : DropoutSite {
+  kEmbedding = 0,
+  kAttention = 0,
+  kAttentionResidual = 1,
+  kMlpResidual = 2
+};
 
 /// The parameters of a GPT-2 by layer and parameter number (Gpt2Package.h). A
 /// tied head may be left out: it is parameter 0 of layer 0.

@@ -40,7 +40,7 @@ struct AttentionCall {
   at::Tensor mask;
   bool isCausal = false; ///< whether token i sees only the keys 0 to i
   double scale = 1;
-  DropoutSite site = {}; ///< for dropout
+  DropoutSite site = 0; ///< for dropout
 };
 
 struct AttentionResult {

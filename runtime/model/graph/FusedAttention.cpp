@@ -12,6 +12,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/SDPBackend.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/version.h>
 
 #include <limits>
 #include <mutex>
@@ -25,10 +27,34 @@ namespace {
 /// The efficient kernel of a GPU pads rows of logSumExp with infinities to a
 /// multiple of this.
 constexpr int64_t kRow = 32;
+/// GPU kernels read so many bytes at once.
+constexpr size_t kVector = 16;
+/// Whether logSumExp of the cuDNN kernel has a last dimension of 1.
+constexpr bool kCudnnHasColumn = TORCH_VERSION_MAJOR == 2 &&
+                                 TORCH_VERSION_MINOR >= 9 &&
+                                 TORCH_VERSION_MINOR <= 11;
 
-/// The tensor in a layout that all kernels read.
+/// Whether each row of the last dimension begins at a multiple of kVector.
+bool isAligned(const Tensor &x) {
+  const auto inVector = static_cast<int64_t>(kVector / x.element_size());
+  for (int64_t i = 0; i + 1 < x.dim(); ++i)
+    if (x.size(i) > 1 && x.stride(i) % inVector != 0)
+      return false;
+  return reinterpret_cast<uintptr_t>(x.const_data_ptr()) % kVector == 0;
+}
+
+/// The tensor in a layout that all kernels of its device read.
 Tensor readable(const Tensor &x) {
-  return x.stride(-1) == 1 || x.size(-1) == 1 ? x : x.contiguous();
+  const bool isDense = x.stride(-1) == 1 || x.size(-1) == 1;
+  return isDense && (x.is_cpu() || isAligned(x))
+             ? x
+             : x.clone(at::MemoryFormat::Contiguous);
+}
+
+/// The tensor [samples, heads, tokens, width], in memory [samples, tokens,
+/// heads, width].
+Tensor byTokens(const Tensor &x) {
+  return readable(x.transpose(1, 2).contiguous()).transpose(1, 2);
 }
 
 std::optional<Tensor> maskOf(const AttentionCall &call) {
@@ -124,37 +150,56 @@ Dropout::Draw drawOf(const AttentionCall &call, const Dropout &dropout) {
                             : Dropout::Draw{};
 }
 
+/// LibTorch's choice among its kernels for bfloat16. None if it would write
+/// attention out.
+AttentionKernel narrowKernelFor(const AttentionCall &call) {
+  // LibTorch determines the order of its kernels in the first call, without a
+  // lock, and ranks may be threads.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  // It respects the limits of backwards only if there is something to
+  // differentiate.
+  const at::AutoGradMode differentiable(true);
+  auto operand = [](const Tensor &x) {
+    return readable(x).detach().requires_grad_(true);
+  };
+  switch (static_cast<at::SDPBackend>(at::_fused_sdp_choice(
+      operand(call.query), operand(call.key), operand(call.value),
+      /*attn_mask=*/std::nullopt, /*dropout_p=*/0, call.isCausal,
+      call.scale))) {
+  case at::SDPBackend::cudnn_attention:
+    // If attention is not causal, the backward of cuDNN 9.19, which LibTorch
+    // 2.11 has, can give NaN.
+    return call.isCausal ? AttentionKernel::Cudnn : AttentionKernel::Flash;
+  case at::SDPBackend::flash_attention:
+    return AttentionKernel::Flash;
+  case at::SDPBackend::efficient_attention:
+    return AttentionKernel::Efficient;
+  default:
+    return AttentionKernel::None;
+  }
+}
+
 AttentionKernel gpuKernelFor(const AttentionCall &call,
                              const Dropout &dropout) {
   const Tensor &q = call.query, &k = call.key;
-  // GPU kernels require rows whose size is a multiple of 16 bytes. If there
-  // are more keys than tokens, they differ in what causal means. Masks and
-  // shared keys have requirements of their own.
+  // GPU kernels require rows that are a multiple of kVector. If there are more
+  // keys than tokens, they differ in what causal means. Masks and shared keys
+  // have requirements of their own.
   const bool isNarrow = q.scalar_type() == at::kBFloat16;
-  const int64_t inRow = isNarrow ? 8 : 4;
-  if ((!isNarrow && q.scalar_type() != at::kFloat) || q.size(3) % inRow != 0 ||
+  if ((!isNarrow && q.scalar_type() != at::kFloat) ||
+      static_cast<size_t>(q.size(3)) * q.element_size() % kVector != 0 ||
       (call.isCausal && q.size(2) != k.size(2)) || call.mask.defined() ||
       q.size(1) != k.size(1))
     return AttentionKernel::None;
-  // Most other kernels draw random numbers in another order than
+  const AttentionKernel kernel =
+      isNarrow ? narrowKernelFor(call) : AttentionKernel::Efficient;
+  if (!dropout.isActive() || kernel == AttentionKernel::None)
+    return kernel;
+  // The other kernels draw random numbers in another order than
   // computeDropoutMask.
-  if (dropout.isActive())
-    return dropsAsWeDo(call, dropout) ? AttentionKernel::Efficient
-                                      : AttentionKernel::None;
-  if (!isNarrow)
-    return AttentionKernel::Efficient;
-  // LibTorch knows which kernel should be the fastest.
-  switch (static_cast<at::SDPBackend>(
-      at::_fused_sdp_choice(readable(q), readable(k), readable(call.value),
-                            /*attn_mask=*/std::nullopt, /*dropout_p=*/0,
-                            call.isCausal, call.scale))) {
-  case at::SDPBackend::cudnn_attention:
-    return AttentionKernel::Cudnn;
-  case at::SDPBackend::flash_attention:
-    return AttentionKernel::Flash;
-  default:
-    return AttentionKernel::Efficient;
-  }
+  return dropsAsWeDo(call, dropout) ? AttentionKernel::Efficient
+                                    : AttentionKernel::None;
 }
 
 } // namespace
@@ -223,17 +268,21 @@ std::array<Tensor, 3> chimera::runtime::fusedAttentionBackward(
   case AttentionKernel::Cudnn:
     std::tie(made[0], made[1], made[2]) =
         at::_scaled_dot_product_cudnn_attention_backward(
-            g, q, k, v, output, result.logSumExp.unsqueeze(-1), undrawn(),
-            undrawn(), /*attn_bias=*/Tensor(), /*cum_seq_q=*/Tensor(),
+            g, q, k, v, output,
+            kCudnnHasColumn ? result.logSumExp.unsqueeze(-1) : result.logSumExp,
+            undrawn(), undrawn(), /*attn_bias=*/Tensor(),
+            /*cum_seq_q=*/Tensor(),
             /*cum_seq_k=*/Tensor(), tokens, keys, /*dropout_p=*/0,
             call.isCausal, call.scale);
     break;
   default: {
+    // The bfloat16 kernel reads the output in this layout, whatever its strides
+    // are.
     const Drawn drawn = drawnBy(drawOf(call, dropout));
     const int64_t padding = (kRow - tokens % kRow) % kRow;
     std::tie(made[0], made[1], made[2], std::ignore) =
         at::_scaled_dot_product_efficient_attention_backward(
-            g, q, k, v, /*attn_bias=*/Tensor(), output,
+            g, q, k, v, /*attn_bias=*/Tensor(), byTokens(output),
             at::constant_pad_nd(result.logSumExp, {0, padding},
                                 std::numeric_limits<double>::infinity()),
             drawn.seed, drawn.offset, dropout.probability(),

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention by one kernel of LibTorch, which never stores all probabilities.
-// The kernels are those that scaled_dot_product_attention uses. They are called
-// by name, so that their backward needs only what a graph saves: the output and
-// logSumExp.
+// Attention by one kernel of LibTorch, which never stores all probabilities:
+// its backward computes them again. The kernels are those that
+// scaled_dot_product_attention uses. They are called by name, so that the
+// backward needs only the values that a graph saves: the output and logSumExp.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -22,14 +22,15 @@
 namespace chimera::runtime {
 
 /// A kernel for this call, or None if the device has no kernel for it. The same
-/// call always gets the same kernel. May wait for a GPU the first time that
-/// something is dropped there.
+/// call always gets the same kernel. The first call with dropout on a GPU waits
+/// for the GPU.
 enum class AttentionKernel { None, Cpu, Efficient, Flash, Cudnn };
 AttentionKernel fusedKernelFor(const AttentionCall &call,
                                const Dropout &dropout);
 
-/// attention() and attentionBackward() by `kernel`, which is fusedKernelFor the
-/// same call and not None. Tensors may have other strides than there.
+/// attention() and attentionBackward(), but the results may have other strides.
+/// `kernel` is the result of fusedKernelFor for the same call. It must not be
+/// None.
 AttentionResult fusedAttention(AttentionKernel kernel,
                                const AttentionCall &call,
                                const Dropout &dropout);

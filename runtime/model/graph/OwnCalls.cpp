@@ -69,7 +69,7 @@ public:
         !acts.isBool() || !acts.toBool())
       throw std::invalid_argument("expected a tensor, a probability in (0, 1) "
                                   "and true for 'aten::native_dropout'");
-    site = static_cast<DropoutSite>(sites++);
+    site = sites++;
   }
 
   void run(std::vector<IValue> &stack, const CallContext &context,

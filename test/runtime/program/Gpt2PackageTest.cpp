@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sizes and costs. test/runtime/model/gpt2 compares the results of these
-// packages with GPT-2's layers that are written by hand, and their bytes with
-// measurements.
+// Sizes and costs. test/runtime/model/graph compares the results of these
+// packages with an oracle (test/oracle), and their bytes with measurements.
 //
 //===----------------------------------------------------------------------===//
 

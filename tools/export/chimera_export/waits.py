@@ -1,7 +1,7 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Replaces calls for which a host must wait for its GPU, because it needs a value from
-there: the value of a masked_fill, and the number of true elements in the mask of an
+"""Replaces calls that need a number from the GPU on the host, so that the host waits for
+the GPU: the value of a masked_fill, and the number of true elements in the mask of an
 assignment (`x[mask] = 0`). Such calls are slow, and a captured graph cannot have them.
 `where` gives the same bits without a wait."""
 
@@ -64,6 +64,13 @@ def replace(graph):
             if value.meta["val"].dim():
                 value = _call(graph, aten.view.default, value, [])
             made = _call(graph, aten.where.self, mask, value, other)
+            if node.meta["val"].is_contiguous() and not made.meta["val"].is_contiguous():
+                made = graph.call_function(
+                    aten.clone.default, (made,), {"memory_format": torch.contiguous_format}
+                )
+                made.meta["val"] = torch.empty_like(
+                    node.meta["val"], dtype=made.args[0].meta["val"].dtype
+                )
         if _same(made.meta["val"], node):
             made.meta = dict(node.meta)
             node.replace_all_uses_with(made)

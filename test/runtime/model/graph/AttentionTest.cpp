@@ -24,7 +24,7 @@ using at::Tensor;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr MicroBatch kMicroBatch{.step = 3, .index = 5};
-constexpr auto kSite = static_cast<DropoutSite>(4);
+constexpr DropoutSite kSite = 4;
 
 Dropout dropoutOf(double probability,
                   std::optional<MicroBatch> microBatch = kMicroBatch) {

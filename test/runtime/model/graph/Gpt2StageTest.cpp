@@ -9,6 +9,7 @@
 #include "runtime/model/weights/StageWeights.h"
 #include "runtime/random/Philox.h"
 #include "runtime/random/Random.h"
+#include "test/oracle/Gpt2.h"
 #include "test/runtime/model/SmallModel.h"
 
 #include <ATen/ATen.h>

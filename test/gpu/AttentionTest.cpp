@@ -1,0 +1,162 @@
+//===- AttentionTest.cpp - Attention on a GPU -----------------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compares attention on a GPU, forward and backward, with attention on the host
+// in float64. The GPU chooses the kernel. The sizes and layouts are those that
+// the fused kernels treat differently.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/graph/Attention.h"
+#include "runtime/model/tensors/TensorOver.h"
+#include "runtime/train/Accelerator.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+using namespace chimera::runtime;
+using at::Tensor;
+
+namespace {
+
+/// The memory of queries, keys and values [samples, heads, tokens, width].
+enum class Layout {
+  ByHeads,  ///< [samples, heads, tokens, width]
+  ByTokens, ///< [samples, tokens, heads, width]
+  Shifted,  ///< as ByHeads, but rows do not begin at a multiple of 16 bytes
+};
+
+struct Case {
+  at::ScalarType type;
+  double dropout;
+  bool isCausal;
+  Layout layout;
+  int64_t tokens, width;
+};
+
+std::ostream &operator<<(std::ostream &out, const Case &c) {
+  return out << at::toString(c.type) << ", dropout " << c.dropout << ", causal "
+             << c.isCausal << ", layout " << static_cast<int>(c.layout) << ", "
+             << c.tokens << " tokens, width " << c.width;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble})
+    for (double dropout : {0.0, 0.3})
+      for (bool isCausal : {false, true})
+        for (Layout layout :
+             {Layout::ByHeads, Layout::ByTokens, Layout::Shifted})
+          for (auto [tokens, width] : {std::pair<int64_t, int64_t>(64, 64),
+                                       {40, 64},
+                                       {64, 136},
+                                       {64, 200},
+                                       {64, 256},
+                                       {64, 6}})
+            all.push_back({type, dropout, isCausal, layout, tokens, width});
+  return all;
+}
+
+Tensor operand(const Case &c) {
+  constexpr int64_t kSamples = 2, kHeads = 4;
+  const at::TensorOptions options = at::dtype(c.type);
+  switch (c.layout) {
+  case Layout::ByHeads:
+    return at::randn({kSamples, kHeads, c.tokens, c.width}, options);
+  case Layout::ByTokens:
+    return at::randn({kSamples, c.tokens, kHeads, c.width}, options)
+        .transpose(1, 2);
+  case Layout::Shifted:
+    return at::randn({kSamples, kHeads, c.tokens, c.width + 1}, options)
+        .narrow(-1, 1, c.width);
+  }
+  return {};
+}
+
+/// The tensor on another device or in another type, with the same strides.
+Tensor moved(const Tensor &x, const at::TensorOptions &options) {
+  return x.storage_offset() == 0 ? x.to(options)
+                                 : at::constant_pad_nd(x.to(options), {1, 0})
+                                       .narrow(-1, 1, x.size(-1));
+}
+
+/// The output and the three gradients.
+std::vector<Tensor> attend(const AttentionCall &call, const Tensor &gradient,
+                           double dropped, StageKernels *kernels) {
+  const Dropout dropout(dropped, /*seed=*/7, /*layer=*/2,
+                        MicroBatch{.step = 3, .index = 5}, kernels);
+  const AttentionResult result = attention(call, dropout);
+  const auto gradients = attentionBackward(gradient, call, result, dropout);
+  return {result.output, gradients[0], gradients[1], gradients[2]};
+}
+
+class GpuAttention : public testing::TestWithParam<Case> {
+protected:
+  static void SetUpTestSuite() {
+    accelerator = loadCuda({}).release(); // used until the process ends
+    device = accelerator->makeDevice(0, 0).release();
+    queue = device->makeQueue("compute").release();
+  }
+  /// Runs `work` on the GPU and waits until it is done.
+  static void onGpu(const std::function<void()> &work) {
+    queue->launch({}, [&](const AddressMap &) { work(); });
+    device->waitFor(queue->record(), std::chrono::minutes(1));
+  }
+
+  inline static Accelerator *accelerator = nullptr;
+  inline static Device *device = nullptr;
+  inline static Queue *queue = nullptr;
+};
+
+TEST_P(GpuAttention, IsThatOfTheHost) {
+  const Case c = GetParam();
+  const at::NoGradGuard noGraph;
+  at::manual_seed(1);
+  const AttentionCall call{.query = operand(c),
+                           .key = operand(c),
+                           .value = operand(c),
+                           .mask = {},
+                           .isCausal = c.isCausal,
+                           .scale = 0.3,
+                           .site = 1};
+  const Tensor gradient = operand(c);
+  auto on = [&](const at::TensorOptions &options) {
+    AttentionCall other = call;
+    for (Tensor *each : {&other.query, &other.key, &other.value})
+      *each = moved(*each, options);
+    return other;
+  };
+  const std::vector<Tensor> expected = attend(
+      on(at::dtype(at::kDouble)), gradient.to(at::kDouble), c.dropout, nullptr);
+  std::vector<Tensor> got;
+  onGpu([&] {
+    const DevicePlacement placement = accelerator->placement();
+    const at::TensorOptions there = at::device(deviceOf(placement));
+    got =
+        attend(on(there), moved(gradient, there), c.dropout, placement.kernels);
+    for (Tensor &each : got)
+      each = each.cpu().to(at::kDouble);
+  });
+  const double tolerance = c.type == at::kDouble  ? 1e-12
+                           : c.type == at::kFloat ? 1e-4
+                                                  : 3e-2;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double largest = expected[i].abs().max().item<double>();
+    EXPECT_GT(largest, 0);
+    EXPECT_LE((got[i] - expected[i]).abs().max().item<double>(),
+              tolerance * largest)
+        << "result " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuAttention, testing::ValuesIn(cases()));
+
+} // namespace
