@@ -39,12 +39,16 @@ SPLIT = ('"1f1b"', "split_backward recompute(all)")
 HALVES = ('"chimera", {concatenation = "halving"}', "split_backward")
 FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
 DROPPED = ('"1f1b"', "recompute(all)")
+# Native code is for the number of samples of the examples. In HALVES and FUSED, this is
+# half a micro-batch.
+HALF = "samples=2"
 # For each case: the source and its arguments, the type, and the schedules.
 SHORT = [("gpt", "", "float64", [WHOLE, SPLIT])]
 MORE = [
     ("convolution", "", "float32", [WHOLE, SPLIT]),
-    ("gpt", "", "float64", [HALVES, FUSED]),
-    ("convolution", "", "float64", [WHOLE, SPLIT, HALVES]),
+    ("gpt", HALF, "float64", [HALVES, FUSED]),
+    ("convolution", "", "float64", [WHOLE, SPLIT]),
+    ("convolution", HALF, "float64", [HALVES]),
     ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4", "float32", [WHOLE]),
     ("llama", "layers=2 heads=2 groups=1 width=16 context=8 samples=4", "float64",
      [SPLIT]),
@@ -81,7 +85,7 @@ class Convolution(nn.Module):
     def forward(self, x):
         return x + torch.tanh(self.line(self.norm(x.transpose(1, 2)))).transpose(1, 2)
 
-def make(block, samples=B):
+def make(block, samples):
     torch.manual_seed(0)
     tokens = torch.randint(0, 256, (samples, T))
     layers = nn.Sequential()
@@ -93,8 +97,8 @@ def make(block, samples=B):
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
     return Model(layers, (tokens,), (tokens.clone(),), loss, split_at="layers")
 
-def gpt(): return make(Attention)
-def convolution(): return make(Convolution)
+def gpt(samples=B): return make(Attention, samples)
+def convolution(samples=B): return make(Convolution, samples)
 """
 DESCRIPTION = """
 chimera.model @m exported("{package}")
@@ -157,7 +161,7 @@ def check(options, folder, case):
     checks = Checks()
     case = f"{name} {arguments} {type_}"
     source = ROOT / f"examples/models/{name}.py"
-    if not arguments:
+    if arguments in ("", HALF):
         (folder / "source.py").write_text(SOURCE)
         source = f"{folder / 'source.py'}:{name}"
     output = export(
