@@ -119,6 +119,11 @@ def execute_together(folder, *jobs):
                 sys.exit(f"{' '.join(map(str, process.args))}:\n{texts}")
 
 
+def rank_environments():
+    """The environment that torchrun gives each rank of a job on this host."""
+    return tcp_environments(RANKS)
+
+
 class Run(typing.NamedTuple):
     speed: float  # tokens/s
     memory: int  # bytes
@@ -222,7 +227,7 @@ class Bench:
             tools, program, self.steps, self.logs[0], "--transport", transport, *options
         )
         if transport == "tcp":
-            jobs = [(command, more) for more in tcp_environments(RANKS)]
+            jobs = [(command, more) for more in rank_environments()]
         elif transport == "mpi":
             jobs = [([*machine.mpirun(RANKS), *command], {})]
         else:
@@ -255,7 +260,7 @@ class Bench:
         command = self.pytorch_command(schedule, self.steps, self.logs[0])
         local = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
         execute_together(
-            self.folder, *((command, {**e, **local}) for e in tcp_environments(RANKS))
+            self.folder, *((command, {**e, **local}) for e in rank_environments())
         )
         return Run(self.speed(self.ends(self.logs[0], self.steps)), self.memory())
 

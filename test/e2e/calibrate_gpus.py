@@ -17,7 +17,7 @@ import tempfile
 
 import calibrate
 import grid
-from job import ENVIRONMENT, PATIENCE
+from job import ENVIRONMENT, PATIENCE, tcp_environments
 
 RANKS = 2
 UNIT = 1e-3  # ns; at most 1000 GFLOP/s then
@@ -62,7 +62,7 @@ def check_errors(folder, run):
            *common, "--ranks", RANKS, "--progress", "on")  # fmt: skip
     none = "expected a GPU that CUDA can use, got none"
     refuse(run, none, *common, "--ranks", RANKS, *SYNTHETIC, gpus=0)
-    refuse(run, none, *common, *SYNTHETIC, gpus=0, job=calibrate.places(RANKS))
+    refuse(run, none, *common, *SYNTHETIC, gpus=0, job=tcp_environments(RANKS, by_hand=True))
     assert not file.exists()
 
 

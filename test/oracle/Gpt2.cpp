@@ -74,9 +74,11 @@ struct Layer {
 } // namespace
 
 Tensor chimera::runtime::test::gpt2Loss(const program::ProgramT &program,
-                      const Gpt2Parameters &parameters, const Tensor &tokens,
-                      const Tensor &labels, MicroBatch microBatch,
-                      at::ScalarType lossType) {
+                                        const Gpt2Parameters &parameters,
+                                        const Tensor &tokens,
+                                        const Tensor &labels,
+                                        MicroBatch microBatch,
+                                        at::ScalarType lossType) {
   const program::ModelT &model = *program.model;
   auto layer = [&](uint32_t number) {
     return Layer{parameters, number,
