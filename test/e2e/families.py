@@ -85,7 +85,7 @@ FAMILIES = [(name, "make") for name in CAUSAL] + [(name, "masked") for name in M
 PREDICTS = {"make": "next tokens", "masked": "masked tokens"}
 # The families of the short form: a dense one, two with experts in different forms, one
 # with an operator that is replaced, and one that is refused.
-SHORT = ("bloom", "deepseek_v2", "gpt_oss", "mixtral", "roberta")
+SHORT = ("gpt_neo", "bloom", "deepseek_v2", "gpt_oss", "mixtral", "roberta")
 
 
 HALF = """

@@ -131,7 +131,8 @@ CHECKED = (1, 3)  # numbers of samples to compare, besides that of the examples
 def compare(package, model, narrowed):
     """Refuses a package if its loss or a gradient differs from autograd's by more than
     rounding, for the example micro-batch or for other numbers of samples. `narrowed` are
-    lines of the model that compute in a smaller type than its parameters have."""
+    lines of the model that compute in a smaller type than its parameters have, and begin
+    with the name of the type. Rounding then is that of the smallest type."""
     if any("native_dropout" in c["operator"] for k in package["kinds"]
            for c in k["graphs"]["forward"]["calls"]):  # fmt: skip
         raise Refused(
@@ -162,7 +163,8 @@ def compare(package, model, narrowed):
         print(f"{same}, bit by bit, for {_samples(exact)}{smaller}")
         return
     worst = max(rounded)
-    if not worst.size <= 64 * torch.finfo(worst.dtype).eps:
+    types = [worst.dtype, *(getattr(torch, line.split()[0]) for line in narrowed)]
+    if not worst.size <= 64 * max(torch.finfo(each).eps for each in types):
         raise Refused(
             f"expected autograd's result, got one of {worst.where} that differs by "
             f"{worst.size:.1e} (relative) with {worst.samples} samples"

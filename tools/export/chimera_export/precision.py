@@ -11,8 +11,8 @@ SHOWN = 4
 
 def narrowed(graph, dtype):
     """The lines of a traced graph that convert values of the parameters' type `dtype`
-    to a smaller type, as text for a message. Ignores values that depend on no input and
-    no parameter."""
+    to a smaller type, as text for a message that begins with the type. Ignores values
+    that depend on no input and no parameter."""
     lines, dynamic = {}, set()
     for node in graph.nodes:
         value = node.meta.get("val")
