@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/model/tensors/Tensors.h"
 #include "test/runtime/model/graph/GraphStageFixture.h"
 
 #include <algorithm>
@@ -117,6 +118,44 @@ INSTANTIATE_TEST_SUITE_P(GraphStage, EachWay,
 
 // The weighted loss of a micro-batch is the sum of the losses of its parts. So
 // the loss and the gradients of a part are not divided by the number of parts.
+// The layers for parts of micro-batches are made with the stage. So the
+// constant tensors of their calls, here a number, do not belong to the stash of
+// the first part.
+TEST_F(GraphStageTest, FirstPartsKeepNothingButTheirStash) {
+  auto package = program::samplePackage();
+  program::GraphT &forward = *package->kinds[0]->graphs->forward;
+  auto product = std::make_unique<program::CallT>();
+  product->operator_ = "aten::mul";
+  product->overload = "Tensor";
+  for (auto kind :
+       {program::ArgumentKind::Value, program::ArgumentKind::Number}) {
+    auto &argument =
+        product->arguments.emplace_back(std::make_unique<program::ArgumentT>());
+    argument->kind = kind;
+  }
+  product->arguments[0]->values = {
+      static_cast<int32_t>(forward.outputs[0].value())};
+  product->arguments[1]->numbers = {1.0};
+  product->results = {static_cast<int32_t>(forward.values)};
+  forward.calls.push_back(std::move(product));
+  forward.outputs[0].mutate_value(forward.values++);
+  program::ProgramT program = sampleProgram({3}, std::move(package));
+  program.pipelines.push_back(std::make_unique<program::PipelineT>());
+  program.pipelines[0]->backward_parts = 2;
+
+  TensorMeter meter;
+  const std::unique_ptr<Stage> stage = makeGraphStage(program, 0);
+  std::vector<double> values = weights();
+  tokens.resize(4);
+  labels.resize(4);
+  const int64_t before = meter.currentBytes();
+  auto stash = stage->forward({0, 0, 0, 2}, bytesOf(tokens), bytesOf(labels),
+                              bytesOf(values), {}, ForwardMode::Stash);
+  EXPECT_GT(meter.currentBytes(), before);
+  stash.reset();
+  EXPECT_EQ(meter.currentBytes(), before);
+}
+
 TEST_F(GraphStageTest, sumsWeightedLosses) {
   program::ProgramT program = sampleProgram({3});
   program.model->package = program::weighedPackage();

@@ -113,9 +113,7 @@ TEST(StashTest, betweenInputAndWeightGradient) {
 }
 
 // The stash of a part is as large as the stash of a micro-batch of this size.
-// It does not contain a mask of the whole micro-batch. If the program says that
-// micro-batches have parts, this also holds for the first part: the layers for
-// parts, and their constant tensors, were made with the stage.
+// It does not contain a mask of the whole micro-batch.
 TEST(StashTest, ofAPart) {
   Sizes sizes{.dropout = 0.25, .microBatchSize = 4};
   program::ProgramT program = smallProgram(sizes, {1, 1, 1, 1});
