@@ -144,7 +144,9 @@ class Masked(Block):
         y = super().forward(x)
         y = y.masked_fill(x > 0.5, torch.tensor(0.25)).permute(2, 0, 1)
         y[:, x[..., 0] > 0] = 0.5
-        y = y.permute(1, 2, 0).clone()
+        z = torch.tanh(x).permute(2, 0, 1)
+        z = z.masked_fill((x > 0.7).permute(2, 0, 1), torch.tensor(0.75))
+        y = (y + z).permute(1, 2, 0).clone()
         y[x[..., 1] > 0] = 1
         y[x > 1] = 2
         return y

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/model/graph/Attention.h"
+#include "runtime/model/graph/FusedAttention.h"
 #include "runtime/model/tensors/TensorOver.h"
 #include "runtime/train/Accelerator.h"
 
@@ -93,6 +93,11 @@ std::vector<Tensor> attend(const AttentionCall &call, const Tensor &gradient,
                            double dropped, StageKernels *kernels) {
   const Dropout dropout(dropped, /*seed=*/7, /*layer=*/2,
                         MicroBatch{.step = 3, .index = 5}, kernels);
+  // On a GPU, this test is about the fused kernels.
+  if (call.query.is_cuda() && call.query.scalar_type() != at::kDouble &&
+      call.query.size(3) * call.query.element_size() % 16 == 0) {
+    EXPECT_NE(fusedKernelFor(call, dropout), AttentionKernel::None);
+  }
   const AttentionResult result = attention(call, dropout);
   const auto gradients = attentionBackward(gradient, call, result, dropout);
   return {result.output, gradients[0], gradients[1], gradients[2]};

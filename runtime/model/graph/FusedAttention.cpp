@@ -52,7 +52,8 @@ Tensor readable(const Tensor &x) {
 }
 
 /// The tensor [samples, heads, tokens, width], in memory [samples, tokens,
-/// heads, width].
+/// heads, width]. The efficient kernel for bfloat16 reads the output in this
+/// layout, whatever its strides are.
 Tensor byTokens(const Tensor &x) {
   return readable(x.transpose(1, 2).contiguous()).transpose(1, 2);
 }
@@ -246,7 +247,9 @@ std::array<Tensor, 3> chimera::runtime::fusedAttentionBackward(
     const AttentionResult &result, const Dropout &dropout) {
   const Tensor g = readable(gradient), q = readable(call.query),
                k = readable(call.key), v = readable(call.value),
-               output = readable(result.output);
+               output = kernel == AttentionKernel::Efficient
+                            ? byTokens(result.output)
+                            : readable(result.output);
   const int64_t tokens = q.size(2), keys = k.size(2);
   // Without dropout, kernels do not read these.
   auto undrawn = [&] { return at::empty({2}, q.options().dtype(at::kLong)); };
@@ -276,13 +279,11 @@ std::array<Tensor, 3> chimera::runtime::fusedAttentionBackward(
             call.isCausal, call.scale);
     break;
   default: {
-    // The bfloat16 kernel reads the output in this layout, whatever its strides
-    // are.
     const Drawn drawn = drawnBy(drawOf(call, dropout));
     const int64_t padding = (kRow - tokens % kRow) % kRow;
     std::tie(made[0], made[1], made[2], std::ignore) =
         at::_scaled_dot_product_efficient_attention_backward(
-            g, q, k, v, /*attn_bias=*/Tensor(), byTokens(output),
+            g, q, k, v, /*attn_bias=*/Tensor(), output,
             at::constant_pad_nd(result.logSumExp, {0, padding},
                                 std::numeric_limits<double>::infinity()),
             drawn.seed, drawn.offset, dropout.probability(),

@@ -21,10 +21,12 @@
 
 namespace chimera::runtime {
 
+/// LibTorch's kernels: that of the host, and three of GPUs.
+enum class AttentionKernel { None, Cpu, Efficient, Flash, Cudnn };
+
 /// A kernel for this call, or None if the device has no kernel for it. The same
 /// call always gets the same kernel. The first call with dropout on a GPU waits
 /// for the GPU.
-enum class AttentionKernel { None, Cpu, Efficient, Flash, Cudnn };
 AttentionKernel fusedKernelFor(const AttentionCall &call,
                                const Dropout &dropout);
 

@@ -42,11 +42,11 @@ def _operands(node):
     return mask, value, given["self"]
 
 
-def _call(graph, target, *arguments):
+def _call(graph, target, *arguments, **named):
     """A call before the insertion point of `graph`."""
-    made = graph.call_function(target, arguments)
+    made = graph.call_function(target, arguments, named)
     values = (a.meta["val"] if isinstance(a, fx.Node) else a for a in arguments)
-    made.meta["val"] = target(*values)
+    made.meta["val"] = target(*values, **named)
     return made
 
 
@@ -65,11 +65,8 @@ def replace(graph):
                 value = _call(graph, aten.view.default, value, [])
             made = _call(graph, aten.where.self, mask, value, other)
             if node.meta["val"].is_contiguous() and not made.meta["val"].is_contiguous():
-                made = graph.call_function(
-                    aten.clone.default, (made,), {"memory_format": torch.contiguous_format}
-                )
-                made.meta["val"] = torch.empty_like(
-                    node.meta["val"], dtype=made.args[0].meta["val"].dtype
+                made = _call(
+                    graph, aten.clone.default, made, memory_format=torch.contiguous_format
                 )
         if _same(made.meta["val"], node):
             made.meta = dict(node.meta)
