@@ -7,12 +7,13 @@
 
 #include "runtime/train/CheckpointedSteps.h"
 
+#include "runtime/model/ExactStage.h"
+#include "test/runtime/model/checkpoint/TestFolder.h"
 #include "test/runtime/program/SamplePrograms.h"
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -73,5 +74,54 @@ TEST(CheckpointedSteps, TheCopyCountsAgainstTheCap) {
                 ", and the copy of the state that is written takes " +
                 std::to_string(copy) +
                 ". Raise the memory_cap or use more stages");
+}
+
+class CheckpointedRun : public test::TestFolder {};
+
+/// Held-out data that call a function before each micro-batch 0 is loaded.
+class HeldOut final : public DataSource {
+public:
+  explicit HeldOut(std::function<void()> before) : before(std::move(before)) {}
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    if (kind == program::ValueKind::Tokens && microBatch.index == 0)
+      before();
+    SyntheticData(1).load(kind, microBatch, output);
+  }
+
+private:
+  const std::function<void()> before;
+};
+
+// A run that continues from the checkpoint of a step begins with the next step.
+// So a step is evaluated before its checkpoint. Only the last step is evaluated
+// after its checkpoint: a run that continues from there has no step left, and
+// evaluates.
+TEST_F(CheckpointedRun, EvaluatesAStepBeforeItsCheckpoint) {
+  const program::ProgramT program = program::samplePipeline({.ofModel = true});
+  const WeightNames tensorNames;
+  SyntheticData data(program.seed);
+  // For each evaluation, whether its step has a checkpoint, complete or not.
+  std::vector<std::pair<uint64_t, bool>> evaluations;
+  constexpr uint64_t kSteps = 5;
+  HeldOut heldOut([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const uint64_t step = std::min(kSteps, 2 * (evaluations.size() + 1));
+    const std::string folderName = "step-0000000" + std::to_string(step);
+    bool isBegun = false;
+    for (const std::string &name : names())
+      isBegun |= name.starts_with(folderName);
+    evaluations.emplace_back(step, isBegun);
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = kSteps;
+  run.checkpoints = CheckpointSettings();
+  run.checkpoints->folder = folder;
+  run.checkpoints->every = 2;
+  run.checkpoints->names = &tensorNames;
+  run.evaluation = {.data = &heldOut, .passes = 1, .every = 2};
+  runInProcess(run);
+  EXPECT_EQ(evaluations, (std::vector<std::pair<uint64_t, bool>>{
+                             {2, false}, {4, false}, {kSteps, true}}));
 }
 } // namespace
