@@ -263,6 +263,16 @@ Socket chimera::runtime::connectTo(const std::string &address, uint16_t port,
   throw std::runtime_error(reasons);
 }
 
+std::string chimera::runtime::peerAddressOf(const Socket &socket) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof(peer);
+  auto *address = reinterpret_cast<sockaddr *>(&peer);
+  if (getpeername(socket.fd(), address, &size) != 0 ||
+      (peer.ss_family != AF_INET && peer.ss_family != AF_INET6))
+    return {};
+  return numberOf(address);
+}
+
 void chimera::runtime::sendBytes(const Socket &socket,
                                  std::span<const std::byte> bytes,
                                  milliseconds timeout) {

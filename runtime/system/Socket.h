@@ -86,6 +86,9 @@ void expectKnownHost(const std::string &host);
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 
+/// The numeric address of the other end of a connection. Empty if it has none.
+std::string peerAddressOf(const Socket &socket);
+
 /// Sends or receives exactly bytes.size() bytes. Requires that no other thread
 /// uses the connection. Throws std::runtime_error if the connection fails or
 /// `timeout` passes.

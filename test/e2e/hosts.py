@@ -23,9 +23,9 @@ import sys
 import tempfile
 import uuid
 
-from many_hosts import FIRST_OF_MANY, HOSTS, MANY, RANKS, Job, children_of, digest
-from many_hosts import missing, prepare, processes, show_times, silent_port
-from many_hosts import three_hosts, with_timeout
+from many_hosts import FAR, FIRST_OF_MANY, HOSTS, MANY, NEAR, NEAR_FIRST, RANKS, Job
+from many_hosts import children_of, digest, extra_address, missing, prepare, processes
+from many_hosts import show_times, silent_port, three_hosts, with_timeout
 
 ALL = ("kill", "kill-root", "stop", "cut", "separate", "terminate")
 # The failures that are tried without --rounds.
@@ -178,6 +178,12 @@ def many_addresses(hosts, options, folder):
             for host in hosts[1:] if never_answers else ():
                 stack.enter_context(silent_port(host, FIRST_OF_MANY, port))
             same_weights("processes", hosts, options, folder, master=MANY, port=port)
+    with extra_address(hosts[0], FAR), extra_address(hosts[1], NEAR):
+        with silent_port(hosts[1], NEAR, port):
+            # fmt: off
+            same_weights("processes", hosts, options, folder, master=NEAR_FIRST,
+                         port=port)
+            # fmt: on
 
 
 def disturb(launcher, hosts, options, folder, how):

@@ -38,6 +38,12 @@ SLOW = """chimera.pipeline @slow stages(2) micro_batches(6) schedule("1f1b")
 # host that looks the name up. The second one leads to the first host.
 MANY = "several-addresses"
 FIRST_OF_MANY = "127.0.0.9"
+# A name with an address of the second host and an address of the first host (extra).
+# The address of the second host has more leading bits in common with the addresses of
+# all hosts. So the address of the second host is tried first.
+NEAR_FIRST = "near-address-first"
+NEAR = "10.77.0.6"
+FAR = "10.77.0.129"
 # A script that listens on an address and never accepts a connection. It fills the queue
 # of its own listener, so the kernel drops all further requests for connections.
 SILENT = """
@@ -150,6 +156,17 @@ def silent_port(host, address, port):
                 os.kill(child, signal.SIGKILL)
 
 
+@contextlib.contextmanager
+def extra_address(host, address):
+    """A context in which a host has another address."""
+    change = [f"{address}/24", "dev", "eth0"]
+    call(*host.command("ip", "address", "add", *change))
+    try:
+        yield
+    finally:
+        call(*host.command("ip", "address", "del", *change))
+
+
 def separate(hosts, state):
     """If `state` is "on", the second and the third host cannot reach each other. If
     "off", they can. The first host always reaches both."""
@@ -164,6 +181,7 @@ def separate(hosts, state):
 def three_hosts(folder):
     lines = [f"10.77.0.{n + 1} node{n}" for n in range(HOSTS)]
     lines += [f"{FIRST_OF_MANY} {MANY}", f"10.77.0.1 {MANY}"]
+    lines += [f"{NEAR} {NEAR_FIRST}", f"{FAR} {NEAR_FIRST}"]
     pathlib.Path(folder, "hosts").write_text(
         "127.0.0.1 localhost\n" + "\n".join(lines) + "\n"
     )
@@ -269,8 +287,8 @@ class Job:
                 os.kill(ranks[0], signal.SIGKILL)
                 told = told.format(0)
             elif how == "separate":
-                # Wait until the all-reduces of the first step are done. Those of the
-                # next step come much later.
+                # Wait until the all-reduces of the first step are done. The
+                # all-reduces of the next step come much later.
                 time.sleep(2)
                 begin = time.monotonic()
                 separate(hosts, "on")

@@ -76,19 +76,22 @@ private:
 };
 
 /// Waits until the host name has an address. If this rank does not serve the
-/// store, also waits until a process listens at `address`. LibTorch's own wait
-/// has worse error messages and may exceed its timeout.
-void awaitHost(const StoreAddress &address, bool isServer,
-               std::chrono::milliseconds timeout, Notice &notice) {
+/// store, also waits until a process listens at `address`. Returns the numeric
+/// address of the store. LibTorch's own wait has worse error messages and may
+/// exceed its timeout. If a name has several addresses and the first one does
+/// not answer, LibTorch waits for two minutes before it tries the next one. So
+/// it gets the address that answers, and not the name.
+std::string awaitHost(const StoreAddress &address, bool isServer,
+                      std::chrono::milliseconds timeout, Notice &notice) {
   constexpr std::chrono::milliseconds kTry(500), kPause(100);
   Deadline deadline(timeout);
   for (;;)
     try {
-      if (isServer)
-        expectKnownHost(address.host);
-      else
-        connectTo(address.host, address.port, std::min(timeout, kTry));
-      return;
+      if (!isServer)
+        return peerAddressOf(
+            connectTo(address.host, address.port, std::min(timeout, kTry)));
+      expectKnownHost(address.host);
+      return "127.0.0.1"; // the store listens on all addresses of this host
     } catch (const UnknownHost &) {
       throw;
     } catch (const std::runtime_error &error) {
@@ -133,8 +136,8 @@ public:
       if (!std::getenv("TORCH_CPP_LOG_LEVEL"))
         FLAGS_caffe2_log_level = c10::GLOG_FATAL;
     });
-    awaitHost(address, isServer, timeout, notice);
-    store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
+    const std::string host = awaitHost(address, isServer, timeout, notice);
+    store = c10::make_intrusive<c10d::TCPStore>(host, options);
     // Other ranks may read the store after this rank has read it, so keep the
     // store until the process ends.
     static c10::intrusive_ptr<c10d::TCPStore> served;

@@ -35,6 +35,16 @@ TEST(Listener, IsReachedByAnAddressAndLocally) {
   expectToCarry(connectLocally(listener.port), listener.local);
 }
 
+TEST(Listener, IsReachedByANameWhoseNumericAddressIsKnown) {
+  Listener listener;
+  const Socket byName = connectTo("localhost", listener.port, 30s);
+  const std::string number = peerAddressOf(byName);
+  EXPECT_TRUE(number == "127.0.0.1" || number == "::1") << number;
+  expectToCarry(byName, listener.socket);
+  expectToCarry(connectTo(number, listener.port, 30s), listener.socket);
+  EXPECT_EQ(peerAddressOf(connectLocally(listener.port)), "");
+}
+
 TEST(Listener, IsNotReachedLocallyByThePortOfAnother) {
   Listener one, other;
   Socket connection = connectLocally(other.port);
