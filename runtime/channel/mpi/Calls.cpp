@@ -33,12 +33,13 @@ MPI_Comm mpi::duplicateWorld() {
 static constexpr uint64_t kChunk = uint64_t(1) << 30;
 
 void mpi::send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
-               std::vector<MPI_Request> &requests) {
+               std::vector<MPI_Request> &requests, SendMode mode) {
+  const auto post = mode == SendMode::Standard ? MPI_Isend : MPI_Issend;
   forEachChunk(bytes.size(), kChunk, [&](uint64_t at, uint64_t size) {
     requests.push_back(MPI_REQUEST_NULL);
-    check(MPI_Isend(bytes.data() + at, static_cast<int>(size), MPI_BYTE,
-                    static_cast<int>(to), tag, communicator, &requests.back()),
-          "MPI_Isend");
+    check(post(bytes.data() + at, static_cast<int>(size), MPI_BYTE,
+               static_cast<int>(to), tag, communicator, &requests.back()),
+          mode == SendMode::Standard ? "MPI_Isend" : "MPI_Issend");
   });
 }
 

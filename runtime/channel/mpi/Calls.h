@@ -25,11 +25,17 @@ void check(int code, const char *call);
 /// aborting the process. This is a collective call.
 MPI_Comm duplicateWorld();
 
+/// When a send may complete. Standard: MPI may store a short message at the
+/// receiver, so the send may complete before its receive is posted.
+/// Synchronous: only after its receive has begun.
+enum class SendMode { Standard, Synchronous };
+
 /// Posts the send or receive of a message and appends its requests to
 /// `requests`. A message of more than 1 GiB is split into pieces, in the same
 /// way at both ends.
 void send(ConstBytes bytes, uint32_t to, int tag, MPI_Comm communicator,
-          std::vector<MPI_Request> &requests);
+          std::vector<MPI_Request> &requests,
+          SendMode mode = SendMode::Standard);
 void receive(Bytes bytes, uint32_t from, int tag, MPI_Comm communicator,
              std::vector<MPI_Request> &requests);
 

@@ -102,7 +102,8 @@ public:
     auto message =
         std::make_unique<Message>(*this, bytes.size(), true, checked(to));
     auto call = mpi::enter("MPI_Isend");
-    mpi::send(bytes, to, 0, messages, message->requests);
+    mpi::send(bytes, to, 0, messages, message->requests,
+              modeOfNextSend(to, bytes.size()));
     threadHasWork = true;
     return message;
   }
@@ -189,6 +190,7 @@ private:
                                   std::to_string(peer));
     return peer;
   }
+  mpi::SendMode modeOfNextSend(uint32_t to, uint64_t size);
   void advanceReductions();
   bool drive();
   bool finished(Operation &operation, Message *message);
@@ -200,6 +202,9 @@ private:
   // Messages and the two exchanges of all-reduces have separate communicators,
   // so that a send of one kind cannot match a receive of another.
   MPI_Comm messages, scatter, gather;
+  /// For each rank, the bytes that this rank has sent to it since the last
+  /// synchronous send.
+  std::vector<uint64_t> sentAhead;
   // If MPI computes the sums: a communicator for each group of `prepare` that
   // has this rank as a member.
   const bool transportAllReduce;
@@ -267,6 +272,7 @@ MpiChannels::MpiChannels(const MpiOptions &options)
   self = static_cast<uint32_t>(number);
   MPI_Comm_size(MPI_COMM_WORLD, &number);
   size = static_cast<uint32_t>(number);
+  sentAhead.resize(size);
   for (MPI_Comm *communicator : {&messages, &scatter, &gather})
     *communicator = mpi::duplicateWorld();
   void *value = nullptr;
@@ -321,6 +327,20 @@ void MpiChannels::prepare(const Communication &communication) {
     MPI_Group_free(&some);
   }
   MPI_Group_free(&all);
+}
+
+/// MPI stores short messages at a receiver that has not asked for them, without
+/// a limit. So after some bytes, a send is synchronous. Messages match their
+/// receives in order. So when a synchronous send has ended, the receiver has
+/// asked for all earlier messages too.
+mpi::SendMode MpiChannels::modeOfNextSend(uint32_t to, uint64_t size) {
+  constexpr uint64_t kSendAhead = 64 << 10;
+  constexpr uint64_t kOverhead = 64; // of a stored message
+  sentAhead[to] += size + kOverhead;
+  if (sentAhead[to] < kSendAhead)
+    return mpi::SendMode::Standard;
+  sentAhead[to] = 0;
+  return mpi::SendMode::Synchronous;
 }
 
 /// Requires the lock `reducing`, and that the calling thread may call MPI.

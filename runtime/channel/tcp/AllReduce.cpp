@@ -23,6 +23,7 @@ Block SlicePool::take() {
       spare.pop_back();
       return slice;
     }
+    ++made;
   }
   return makeBlock(kBytes);
 }
@@ -30,6 +31,11 @@ Block SlicePool::take() {
 void SlicePool::giveBack(Block slice) {
   std::lock_guard lock(mutex);
   spare.push_back(std::move(slice));
+}
+
+size_t SlicePool::count() {
+  std::lock_guard lock(mutex);
+  return made;
 }
 
 AllReduce::AllReduce(Mesh &mesh, const ReduceGroup &group, uint64_t number,
@@ -153,24 +159,24 @@ void AllReduce::arrived(uint64_t slice) {
 }
 
 /// The right to fold slices. At most one thread has it at a time.
-class AllReduce::FoldRight {
+class AllReduce::FoldLock {
 public:
-  explicit FoldRight(AllReduce &owner) : owner(owner) {
+  explicit FoldLock(AllReduce &owner) : owner(owner) {
     std::lock_guard lock(owner.mutex);
     isMine = !owner.isFolding && !owner.isAbandoned &&
              owner.folded < owner.slicesOf(owner.memberIndex) &&
              owner.missing[owner.folded % kDepth] == 0;
     owner.isFolding |= isMine;
   }
-  ~FoldRight() {
+  ~FoldLock() {
     if (!isMine)
       return;
     std::lock_guard lock(owner.mutex);
     owner.isFolding = false;
     owner.foldEnded.notify_all();
   }
-  FoldRight(const FoldRight &) = delete;
-  FoldRight &operator=(const FoldRight &) = delete;
+  FoldLock(const FoldLock &) = delete;
+  FoldLock &operator=(const FoldLock &) = delete;
   explicit operator bool() const { return isMine; }
 
 private:
@@ -181,7 +187,7 @@ private:
 void AllReduce::foldArrivedSlices() {
   // If another thread is folding, this thread returns. No slice is forgotten:
   // the other thread checks for more slices after each fold.
-  while (FoldRight right{*this}) {
+  while (FoldLock lock{*this}) {
     uint64_t slice = folded;
     foldSlice(slice);
     {

@@ -37,10 +37,13 @@ public:
 
   Block take();
   void giveBack(Block slice);
+  /// The number of slices that exist. A slice is never freed before the pool.
+  size_t count();
 
 private:
   std::mutex mutex;
   std::vector<Block> spare;
+  size_t made = 0;
 };
 
 /// An all-reduce of this rank. It is driven by the thread that starts it and by
@@ -86,7 +89,7 @@ private:
   void keep(SharedMeshOperation operation);
   std::function<void()> countDown();
   void freeStaging();
-  class FoldRight;
+  class FoldLock;
 
   Mesh &mesh;
   const ElementType type;

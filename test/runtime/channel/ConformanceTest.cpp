@@ -80,6 +80,44 @@ TEST_P(Conformance, ManySmallMessages) {
   });
 }
 
+// A rank sends short messages to a rank that does not ask for them yet. Only
+// some of these sends may end, so that the memory for messages is bounded.
+TEST_P(HostConformance, ShortSendsWaitForTheirReceives) {
+  using Clock = std::chrono::steady_clock;
+  constexpr uint64_t kMessages = 1000, kMost = 128;
+  onEachRank(GetParam(), [&](Rank &rank) {
+    const uint32_t peer = rank.rank() ^ 1;
+    if (peer >= GetParam().ranks)
+      return;
+    auto now = [] { return Clock::now().time_since_epoch().count(); };
+    auto message = [](uint64_t k) {
+      return std::vector<uint8_t>(1024, static_cast<uint8_t>(k));
+    };
+    if (rank.rank() > peer) {
+      std::this_thread::sleep_for(200ms);
+      Values<int64_t> begin(rank, {now()});
+      for (uint64_t k = 0; k < kMessages; ++k) {
+        Values<uint8_t> in(rank, std::vector<uint8_t>(1024));
+        rank.wait(receive(rank, peer, in), kTimeout);
+        ASSERT_EQ(in.get(), message(k));
+      }
+      rank.wait(send(rank, peer, begin), kTimeout);
+      return;
+    }
+    std::vector<int64_t> ends;
+    for (uint64_t k = 0; k < kMessages; ++k) {
+      Values<uint8_t> out(rank, message(k));
+      rank.wait(send(rank, peer, out), kTimeout);
+      ends.push_back(now());
+    }
+    Values<int64_t> begin(rank, {0});
+    rank.wait(receive(rank, peer, begin), kTimeout);
+    EXPECT_LE(std::ranges::count_if(
+                  ends, [&](int64_t end) { return end < begin.get()[0]; }),
+              kMost);
+  });
+}
+
 TEST_P(Conformance, LargeSendsCross) {
   onEachRank(GetParam(), [&](Rank &rank) {
     uint32_t peer = rank.rank() ^ 1;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/channel/tcp/AllReduce.h"
 #include "runtime/channel/tcp/Channels.h"
 #include "runtime/device/Host.h"
 #include "runtime/system/Deadline.h"
@@ -210,5 +211,33 @@ TEST_P(MeshCredit, AllReducesLeaveNothing) {
   reduce(0);
   other.join();
   expectNoStreams();
+}
+
+// Each rank receives 8 MiB of the other rank's contribution, in slices. It
+// never has memory for more than four of them.
+TEST_P(MeshCredit, AnAllReduceKeepsFewSlices) {
+  constexpr size_t kElements = size_t{2} << 20;
+  constexpr uint64_t kSlices =
+      kElements * sizeof(uint64_t) / 2 / tcp::SlicePool::kBytes;
+  static_assert(kSlices == 64);
+  auto reduce = [&](uint32_t rank) {
+    auto pool = std::make_shared<tcp::SlicePool>();
+    std::vector<uint64_t> values(kElements, 1), sum(kElements);
+    auto all = std::make_shared<tcp::AllReduce>(
+        *meshes[rank], ReduceGroup{0, {0, 1}}, /*number=*/0,
+        ElementType::UInt64,
+        std::vector<ConstBytes>{std::as_bytes(std::span(values))},
+        std::as_writable_bytes(std::span(sum)), pool);
+    all->start();
+    for (Deadline deadline(30s); !all->isDone() && !deadline.passed();)
+      std::this_thread::sleep_for(1ms);
+    ASSERT_TRUE(all->isDone());
+    EXPECT_EQ(sum, std::vector<uint64_t>(kElements, 2));
+    EXPECT_GT(pool->count(), 0u);
+    EXPECT_LE(pool->count(), 4u);
+  };
+  std::thread other([&] { reduce(1); });
+  reduce(0);
+  other.join();
 }
 } // namespace
