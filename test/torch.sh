@@ -35,6 +35,7 @@ done
 ctest --test-dir "$folder/build" --no-tests=error --output-on-failure \
   -j "$(nproc)" -E '^e2e_'
 test/e2e/exporter.py --python "$python"
+test/e2e/initial_values.py --python "$python"
 test/e2e/exported.py --python "$python" --tools "$bin" --mpirun mpirun
 test/e2e/native.py --python "$python" --tools "$bin" --mpirun mpirun
 test/e2e/twins.py --python "$python" --tools "$bin"

@@ -131,6 +131,71 @@ def frames_of_errors(command):
     return lines, sum(line.startswith("FAIL") for line in lines)
 
 
+# What code that makes a module without values must not do, and the refusal; and initial
+# values that a run cannot draw, which only a note names.
+WITHOUT_VALUES = [
+    (
+        "reads values",
+        """
+def make():
+    net = Net()
+    if net.head.weight.sum() > 0:
+        net.head.bias.data.fill_(1)
+    return model(net)
+""",
+        "reads values of parameters: leave out --no-values",
+    ),
+    (
+        "compares values",
+        """
+def make():
+    net = Net()
+    if torch.equal(net.head.weight, net.embedding.weight):
+        net.head.bias.data.fill_(1)
+    return model(net)
+""",
+        "reads values of parameters (aten.equal.default): leave out --no-values",
+    ),
+    (
+        "writes values into another tensor",
+        """
+KEPT = torch.zeros(16, C)
+def make():
+    net = Net()
+    KEPT.copy_(net.embedding.weight.data)
+    return model(net)
+""",
+        "writes values of parameters into another tensor (aten::copy_): leave out --no-values",
+    ),
+    (
+        "computes values",
+        """
+def make():
+    net = Net()
+    nn.init.orthogonal_(net.head.weight)
+    return model(net)
+""",
+        "a run cannot draw the initial values of some parameters: start it with --load",
+    ),
+]
+
+
+def without_values(command):
+    """Checks that code that needs values is refused with --no-values, and that values
+    that a run cannot draw are named."""
+    lines = []
+    for what, source, text in WITHOUT_VALUES:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "source.py").write_text(START + source)
+            status, output = export(command, folder, "--no-values")
+            is_exported = (folder / "package/model.json").exists()
+        good = text in output and "Traceback" not in output
+        good = good and (status == 0) == is_exported == (what == "computes values")
+        lines += [f"{'ok  ' if good else 'FAIL'} code that {what}", output]
+    return lines, sum(line.startswith("FAIL") for line in lines)
+
+
 def no_waits(command):
     """Checks that a package has no call for which a host waits for its GPU, if `where`
     does the same, and that it computes the same bits as autograd."""
@@ -218,7 +283,7 @@ def inside():
     def at_end():
         results = [
             unused_operators(seen), written_files(command), verbose_refusal(command),
-            frames_of_errors(command), no_waits(command),
+            frames_of_errors(command), no_waits(command), without_values(command),
         ]  # fmt: skip
         return [line for lines, _ in results for line in lines], sum(n for _, n in results)
 

@@ -99,6 +99,20 @@ def make():
 """
 
 
+# The loss of transformers' causal models shifts the labels, unless it gets shifted ones.
+OWN_LOSS = """
+import torch
+from chimera_export import Model
+from transformers.loss.loss_utils import ForCausalLMLoss
+def make(shifted=False):
+    tokens = torch.randint(0, 8, (2, 4))
+    layers = [torch.nn.Embedding(8, 4), torch.nn.Linear(4, 8)]
+    def loss(logits, labels):
+        return ForCausalLMLoss(logits, labels, 8, shift_labels=labels if shifted else None)
+    return Model(torch.nn.Sequential(*layers), (tokens,), (tokens,), loss)
+"""
+
+
 def configure(name, folder, **more):
     """Saves a tiny configuration of a family."""
     import transformers
@@ -208,6 +222,13 @@ def check_folders(command, folder):
         status, output = export_as(command, folder, given)
         good = answer in output and (status == 0) == (answer == "")
         expect(good and "Traceback" not in output, f"bfloat16 parameters {options}", output)
+    own = folder / "own.py"
+    own.write_text(OWN_LOSS)
+    for options, answer in (([], "it shifts 'labels' by 1"), (["shifted=True"], "")):
+        given = ["chimera-export", str(own), "-o", str(folder / "own"), *options]
+        status, output = export_as(command, folder, given)
+        good = answer in output and (status == 0) == (answer == "")
+        expect(good and "Traceback" not in output, f"transformers' loss {options}", output)
     return lines, failed
 
 

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorMode,
 )
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from . import initial, ties
@@ -89,10 +89,11 @@ def without_values(make):
             # warning.
             warnings.filterwarnings("ignore", "Accessing the data pointer", UserWarning)
             model = make()
-    except DataDependentOutputException as error:
+    except (DataDependentOutputException, GuardOnDataDependentSymNode) as error:
+        call = f" ({error.func})" if isinstance(error, DataDependentOutputException) else ""
         raise Refused(
             "expected a model that can be made without values, but the code that makes "
-            "it reads values of parameters ({error.func}): leave out --no-values"
+            f"it reads values of parameters{call}: leave out --no-values"
         ) from None
     if not isinstance(model, Model):
         return model
