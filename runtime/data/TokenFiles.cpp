@@ -230,9 +230,9 @@ public:
 
   uint64_t documentEnd(uint64_t token) const override {
     const auto part = partOf(token);
-    return part->index
-               ? part->first + part->index->documentEnd(token - part->first)
-               : count();
+    if (part->index)
+      return part->first + part->index->documentEnd(token - part->first);
+    return statesDocuments() ? part->first + part->count : count();
   }
 
   bool statesDocuments() const override {

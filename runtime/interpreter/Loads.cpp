@@ -85,16 +85,17 @@ Interpreter::sectionToRead(uint64_t firstStep, uint64_t endStep,
 
 /// Begins to read the samples of the next steps ahead, unless they are planned
 /// already. With a flush, the plan covers the whole training, so that a
-/// checkpoint does not interrupt it.
+/// checkpoint does not interrupt it. Without a flush, each call of `run` begins
+/// with a prologue, so it needs a new plan.
 void Interpreter::readAhead() {
-  if (options.readAhead == 0 || (ahead && step < plannedEnd))
+  const bool flushes = program.updates == program::Updates::Flush;
+  if (options.readAhead == 0 || (ahead && flushes && step < plannedEnd))
     return;
   const uint64_t bytes = readAheadBytes(program, worker, options.readAhead);
   if (bytes == 0 && !weighsLabels())
     return;
   if (!ahead)
     ahead = std::make_unique<ReadAhead>(data, options.readAhead, bytes);
-  const bool flushes = program.updates == program::Updates::Flush;
   plannedEnd = flushes ? std::max(steps, stepsOfTraining) : steps;
   ahead->begin(step, [this, first = step, last = plannedEnd](uint64_t number) {
     return sectionToRead(first, last, number);

@@ -118,7 +118,7 @@ TEST_F(MegatronIndexTest, saysWhereDocumentsEnd) {
   std::vector<uint64_t> ends;
   for (uint64_t token = 0; token < tokens->count(); ++token)
     ends.push_back(tokens->documentEnd(token));
-  EXPECT_EQ(ends, (std::vector<uint64_t>{10, 10, 10, 10, 7, 7, 7, 10, 10, 10}));
+  EXPECT_EQ(ends, (std::vector<uint64_t>{4, 4, 4, 4, 7, 7, 7, 10, 10, 10}));
   // Now the first document has both sequences.
   std::string index = indexOf(8, 2);
   index[34 + 24 + 8] = 2;
