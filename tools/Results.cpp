@@ -8,7 +8,7 @@
 #include "tools/Results.h"
 
 #include "runtime/interpreter/TraceFormat.h"
-#include "runtime/model/optimizer/Finite.h"
+#include "runtime/model/weights/Finite.h"
 #include "runtime/model/weights/WeightFiles.h"
 #include "runtime/program/FallbackFile.h"
 #include "runtime/program/Layers.h"
@@ -235,6 +235,7 @@ void Results::reportSkipped(uint64_t step) {
 
 void Results::onCheckpoint(const CheckpointOutcome &outcome) {
   progress.endLine();
+  hasCheckpointFault = !outcome.error.empty();
   if (!outcome.path.empty()) {
     lastCheckpoint = outcome.path;
     if (!settings.quiet) {
@@ -248,12 +249,12 @@ void Results::onCheckpoint(const CheckpointOutcome &outcome) {
     return;
   const std::string of =
       "checkpoint after step " + std::to_string(outcome.step);
-  reportError(outcome.path.empty()
-                  ? of + " is not written: " + outcome.error + "; " +
-                        (lastCheckpoint.empty()
-                             ? "there is no earlier one of this run"
-                             : "the last one is " + lastCheckpoint)
-                  : outcome.error);
+  printError(outcome.path.empty()
+                 ? of + " is not written: " + outcome.error + "; " +
+                       (lastCheckpoint.empty()
+                            ? "there is no earlier one of this run"
+                            : "the last one is " + lastCheckpoint)
+                 : outcome.error);
 }
 
 void Results::onEvaluation(uint64_t step, const EvaluationResult &result) {
@@ -354,10 +355,14 @@ template <typename Action> void Results::attempt(Action action) {
   }
 }
 
-void Results::reportError(const std::string &failure) {
+void Results::printError(const std::string &failure) {
   progress.endLine();
   std::fflush(stdout);
   std::fprintf(stderr, "chimera-run: %s\n", failure.c_str());
+}
+
+void Results::reportError(const std::string &failure) {
+  printError(failure);
   hasFailed = true;
 }
 
@@ -397,12 +402,14 @@ void Results::saveLastFinite(const RunResult &result) {
     progress.endLine();
     std::fflush(stdout);
     // A run that diverges may not have written a checkpoint yet.
-    const bool mayContinue = !result.divergence || !lastCheckpoint.empty();
+    const bool mayContinue = !result.divergence || !lastCheckpoint.empty() ||
+                             !load.resumedFrom.empty();
     std::fprintf(
         stderr, "chimera-run: %s%s\n", why.c_str(),
         mayContinue
             ? ("; --resume " + settings.checkpoint + " continues").c_str()
-            : "");
+            : "; there is no checkpoint yet, so nothing is kept: give "
+              "--checkpoint-every");
     return;
   }
   const std::string file = result.divergence ? lastFiniteFile(settings.save)

@@ -66,12 +66,14 @@ public:
   void completeLog();
 
   /// The exit status of the process: 1 if something could not be written, or if
-  /// the run diverged; else 0.
-  int exitStatus() const { return hasFailed; }
+  /// the run diverged; else 0. Of checkpoints only the last one counts, because
+  /// a run continues from it.
+  int exitStatus() const { return hasFailed || hasCheckpointFault; }
 
 private:
   /// Runs `action`. If it throws, reports the failure.
   template <typename Action> void attempt(Action action);
+  void printError(const std::string &failure);
   void reportError(const std::string &failure);
   /// Saves `bytes`, which are weights or gradients, in `file` or, if `file`
   /// cannot be written, in another folder. Returns the path of the written
@@ -100,6 +102,7 @@ private:
   uint64_t skipped = 0;   ///< steps that were left out
   nlohmann::json summary;
   bool hasFailed = false;
+  bool hasCheckpointFault = false; ///< of the last checkpoint
 };
 
 /// The memory that each rank used, and the core time per instruction if the

@@ -103,6 +103,7 @@ TrainingRun makeRun(const RunSettings &settings,
   run.signals = &signals;
   // Gathering is collective, so every rank must know what will be gathered.
   run.firstStep = load.firstStep;
+  run.firstUpdate = load.firstUpdate;
   if (!settings.checkpoint.empty())
     run.checkpoints =
         CheckpointSettings{.folder = settings.checkpoint,

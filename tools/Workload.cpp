@@ -206,6 +206,7 @@ valuesOf(Workload &load, const RunSettings &settings,
     const CheckpointDescription &description = saved->description();
     load.resumedFrom = *folder;
     load.firstStep = description.step;
+    load.firstUpdate = description.updates;
     load.valuesDigest = saved->digest();
     load.resumeNote = noteOfChanges(
         description, describeCheckpoint(program, description.step,

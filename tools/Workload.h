@@ -29,8 +29,9 @@ struct Workload {
   runtime::StageFactory wholeModel;
   /// Digest of the initial values from --resume or --load; 0 if drawn.
   uint64_t valuesDigest = 0;
-  std::string resumedFrom; ///< the checkpoint of --resume; empty if none
-  uint64_t firstStep = 0;  ///< the number of steps before this run
+  std::string resumedFrom;  ///< the checkpoint of --resume; empty if none
+  uint64_t firstStep = 0;   ///< the number of steps before this run
+  uint64_t firstUpdate = 0; ///< the number of updates before this run
   /// The differences from the run that wrote the checkpoint; empty if none.
   std::string resumeNote;
   std::string conversionMessage;    ///< says to which type the values of --load

@@ -43,9 +43,19 @@ MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))
 export MASTER_ADDR MASTER_PORT
 
+# Runs a command of Slurm until it succeeds, at most five times: the controller
+# may be busy.
+retry() {
+  for _ in 1 2 3 4 5; do
+    "$@" && return
+    sleep 2
+  done
+  return 1
+}
+
 # SIGUSR1 stops the ranks after their step, with a checkpoint.
 is_time_up=
-trap 'is_time_up=1; scancel --signal=USR1 "$SLURM_JOB_ID"' USR1
+trap 'is_time_up=1; retry scancel --signal=USR1 "$SLURM_JOB_ID" || true' USR1
 
 # One command for the first start and for all others. Slurm tells each task its
 # rank.
@@ -62,6 +72,6 @@ while [ "$status" -eq $((128 + $(kill -l USR1))) ]; do
 done
 
 if [ -n "$is_time_up" ] && [ "$status" -eq 0 ]; then
-  scontrol requeue "$SLURM_JOB_ID"
+  retry scontrol requeue "$SLURM_JOB_ID"
 fi
 exit "$status"

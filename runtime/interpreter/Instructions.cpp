@@ -272,11 +272,13 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
   ConstBytes gradient = bytesOf(in[2]);
   Bytes weights = bytesOf(out[0]), optimizerState = bytesOf(out[1]);
   Bytes halted = haltFlags.of({instruction.pipeline(), instruction.stage()});
-  const uint64_t number = program::indexOfUpdate(program, instruction, step);
+  const uint64_t index =
+      program::indexOfUpdate(program, instruction, step - options.firstStep);
   // Without a flush, the update may belong to another step than `step`.
-  const uint64_t stepOfUpdate = number / program::updatesPerStep(program);
+  const uint64_t stepOfUpdate =
+      options.firstStep + index / program::updatesPerStep(program);
   const Update numbers = {
-      .number = number,
+      .number = options.firstUpdate + index,
       .learningRate =
           learningRateAt(*program.optimizer, stepsOfTraining, stepOfUpdate),
       .scale = scale,

@@ -409,23 +409,22 @@ void Interpreter::noteUses(const Instruction &instruction) {
   });
 }
 
-Interpreter::ReplicaState
-Interpreter::stateOf(std::pair<uint32_t, uint32_t> key) const {
+void Interpreter::copyState(std::pair<uint32_t, uint32_t> key, Bytes parameters,
+                            Bytes optimizer) const {
   const auto state =
       std::ranges::find_if(worker.states, [&](const program::State &each) {
         return each.pipeline() == key.first && each.stage() == key.second;
       });
   if (state == worker.states.end())
     throw std::out_of_range("expected a replica of this worker");
-  const Event now = compute->record();
-  auto read = [&](uint32_t buffer) {
-    return device.readBack(bytesOf(buffer), now, options.timeout);
-  };
-  return {read(state->weights()), read(state->optimizer_state())};
+  compute->readBack(bytesOf(state->weights()).first(parameters.size()),
+                    parameters);
+  compute->readBack(bytesOf(state->optimizer_state()), optimizer);
+  device.waitFor(compute->record(), options.timeout);
 }
 
-Replicas Interpreter::weights() const {
-  Replicas replicas;
+ReplicaBytes Interpreter::weights() const {
+  ReplicaBytes replicas;
   Event now = compute->record();
   for (const program::State &state : worker.states)
     replicas[{state.pipeline(), state.stage()}] =
@@ -433,8 +432,8 @@ Replicas Interpreter::weights() const {
   return replicas;
 }
 
-Replicas Interpreter::gradients() const {
-  Replicas replicas;
+ReplicaBytes Interpreter::gradients() const {
+  ReplicaBytes replicas;
   Event now = compute->record();
   for (const auto &[key, copy] : gradientCopies)
     if (copy.isThere)

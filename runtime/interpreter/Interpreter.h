@@ -46,13 +46,15 @@
 namespace chimera::runtime {
 
 /// The bytes of the weights or gradients of each replica, by (pipeline, stage).
-using Replicas = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
+using ReplicaBytes = std::map<std::pair<uint32_t, uint32_t>, HostBytes>;
 
 class Interpreter {
 public:
   struct Options {
     /// The number of steps before the first step that `run` runs.
     uint64_t firstStep = 0;
+    /// The number of updates of each weight before firstStep.
+    uint64_t firstUpdate = 0;
     /// The number of steps of the whole training, on which the learning rate
     /// may depend. 0: the steps up to the end of the first call of `run`.
     uint64_t steps = 0;
@@ -142,17 +144,17 @@ public:
   /// Whether `advance` would block until the device has ended a step.
   bool isTooFarAhead() const;
 
-  /// The state of a replica after a run, for the host to read.
-  struct ReplicaState {
-    HostBytes weights, optimizer;
-  };
-  ReplicaState stateOf(std::pair<uint32_t, uint32_t> key) const;
+  /// Copies the state of a replica after a run to host memory: the first
+  /// parameters.size() bytes of its weights, and its optimizer state. Waits
+  /// until the copies are done.
+  void copyState(std::pair<uint32_t, uint32_t> key, Bytes parameters,
+                 Bytes optimizer) const;
 
   /// The weights of this worker's replicas, and the gradient sums of their last
   /// updates if `keepGradients` is set. Floating-point gradients are multiplied
   /// by gradientScale (Scale.h). Call these functions after the run.
-  Replicas weights() const;
-  Replicas gradients() const;
+  ReplicaBytes weights() const;
+  ReplicaBytes gradients() const;
 
   /// The replicas whose updates have halted (Options::keepFinite), each with
   /// the step in which they halted. Call it after the run.

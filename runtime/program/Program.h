@@ -88,9 +88,9 @@ inline uint64_t updatesPerStep(const ProgramT &program) {
   return program.updates == Updates::EachMicroBatch ? program.micro_batches : 1;
 }
 
-/// The index of an update among all updates of its weights in the run, from 0.
-/// `update` is an optimizer step, and `step` is the step in which it runs.
-/// Requires a verified instruction.
+/// The index of an update among all updates of its weights, from 0 for the
+/// first update of step 0. `update` is an optimizer step, and `step` is the
+/// step in which it runs. Requires a verified instruction.
 inline uint64_t indexOfUpdate(const ProgramT &program,
                               const Instruction &update, uint64_t step) {
   return step * (program.micro_batches / update.micro_batches()) +

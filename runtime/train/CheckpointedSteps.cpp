@@ -91,6 +91,7 @@ chimera::runtime::writerOptions(const TrainingRun &run, size_t parts,
           .nonce = nonce,
           .parts = static_cast<uint32_t>(parts),
           .firstStep = run.firstStep,
+          .firstUpdate = firstUpdateOf(run),
           .resumedFrom = settings.resumedFrom,
           .steps = run.steps,
           .dataDigest = settings.dataDigest,
@@ -151,16 +152,11 @@ static void beginCheckpoint(const Interpreter &interpreter,
                             CheckpointWriter &writer,
                             const std::vector<CheckpointPart> &parts,
                             const std::string &fault) {
-  writer.begin(interpreter.stepsRun(), fault,
-               [&](size_t i, Bytes parameters, Bytes optimizer) {
-                 // After the parameters, the weights may have a copy of them
-                 // in another type.
-                 const Interpreter::ReplicaState state =
-                     interpreter.stateOf({0, parts[i].number});
-                 std::ranges::copy(state.weights.get().first(parameters.size()),
-                                   parameters.begin());
-                 std::ranges::copy(state.optimizer.get(), optimizer.begin());
-               });
+  writer.begin(
+      interpreter.stepsRun(), fault,
+      [&](size_t i, Bytes parameters, Bytes optimizer) {
+        interpreter.copyState({0, parts[i].number}, parameters, optimizer);
+      });
 }
 
 void chimera::runtime::finishCheckpoint(const TrainingRun &run,

@@ -77,7 +77,7 @@ bool chimera::runtime::gatherAndSaveResult(
     if (!clock.isShared)
       result.clockError = std::max(result.clockError.value_or(0), clock.error);
   sign();
-  Replicas weights;
+  ReplicaBytes weights;
   if (run.checkReplicas || run.digestWeights || run.gatherWeights)
     weights = interpreter.weights();
   // If updates halted, the replicas may differ: the updates of tied parameters

@@ -18,7 +18,7 @@ using namespace chimera::runtime;
 
 std::vector<std::byte> chimera::runtime::gatherStages(
     const program::ProgramT &program, Control &control, uint32_t root,
-    const Replicas &replicas, std::chrono::milliseconds timeout,
+    const ReplicaBytes &replicas, std::chrono::milliseconds timeout,
     const std::function<void()> &onPiece) {
   std::vector<std::byte> whole;
   uint64_t total = 0;
@@ -49,7 +49,7 @@ std::vector<std::byte> chimera::runtime::gatherStages(
 
 void chimera::runtime::checkReplicas(const program::ProgramT &program,
                                      Control &control, uint32_t root,
-                                     const Replicas &replicas,
+                                     const ReplicaBytes &replicas,
                                      std::chrono::milliseconds timeout) {
   auto workers = static_cast<uint32_t>(program.workers.size());
   struct Digests {

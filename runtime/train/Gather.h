@@ -26,7 +26,7 @@ namespace chimera::runtime {
 /// `onPiece` after every 16 MiB that it receives.
 std::vector<std::byte> gatherStages(const program::ProgramT &program,
                                     Control &control, uint32_t root,
-                                    const Replicas &replicas,
+                                    const ReplicaBytes &replicas,
                                     std::chrono::milliseconds timeout,
                                     const std::function<void()> &onPiece = {});
 
@@ -35,7 +35,7 @@ std::vector<std::byte> gatherStages(const program::ProgramT &program,
 /// replica differs, throws std::runtime_error at `root`. The message names the
 /// first such replica.
 void checkReplicas(const program::ProgramT &program, Control &control,
-                   uint32_t root, const Replicas &replicas,
+                   uint32_t root, const ReplicaBytes &replicas,
                    std::chrono::milliseconds timeout);
 
 /// Returns the profiles of all ranks, in rank order, at `root`, and nothing at

@@ -51,6 +51,17 @@ Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
   return evaluation;
 }
 
+bool chimera::runtime::evaluatesAtEnd(const TrainingRun &run, uint64_t step) {
+  const uint64_t every = run.evaluation.every;
+  return run.evaluation.data && (step >= run.steps || !run.checkpoints ||
+                                 (every > 0 && step % every == 0));
+}
+
+uint64_t chimera::runtime::firstUpdateOf(const TrainingRun &run) {
+  return run.firstUpdate.value_or(run.firstStep *
+                                  program::updatesPerStep(run.program));
+}
+
 uint32_t chimera::runtime::readAheadOf(const TrainingRun &run,
                                        uint32_t worker) {
   // On accelerators, the samples are in the memory of the host.
@@ -103,6 +114,7 @@ std::vector<AgreedValue> agreedValuesOf(const TrainingRun &run) {
       agreedValues.end(),
       {{"number of steps", run.steps},
        {"number of steps before this run", run.firstStep},
+       {"number of updates before this run", firstUpdateOf(run)},
        {"--checkpoint-every", run.checkpoints ? run.checkpoints->every : 0},
        {"--keep", run.checkpoints ? run.checkpoints->keep : 0},
        {"--check-replicas", run.checkReplicas},
@@ -164,6 +176,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   bool isRoot = control.rank() == root;
   Interpreter::Options options;
   options.firstStep = run.firstStep;
+  options.firstUpdate = firstUpdateOf(run);
   options.steps = run.steps;
   options.timeout = run.timeout;
   options.keepGradients = run.gatherGradients;
@@ -256,7 +269,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   const bool goesOn = gatherAndSaveResult(
       run, control, interpreter, watch.divergence(), ofSteps,
       device.allocatedBytes().value_or(0), profile, trace, status, fail);
-  if (run.evaluation.data && goesOn)
+  if (goesOn && evaluatesAtEnd(run, interpreter.stepsRun()))
     interpreter.evaluate();
   endRank(run, control, status, writer.get(), fail);
 }

@@ -104,11 +104,13 @@ struct TrainingRun {
   /// `firstStep` on.
   uint64_t steps = 1;
   uint64_t firstStep = 0;
+  /// The number of updates of each weight before `firstStep`. If it is not set,
+  /// the earlier steps had as many updates as those of `program`.
+  std::optional<uint64_t> firstUpdate = {};
   /// If set, the run writes a checkpoint after every `every` steps, one for
   /// each SIGUSR2, and one after its last step, unless updates have halted
-  /// (keepFinite). Schedules
-  /// without a flush run their epilogue before a checkpoint and their prologue
-  /// after it.
+  /// (keepFinite). Schedules without a flush run their epilogue before a
+  /// checkpoint and their prologue after it.
   std::optional<CheckpointSettings> checkpoints = {};
   /// The options that have changed `program` after it was read. They must be
   /// equal at all ranks of a job. If they differ, the programs differ too, and
@@ -198,6 +200,14 @@ uint32_t rootOf(const program::ProgramT &program);
 /// run.evaluation, with an onResult that may be called at every rank. At ranks
 /// other than the root, it does nothing.
 Evaluation evaluationOf(const TrainingRun &run, bool isRoot);
+
+/// Whether the weights after `step` steps are evaluated if the run ends there
+/// regularly. If it ends early and has a checkpoint, another run will continue:
+/// then only if an evaluation is due, because the time may be short.
+bool evaluatesAtEnd(const TrainingRun &run, uint64_t step);
+
+/// The number of updates of each weight before the run's first step.
+uint64_t firstUpdateOf(const TrainingRun &run);
 
 /// The number of steps whose samples a worker reads ahead in this run.
 uint32_t readAheadOf(const TrainingRun &run, uint32_t worker);

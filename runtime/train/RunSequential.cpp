@@ -98,6 +98,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
   LossWatch watch(run);
   SequentialOptions options{
       .firstStep = run.firstStep,
+      .firstUpdate = firstUpdateOf(run),
       .onStep =
           [&](uint64_t step, Loss loss) {
             ofSteps = seconds();
@@ -130,7 +131,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
             if (!result.endedRegularly() && result.stoppedBy != 0 &&
                 run.onStopped)
               run.onStopped(result.stoppedBy);
-            return result.endedRegularly();
+            return result.endedRegularly() && evaluatesAtEnd(run, result.steps);
           },
       .keepFinite = run.keepFinite,
       .skipNonFinite = run.skipNonFinite};

@@ -76,6 +76,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     SimulatedRanks::Options options;
     options.seed = seed;
     options.interpreter.firstStep = run.firstStep;
+    options.interpreter.firstUpdate = firstUpdateOf(run);
     options.interpreter.steps = run.steps;
     options.interpreter.keepGradients = run.gatherGradients;
     options.interpreter.mayBeginStep = [&](uint64_t step) {

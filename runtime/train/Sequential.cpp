@@ -345,7 +345,8 @@ SequentialResult chimera::runtime::trainSequentially(
         for (uint32_t k = 0; k < perUpdate; ++k)
           train(step, copy, static_cast<uint32_t>(u * perUpdate) + k,
                 copy == 0 && k == 0 ? WgradMode::Overwrite : WgradMode::Add);
-      update(step * updates + u, step, static_cast<uint32_t>(u * perUpdate));
+      update(options.firstUpdate + (step - options.firstStep) * updates + u,
+             step, static_cast<uint32_t>(u * perUpdate));
     }
 
     result.losses.push_back(

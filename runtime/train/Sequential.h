@@ -23,7 +23,8 @@ struct SequentialResult {
 
 /// The options of trainSequentially.
 struct SequentialOptions {
-  uint64_t firstStep = 0; ///< number of steps before the first one
+  uint64_t firstStep = 0;   ///< number of steps before the first one
+  uint64_t firstUpdate = 0; ///< number of updates of each weight before it
   /// Called after each step. Training stops if it returns false.
   std::function<bool(uint64_t, Loss)> onStep = {};
   Evaluation evaluation = {};

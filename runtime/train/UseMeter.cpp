@@ -1,4 +1,4 @@
-//===- UseMeter.cpp - Measures what a rank uses ---------------------------===//
+//===- UseMeter.cpp - Measures memory and waiting -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

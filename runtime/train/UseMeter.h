@@ -1,4 +1,4 @@
-//===- UseMeter.h - Measures what a rank uses -------------------*- C++ -*-===//
+//===- UseMeter.h - Measures memory and waiting -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

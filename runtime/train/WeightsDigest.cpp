@@ -47,7 +47,7 @@ uint64_t chimera::runtime::digestOfWeights(const program::ProgramT &program,
 
 uint64_t chimera::runtime::gatherDigest(const program::ProgramT &program,
                                         Control &control, uint32_t root,
-                                        const Replicas &replicas,
+                                        const ReplicaBytes &replicas,
                                         std::chrono::milliseconds timeout) {
   const uint64_t ofWord = wordBytes(program);
   uint64_t own = 0, first = 0;

@@ -30,7 +30,7 @@ uint64_t digestOfWeights(const program::ProgramT &program, ConstBytes whole);
 /// rank must call this. Throws WaitError if a wait for another rank exceeds
 /// `timeout`.
 uint64_t gatherDigest(const program::ProgramT &program, Control &control,
-                      uint32_t root, const Replicas &replicas,
+                      uint32_t root, const ReplicaBytes &replicas,
                       std::chrono::milliseconds timeout);
 
 } // namespace chimera::runtime

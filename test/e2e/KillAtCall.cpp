@@ -7,9 +7,10 @@
 //
 // A library for LD_PRELOAD. It counts the calls that change files in the folder
 // KILL_IN_FOLDER: open with O_CREAT or O_TMPFILE, write, fsync, rename, linkat,
-// mkdir, unlink and ftruncate. It kills the process with SIGKILL before call
-// number KILL_AT_CALL, from 1. At the end of the process, it writes the number
-// of calls to the file KILL_COUNT.
+// mkdir, rmdir and unlink. It kills the process with SIGKILL before call number
+// KILL_AT_CALL, from 1. After each call, it writes the number of calls to the
+// file KILL_COUNT. If KILL_RANK is set, it does so only in this rank of an MPI
+// job.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +34,9 @@ const char *setting(const char *name) {
 }
 
 void count() {
+  if (const char *rank = std::getenv("KILL_RANK");
+      rank && setting("OMPI_COMM_WORLD_RANK") != std::string(rank))
+    return;
   if (++calls == std::atol(setting("KILL_AT_CALL")))
     raise(SIGKILL);
   if (FILE *file = std::fopen(setting("KILL_COUNT"), "w")) {
@@ -103,6 +107,12 @@ int mkdir(const char *path, mode_t mode) {
   if (isInFolder(path))
     count();
   return next<int(const char *, mode_t)>("mkdir")(path, mode);
+}
+
+int rmdir(const char *path) {
+  if (isInFolder(path))
+    count();
+  return next<int(const char *)>("rmdir")(path);
 }
 
 int unlink(const char *path) {

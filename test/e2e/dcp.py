@@ -311,7 +311,7 @@ class Dcp(unittest.TestCase):
         from_dcp += ["--model-key", "app.model"]
         self.refuse("exp_avg: missing; --optimizer-key may be optim",
                     *from_dcp, "--optimizer-key", "optimizer")  # fmt: skip
-        self.refuse(f"step of {dcp} is 3: leave out --step", *from_dcp, "--step", 4)
+        self.refuse(f"{dcp} is after 3 steps: leave out --step", *from_dcp, "--step", 4)
         name = "layers.0.token_embedding"
         of_name = f"optim.state.{name}"
         cases = (

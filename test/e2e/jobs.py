@@ -9,6 +9,7 @@ script for Slurm.
 usage: jobs.py --tools BIN --torchrun TORCHRUN
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -143,6 +144,27 @@ class Jobs(Trainings):
             os.kill(job.wait_for_ranks()[1], signal.SIGKILL)
             self.assertEqual(job.end(), [1], job.text())
             self.assertRegex(job.text(), r"rank 1 \(worker 1\), process \d+, died")
+
+    def test_a_killed_torchrun(self):
+        """After SIGKILL of torchrun, its ranks live on. A scheduler kills them too."""
+        for _ in range(3):
+            with self.job(1, "--steps", 10**8) as job:
+                job.wait_for_text("^checkpoint ")
+                ranks = job.wait_for_ranks()
+                job.torchruns[0].kill()
+                self.assertEqual(job.end(), [-signal.SIGKILL])
+                for pid in ranks.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+        newest = sorted(name for name in os.listdir(self.kept)
+                        if re.fullmatch(r"step-\d+", name))[-1]
+        steps = int(newest.removeprefix("step-")) + 5
+        saved = self.folder / "saved"
+        with self.job(1, "--steps", steps, "--save", saved) as job:
+            self.assertEqual(job.end(), [0], job.text())
+            self.assertIn(f"resumes from {self.kept}/{newest}", job.text())
+        self.assertEqual(saved.read_bytes(),
+                         self.uninterrupted("chimera", steps=steps).read_bytes())
 
     def test_the_end_of_torchrun(self):
         """torchrun passes SIGTERM on. The ranks save, and the script continues."""

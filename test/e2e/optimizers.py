@@ -18,6 +18,8 @@ from exporting import check_each
 from grid import compile_to, run
 from numerics import Checks, Training, compare, reference
 
+# The cases that have another schedule than Chimera's. Their models are not tied.
+SCHEDULES = {"muon without a flush": '"pipedream-2bw"'}
 CASES = {
     "momentum": "optimizer(sgd) learning_rate(0.5) momentum(0.9)",
     "nesterov": "optimizer(sgd) learning_rate(0.5) momentum(0.9) nesterov lr_schedule(linear)",
@@ -25,6 +27,7 @@ CASES = {
     "muon": "optimizer(muon) learning_rate(0.02) momentum(0.9)",
     "muon with nesterov": "optimizer(muon) learning_rate(0.02) momentum(0.95) nesterov "
     "lr_schedule(cosine) warmup(2) clip_norm(0.5)",
+    "muon without a flush": "optimizer(muon) learning_rate(0.02) momentum(0.9)",
     "muon but for some": 'optimizer(muon) learning_rate(0.02) momentum(0.9) no_muon("*.mlp*")',
 }
 # The elements of the matrices that Muon updates: in each of six layers of width 16, those
@@ -33,6 +36,7 @@ ATTENTION, MLP = 6 * 64 * 16, 6 * 2 * 64 * 16
 BY_MUON = {
     "muon": ATTENTION + MLP,
     "muon with nesterov": ATTENTION + MLP,
+    "muon without a flush": ATTENTION + MLP,
     "muon but for some": ATTENTION,
 }
 
@@ -43,9 +47,10 @@ def check(args, folder, case):
     compile_to(
         args.tools,
         numerics.DESCRIPTION.format(
-            model=numerics.MODEL.format(tied="tied"),
+            model=numerics.MODEL.format(tied="" if case in SCHEDULES else "tied"),
             training=f"weight_decay(0.1) {CASES[case]}",
-            stages=4, batches=4, width=2, schedule='"chimera"', options="",
+            stages=4, batches=4, width=2, schedule=SCHEDULES.get(case, '"chimera"'),
+            options="",
         ),
         program,
     )  # fmt: skip

@@ -13,6 +13,7 @@ a part of a checkpoint (KillAtCall.cpp).
 """
 
 import json
+import math
 import os
 import random
 import re
@@ -25,7 +26,7 @@ import time
 import unittest
 
 from job import APART, ENVIRONMENT, PATIENCE, Job, TcpJob, tcp_environments
-from trainings import OPTIONS, PROGRAMS, RANKS, STEPS, Trainings, parse
+from trainings import OPTIONS, PROGRAMS, RANKS, STEPS, Trainings, parse, weights_of
 
 
 def may_unshare():
@@ -85,6 +86,19 @@ class Resume(Trainings):
                    saved)
         self.assert_close(saved, expected)
 
+    def test_gpus(self):
+        if not OPTIONS.gpus:
+            self.skipTest("no --gpus")
+        expected = self.uninterrupted("chimera")
+        saved = self.folder / "saved"
+        for before, after in (("threads", "gpus"), ("gpus", "threads"), ("gpus", "gpus")):
+            with self.subTest(f"{before} to {after}"):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                self.train("chimera", "--steps", 5, "--checkpoint", self.kept, over=before)
+                self.train("chimera", "--steps", STEPS, "--resume", self.kept, "--save",
+                           saved, over=after)
+                self.assert_close(saved, expected)
+
     def test_schedules_without_a_flush(self):
         """They drain for a checkpoint, so a run with checkpoints differs from one
         without. It equals one that is interrupted there."""
@@ -106,6 +120,62 @@ class Resume(Trainings):
                 self.assertNotEqual(whole.read_bytes(),
                                     self.uninterrupted(program).read_bytes())
                 shutil.rmtree(self.folder / "other")
+
+    def test_another_number_of_updates_in_a_step(self):
+        """AdamW divides by numbers that depend on the number of updates. PipeDream has
+        an update for each micro-batch. So a checkpoint has the number of updates, and
+        not only of steps."""
+        def updates_of(folder, step):
+            text = (folder / f"step-{step:08}" / "training.json").read_text()
+            return json.loads(text)["updates"]
+
+        saved = self.folder / "saved"
+        for before, after in (("1f1b-pipedream", "pipedream"),
+                              ("pipedream", "1f1b-pipedream")):
+            with self.subTest(f"{before} to {after}"):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                again = self.folder / "again"
+                shutil.rmtree(again, ignore_errors=True)
+                self.train(before, "--steps", 5, "--checkpoint", self.kept)
+                updates = 5 * (8 if before == "pipedream" else 1)
+                self.assertEqual(updates_of(self.kept, 5), updates)
+                # fmt: off
+                arguments = ["--resume", self.kept, "--learning-rate", 1e-3,
+                             "--lr-schedule", "constant", "--warmup", 0]
+                # fmt: on
+                self.train(after, "--steps", 6, *arguments, "--save", saved,
+                           "--checkpoint", again)
+                updates += 8 if after == "pipedream" else 1
+                self.assertEqual(updates_of(again, 6), updates)
+                # One device computes without a pipeline.
+                whole = self.folder / "whole"
+                self.train(after, "--steps", 6, *arguments, "--save", whole,
+                           over="sequential")
+                self.assert_close(saved, whole)
+        self.check_one_update(self.kept / "step-00000005", again / "step-00000006", updates)
+
+    def check_one_update(self, before, after, updates):
+        """Checks the update between two checkpoints, which is number `updates` from 1:
+        AdamW of the parameters without weight decay."""
+        training = json.loads((after / "training.json").read_text())
+        numbers = training["numbers"]
+        names = [name for name in training["checksums"] if name.startswith("model-")]
+        old, new, state = {}, {}, {}
+        for name in names:
+            old |= weights_of(before / name)
+            new |= weights_of(after / name)
+            state |= weights_of(after / name.replace("model-", "optimizer-"))
+        betas = numbers["beta1"], numbers["beta2"]
+        first, second = (1 - beta**updates for beta in betas)
+        checked = 0
+        for name in filter(lambda name: name.endswith("bias"), old):
+            for p, q, m, v in zip(old[name], new[name], state[f"{name}.exp_avg"],
+                                  state[f"{name}.exp_avg_sq"], strict=True):
+                root = math.sqrt(v / second) + numbers["epsilon"]
+                expected = p - numbers["learning_rate"] * (m / first) / root
+                self.assertAlmostEqual(q, expected, delta=1e-12)
+                checked += 1
+        self.assertGreater(checked, 100)
 
     def test_keep(self):
         for keep, expected in ((0, 4), (1, 1), (3, 3)):
@@ -427,41 +497,57 @@ class Resume(Trainings):
         return hits
 
     def test_kills_at_every_call(self):
-        """A kill before each call that changes files of a checkpoint."""
+        """A kill before each call that changes files of a checkpoint: of all ranks, or
+        of one rank of a job."""
         if not OPTIONS.every_call:
             self.skipTest("no --every-call")
+        self.kill_at_calls([], {}, OPTIONS.every_call, 100)
+        if not OPTIONS.mpirun:
+            return
+        job = [OPTIONS.mpirun, "-n", str(RANKS["chimera"]), "--oversubscribe"]
+        for rank in range(0, RANKS["chimera"], 3):
+            with self.subTest(rank=rank):
+                self.kill_at_calls(job, {"KILL_RANK": str(rank)}, 2 * OPTIONS.every_call,
+                                   20)
+
+    def kill_at_calls(self, launcher, more, every, least):
+        """Kills a run at every `every`-th call, of which there must be more than
+        `least`."""
         library = OPTIONS.tools / "kill-at-call.so"
         expected = self.uninterrupted("chimera").read_bytes()
         counts = self.folder / "count"
         arguments = ["--checkpoint", self.kept, "--resume", self.kept,
                      "--checkpoint-every", 5, "--keep", 1]
         environment = dict(ENVIRONMENT, LD_PRELOAD=str(library),
-                           KILL_IN_FOLDER=str(self.kept))
+                           KILL_IN_FOLDER=str(self.kept), **more)
 
         def killed_at(call):
             return subprocess.run(
-                self.command("chimera", "--steps", STEPS, *arguments),
+                [*launcher, *self.command("chimera", "--steps", STEPS, *arguments)],
                 capture_output=True, text=True, timeout=PATIENCE,
                 env=environment | {"KILL_AT_CALL": str(call),
                                    "KILL_COUNT": str(counts)})
 
+        shutil.rmtree(self.kept, ignore_errors=True)
         self.assertEqual(killed_at(10**9).returncode, 0)
         calls = int(counts.read_text())
-        self.assertGreater(calls, 100)
+        self.assertGreater(calls, least)
         kills = 0
-        chosen = range(1, calls + 1, OPTIONS.every_call)
+        chosen = range(1, calls + 1, every)
         for call in chosen:
             shutil.rmtree(self.kept, ignore_errors=True)
             # Threads of ranks write in another order each time. So the last calls may
             # not come.
             status = killed_at(call).returncode
-            self.assertIn(status, (-signal.SIGKILL, 0))
+            if not launcher:
+                self.assertIn(status, (-signal.SIGKILL, 0))
             kills += status != 0
             saved = self.folder / "saved"
             self.train("chimera", "--steps", STEPS, *arguments, "--save", saved)
             self.assertEqual(saved.read_bytes(), expected, f"killed at call {call}")
         self.assertGreater(kills, 0.9 * len(chosen))
-        print(f"{calls} calls, killed at {kills} of them.", flush=True)
+        of = f" of rank {more['KILL_RANK']}" if more else ""
+        print(f"{calls} calls{of}, killed at {kills} of them.", flush=True)
 
 
 if __name__ == "__main__":

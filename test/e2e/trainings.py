@@ -35,6 +35,8 @@ PROGRAMS = {
                      'micro_batch_size(2)',
     "pipedream": 'stages(2) micro_batches(8) schedule("pipedream") '
                  'micro_batch_size(2)',
+    # The same model as for schedules without a flush.
+    "1f1b-pipedream": 'stages(2) micro_batches(8) schedule("1f1b") micro_batch_size(2)',
     # Worker 0 has no stage.
     "idle": '''stages(2) micro_batches(2) workers(2) micro_batch_size(8) {
                  chimera.direction 0 down on [1, 1] micro_batches [0, 1]
@@ -44,7 +46,7 @@ PROGRAMS = {
 }
 OPTIONS = argparse.Namespace()
 RANKS = {"chimera": 4, "interleaved": 4, "zb-v": 2, "pipedream-2bw": 2, "pipedream": 2,
-         "idle": 2}
+         "1f1b-pipedream": 2, "idle": 2}
 
 
 def weights_of(path):
@@ -67,6 +69,7 @@ def parse():
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--mpirun")
     parser.add_argument("--torchrun")
+    parser.add_argument("--gpus", action="store_true", help="try software GPUs too")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--every-call", type=int, default=40)
     return [sys.argv[0], *parser.parse_known_args(namespace=OPTIONS)[1]]
@@ -119,7 +122,11 @@ class Trainings(unittest.TestCase):
 
     def run_it(self, program, *arguments, over="threads", **how):
         """Returns the status, the output and the errors of a run."""
+        environment = ENVIRONMENT
         command = self.command(program, *arguments)
+        if over == "gpus":
+            command = self.on_gpus(program, *arguments)
+            environment = ENVIRONMENT | {"CHIMERA_STAND_IN_GPUS": str(RANKS[program])}
         if over == "mpi":
             command = [OPTIONS.mpirun, "-n", str(RANKS[program]), "--oversubscribe",
                        *command]
@@ -136,8 +143,18 @@ class Trainings(unittest.TestCase):
                     "".join(output for output, _ in ended),
                     "".join(errors for _, errors in ended))
         result = subprocess.run(command, capture_output=True, text=True,
-                                timeout=PATIENCE, env=ENVIRONMENT, **how)
+                                timeout=PATIENCE, env=environment, **how)
         return result.returncode, result.stdout, result.stderr
+
+    def on_gpus(self, program, *arguments):
+        """The command of a run on software GPUs."""
+        compiled = self.shared / f"{program}-gpus"
+        if not compiled.exists():
+            subprocess.run(
+                [OPTIONS.tools / "chimera-compile", self.shared / f"{program}.mlir",
+                 "--messages", "stream-per-device", "-o", compiled], check=True)
+        _, *rest = self.command(compiled.name, *arguments)
+        return [str(OPTIONS.tools / "software-gpu/chimera-run"), *rest, "--device", "cuda"]
 
     def train(self, program, *arguments, over="threads"):
         status, output, errors = self.run_it(program, *arguments, over=over)

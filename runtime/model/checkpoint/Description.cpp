@@ -168,6 +168,7 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
                                      uint64_t step, uint64_t steps,
                                      uint64_t dataDigest) {
   return {.step = step,
+          .updates = step * program::updatesPerStep(program),
           .samplesPerStep = uint64_t{program.micro_batches} *
                             program.data_parallel * program.micro_batch_size,
           .seed = program.seed,
@@ -188,6 +189,7 @@ std::string chimera::runtime::format(const CheckpointDescription &description) {
   root["format"] = kFormat;
   root["checksum"] = kNoChecksum;
   root["step"] = description.step;
+  root["updates"] = description.updates;
   root["samples_per_step"] = description.samplesPerStep;
   root["seed"] = description.seed;
   root["optimizer"] = description.optimizer;
@@ -224,6 +226,7 @@ chimera::runtime::readDescription(const std::string &folder) try {
   const char *number = "a whole number", *name = "a text";
   CheckpointDescription description{
       .step = valueOf<uint64_t>(root, "step", number),
+      .updates = valueOf<uint64_t>(root, "updates", number),
       .samplesPerStep = valueOf<uint64_t>(root, "samples_per_step", number),
       .seed = valueOf<uint64_t>(root, "seed", number),
       .optimizer = valueOf<std::string>(root, "optimizer", name),

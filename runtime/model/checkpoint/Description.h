@@ -11,6 +11,7 @@
 //   {"format": "chimera checkpoint 1",
 //    "checksum": "...",                of this file
 //    "step": 50,                       steps before the checkpoint
+//    "updates": 50,                    updates of each weight in these steps
 //    "samples_per_step": 32,           of all data-parallel copies together
 //    "seed": 1,
 //    "optimizer": "adamw",
@@ -23,8 +24,12 @@
 //    "checksums": {"model-00001-of-00002.safetensors": {"NAME": "..."}}}
 //
 // A checksum is XXH3 with 64 bits, in 16 hexadecimal digits, of the elements of
-// a tensor. That of the file is of its text, in which the 16 digits of this
-// checksum are zeros. So a file that was damaged or edited is noticed.
+// a tensor. The checksum of this file is computed from its text, in which the
+// 16 digits of this checksum are zeros. So a file that was damaged or edited is
+// noticed.
+//
+// AdamW divides by factors that depend on the number of updates. A schedule
+// with an update for each micro-batch has more updates than steps.
 //
 // The digest of the graphs is of the operators of all layers' forwards, in
 // order, with their numbers and texts, such as the factor of a dropout. Sizes
@@ -48,6 +53,7 @@ using Checksums = std::map<std::string, std::string>;
 
 struct CheckpointDescription {
   uint64_t step = 0;
+  uint64_t updates = 0; ///< of each weight, in these steps
   uint64_t samplesPerStep = 0;
   uint64_t seed = 0;
   std::string optimizer;
@@ -64,8 +70,8 @@ struct CheckpointDescription {
 std::string checksumOf(ConstBytes bytes);
 
 /// The description of a checkpoint after `step` steps, of a training of `steps`
-/// steps, without checksums. `dataDigest` is 0 if the data are unknown.
-/// Requires a program with a model.
+/// steps that all run `program`, without checksums. `dataDigest` is 0 if the
+/// data are unknown. Requires a program with a model.
 CheckpointDescription describeCheckpoint(const program::ProgramT &program,
                                          uint64_t step, uint64_t steps,
                                          uint64_t dataDigest);

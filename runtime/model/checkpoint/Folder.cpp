@@ -7,7 +7,9 @@
 
 #include "runtime/model/checkpoint/Folder.h"
 
+#include "runtime/model/checkpoint/RunMark.h"
 #include "runtime/program/Output.h"
+#include "runtime/system/Deadline.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +18,7 @@
 #include <filesystem>
 #include <stdexcept>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace chimera;
@@ -194,7 +197,8 @@ std::string chimera::runtime::faultOfStepName(const std::string &path,
 }
 
 CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step,
-                                   const std::string &resumedFrom)
+                                   const std::string &resumedFrom,
+                                   std::chrono::milliseconds patience)
     : path(std::move(folder)) {
   std::error_code error;
   fs::create_directories(path, error);
@@ -206,7 +210,13 @@ CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step,
   if (lock < 0)
     fail("cannot write checkpoints to '" + path + "'",
          program::reasonOf(errno));
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  constexpr std::chrono::milliseconds kPause(50);
+  for (Deadline deadline(patience);
+       ::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;) {
+    if (!deadline.passed()) {
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
     ::close(lock);
     throw std::runtime_error("another run writes its checkpoints to '" + path +
                              "': give another --checkpoint folder");
@@ -216,7 +226,8 @@ CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step,
     for (fs::directory_iterator entry(path, error), end; !error && entry != end;
          entry.increment(error)) {
       const std::string name = entry->path().filename();
-      if (name.starts_with(kStep) && name.ends_with(kPartial))
+      if (name.starts_with(kRunMark) ||
+          (name.starts_with(kStep) && name.ends_with(kPartial)))
         removeFolder(entry->path());
     }
   } catch (...) {

@@ -28,6 +28,7 @@
 #ifndef CHIMERA_RUNTIME_MODEL_CHECKPOINT_FOLDER_H
 #define CHIMERA_RUNTIME_MODEL_CHECKPOINT_FOLDER_H
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,15 +66,18 @@ std::string faultOfStepName(const std::string &path, uint64_t step);
 /// can have it at a time. File systems without locks are not protected.
 class CheckpointFolder {
 public:
-  /// Creates the folder if it does not exist. Removes partial folders of
-  /// earlier runs. `step` is the number of steps before the first step of this
+  /// Creates the folder if it does not exist. Removes partial folders and marks
+  /// (RunMark.h) of earlier runs. If another run writes to the folder, waits
+  /// for at most `patience`: the ranks of a job that was killed may take a
+  /// moment to end. `step` is the number of steps before the first step of this
   /// run, and `resumedFrom` the checkpoint of these steps, or empty. Throws
   /// std::runtime_error if the folder cannot be written, if another run writes
   /// to it, if it has a checkpoint that is not complete, or if it has
   /// checkpoints and `resumedFrom` is not the newest of them: they would be
   /// mixed with those of this run.
-  CheckpointFolder(std::string path, uint64_t step,
-                   const std::string &resumedFrom = {});
+  CheckpointFolder(
+      std::string path, uint64_t step, const std::string &resumedFrom = {},
+      std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;

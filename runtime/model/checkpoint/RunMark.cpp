@@ -19,7 +19,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 
 static std::string markIn(const std::string &folder, uint64_t nonce) {
-  return folder + "/.run-" + std::to_string(nonce);
+  return folder + "/" + kRunMark + std::to_string(nonce);
 }
 
 RunMark::RunMark(const std::string &folder, uint64_t nonce)

@@ -13,6 +13,9 @@
 
 namespace chimera::runtime {
 
+/// The names of these files begin with this.
+inline constexpr char kRunMark[] = ".run-";
+
 /// A file in a folder of checkpoints. The root of a run writes it, and the
 /// other ranks look for it, to find out whether they have the same folder.
 class RunMark {

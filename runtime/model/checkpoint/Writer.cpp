@@ -7,6 +7,7 @@
 
 #include "runtime/model/checkpoint/Writer.h"
 
+#include "runtime/model/weights/Finite.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/program/Output.h"
 
@@ -18,6 +19,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <sys/stat.h>
+#include <system_error>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -110,7 +112,13 @@ void CheckpointWriter::begin(
   isReturned = false;
   ownFault = fault;
   areOwnPartsWritten = isDone = isGivenUp = false;
-  thread = std::thread([this] { write(); });
+  try {
+    thread = std::thread([this] { write(); });
+  } catch (const std::system_error &error) {
+    outcome.error = std::string("cannot start a thread: ") + error.what();
+    endParts(outcome.error);
+    isDone = true;
+  }
 }
 
 std::string CheckpointWriter::awaitOwnParts() {
@@ -186,6 +194,12 @@ void CheckpointWriter::writeParts(const std::string &partial) {
     const CheckpointPart &part = own[i];
     const uint64_t parameters = parameterBytesOf(program, part);
     const ConstBytes all(copies[i]);
+    if (!areFinite(program.weight_type, all))
+      throw std::runtime_error(
+          "the weights or the optimizer state of part " +
+          std::to_string(part.number + 1) + " of " +
+          std::to_string(options.parts) +
+          " are not finite: the last update was too large");
     nlohmann::ordered_json report;
     auto writeFile = [&](const char *prefix,
                          const std::vector<OutputTensor> &tensors,
@@ -238,6 +252,9 @@ CheckpointWriter::awaitReport(const std::string &partial, uint32_t part) {
 void CheckpointWriter::complete(const std::string &partial) {
   CheckpointDescription description = describeCheckpoint(
       program, outcome.step, options.steps, options.dataDigest);
+  description.updates =
+      options.firstUpdate +
+      (outcome.step - options.firstStep) * program::updatesPerStep(program);
   uint64_t modelBytes = 0, optimizerBytes = 0;
   for (uint32_t part = 0; part < options.parts; ++part) {
     Report report = awaitReport(partial, part);

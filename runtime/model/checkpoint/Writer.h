@@ -57,6 +57,7 @@ public:
     uint64_t nonce = 0;     ///< a random number, equal at all ranks of the run
     uint32_t parts = 0;     ///< of all ranks together
     uint64_t firstStep = 0; ///< the number of steps before this run
+    uint64_t firstUpdate = 0;     ///< the number of updates before this run
     std::string resumedFrom = {}; ///< the checkpoint of these steps, or empty
     uint64_t steps = 0;           ///< of the whole training
     uint64_t dataDigest = 0;

@@ -9,9 +9,9 @@
 
 #include "runtime/model/Clipping.h"
 #include "runtime/model/optimizer/AdamW.h"
-#include "runtime/model/optimizer/Finite.h"
 #include "runtime/model/optimizer/SquaredNorm.h"
 #include "runtime/model/tensors/TensorOver.h"
+#include "runtime/model/weights/Finite.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/random/Random.h"
 

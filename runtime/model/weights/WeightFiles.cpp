@@ -11,7 +11,7 @@
 
 #include "runtime/model/weights/WeightFiles.h"
 
-#include "runtime/model/optimizer/Finite.h"
+#include "runtime/model/weights/Finite.h"
 #include "runtime/model/weights/SafetensorsOutput.h"
 #include "runtime/model/weights/Transposed.h"
 #include "runtime/program/File.h"

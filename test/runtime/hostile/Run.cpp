@@ -20,7 +20,7 @@ using namespace chimera::runtime;
 using namespace chimera::runtime::hostile;
 
 namespace {
-std::vector<Outcome::Replica> copyOf(const Replicas &replicas) {
+std::vector<Outcome::Replica> copyOf(const ReplicaBytes &replicas) {
   std::vector<Outcome::Replica> copies;
   for (const auto &[key, bytes] : replicas)
     copies.push_back({key, Memory(bytes.get().begin(), bytes.get().end())});

@@ -33,7 +33,7 @@ STATES = {  # of each optimizer: what a parameter may have
 CHECKSUM = re.compile(rb'("checksum": ").{16}', re.DOTALL)  # of training.json itself
 TEXT, NUMBER = "a text", "a whole number"
 FIELDS = {
-    "step": NUMBER, "samples_per_step": NUMBER, "seed": NUMBER, "optimizer": TEXT,
+    "step": NUMBER, "updates": NUMBER, "samples_per_step": NUMBER, "seed": NUMBER, "optimizer": TEXT,
     "weight_type": TEXT, "data": TEXT, "program": TEXT, "checksum": TEXT,
 }  # fmt: skip
 
@@ -215,9 +215,9 @@ class Checkpoint:
 DAMAGED = "the checkpoint is damaged"
 
 
-def write(folder, like, step, load):
+def write(folder, like, step, updates, load):
     """Writes a checkpoint with the files and tensors of the Checkpoint `like`, after
-    `step` steps, to a folder of checkpoints. `load` turns a list of Tensors into their
+    `step` steps and `updates` updates of each weight, to a folder of checkpoints. `load` turns a list of Tensors into their
     values in the same order. Returns the checkpoint's path."""
     with _locked(folder):
         later = {n: path for n, path in complete_in(folder).items() if n >= step}
@@ -239,6 +239,7 @@ def write(folder, like, step, load):
                     shutil.copyfile(like.path / index, partial / index)
             training = like.training | {
                 "step": step,
+                "updates": updates,
                 "data": "",
                 "program": "chimera-checkpoint --from-dcp",
                 "checksums": sums,

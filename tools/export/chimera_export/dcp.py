@@ -21,7 +21,8 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from . import Refused, checkpoint_files
 
 STEP = "step"
-# A state of each parameter that AdamW updates. In a DCP it has its number of steps beside it.
+# A state of each parameter that AdamW updates. In a DCP it has its number of updates
+# beside it.
 OF_ADAMW = "exp_avg"
 
 
@@ -56,11 +57,11 @@ def to_dcp(folder, target, keys, names):
             f"--to-dcp {target}: expected a new or empty folder, got "
             + ("a folder with files" if target.is_dir() else "a file")
         )
-    step = saved.training["step"]
+    step, updates = saved.training["step"], saved.training["updates"]
     values = {keys.of(tensor): saved.read(tensor) for tensor in saved.tensors}
     for tensor in saved.tensors:
         if tensor.state == OF_ADAMW:
-            values[keys.state(tensor.parameter, STEP)] = torch.tensor(float(step))
+            values[keys.state(tensor.parameter, STEP)] = torch.tensor(float(updates))
     values[STEP] = step
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
@@ -84,7 +85,7 @@ def from_dcp(folder, source, like, keys, names, step):
     reader = torch_dcp.FileSystemReader(source)
     found = _entries(reader, source)
     _check(found, source, like, keys)
-    step = _step(reader, found, source, like, keys, step)
+    step, updates = _progress(reader, found, source, like, keys, step)
 
     def load(tensors):
         values = {
@@ -93,7 +94,7 @@ def from_dcp(folder, source, like, keys, names, step):
         _load(reader, source, values)
         return list(values.values())
 
-    path = checkpoint_files.write(folder, like, step, load)
+    path = checkpoint_files.write(folder, like, step, updates, load)
     lines = [f"{path}: a checkpoint after {step} steps, with the files of {like.path}"]
     used = {keys.of(tensor) for tensor in like.tensors}
     prefix = keys.weight("")
@@ -112,7 +113,7 @@ def _is_other(key, keys):
 
 
 def _entries(reader, source):
-    """What a DCP has, by key."""
+    """The entries of a DCP, by key."""
     if not (source / ".metadata").is_file():
         raise Refused(
             f"--from-dcp {source}: expected a DCP, which is a folder with a file .metadata"
@@ -205,11 +206,39 @@ def _text(dtype, shape):
     return f"{str(dtype).removeprefix('torch.')} {list(shape)}"
 
 
-def _step(reader, found, source, like, keys, given):
-    """The number of steps before a DCP was written."""
-    entries = [
+def _progress(reader, found, source, like, keys, given):
+    """The numbers of steps and of updates of each weight before a DCP was written. For
+    AdamW, the DCP has the number of updates, else perhaps the number of steps. A step
+    has as many updates as in the run of `like`. `given` is the number of --step."""
+    step, updates = like.training["step"], like.training["updates"]
+    each = updates // step if step and updates % step == 0 else 1
+    of_adamw = [
         keys.state(t.parameter, STEP) for t in like.tensors if t.state == OF_ADAMW
-    ] or [STEP]
+    ]
+    number = _number(reader, found, source, of_adamw or [STEP])
+    if number is None and given is None:
+        raise Refused(
+            f"--from-dcp {source}: expected the number of steps under the key {STEP}, got "
+            "none: give --step N"
+        )
+    if number is None:
+        number = given
+    if of_adamw and number % each:
+        raise Refused(
+            f"--from-dcp {source}: expected a multiple of {each} updates, as in the steps "
+            f"of {like.path}, got {number}"
+        )
+    step = number // each if of_adamw else number
+    if given not in (None, step):
+        raise Refused(
+            f"--step {given}: {source} is after {step} steps: leave out --step"
+        )
+    return step, step * each
+
+
+def _number(reader, found, source, entries):
+    """The number that all `entries` of a DCP have, or None if `entries` has only STEP
+    and the DCP does not have it."""
     values = {
         key: torch.zeros((), dtype=found[key].properties.dtype)
         if isinstance(found[key], TensorStorageMetadata)
@@ -220,30 +249,22 @@ def _step(reader, found, source, like, keys, given):
     if len(values) < len(entries) and entries != [STEP]:
         key = next(key for key in entries if key not in values)
         raise Refused(f"--from-dcp {source}: expected the number of steps {key}, got none")
-    if not values and given is None:
-        raise Refused(
-            f"--from-dcp {source}: expected the number of steps under the key {STEP}, got "
-            "none: give --step N"
-        )
     _load(reader, source, values)
-    steps = {}
+    numbers = {}
     for key, value in values.items():
         try:
             number = float(value)
             if number < 0 or int(number) != number:
                 raise ValueError
-            steps.setdefault(int(number), key)
+            numbers.setdefault(int(number), key)
         except (TypeError, ValueError, OverflowError):
             raise Refused(
                 f"--from-dcp {source}: {key}: expected a number of steps, got {value!r}"
             ) from None
-    if len(steps) > 1:
-        (one, a), (other, b), *_ = steps.items()
+    if len(numbers) > 1:
+        (one, a), (other, b), *_ = numbers.items()
         raise Refused(
             f"--from-dcp {source}: expected the same number of steps of all parameters, "
             f"got {one} of {a} and {other} of {b}"
         )
-    if given is not None and steps and given not in steps:
-        (step, key), = steps.items()
-        raise Refused(f"--step {given}: {key} of {source} is {step}: leave out --step")
-    return next(iter(steps), given)
+    return next(iter(numbers), None)

@@ -18,6 +18,7 @@ using DescriptionTest = chimera::runtime::test::TestFolder;
 
 CheckpointDescription example() {
   return {.step = 50,
+          .updates = 400,
           .samplesPerStep = 32,
           .seed = UINT64_MAX,
           .optimizer = "adamw",
@@ -36,6 +37,7 @@ TEST_F(DescriptionTest, isReadAsItWasWritten) {
   write("training.json", format(example()));
   EXPECT_EQ(format(readDescription(folder)), format(example()));
   EXPECT_EQ(readDescription(folder).seed, UINT64_MAX);
+  EXPECT_EQ(readDescription(folder).updates, 400u);
 }
 
 TEST_F(DescriptionTest, hasChecksumsOfXxh3) {

@@ -9,7 +9,11 @@
 
 #include "test/runtime/model/checkpoint/TestFolder.h"
 
+#include <optional>
+#include <thread>
+
 using namespace chimera::runtime;
+using namespace std::chrono_literals;
 
 namespace {
 using FolderTest = chimera::runtime::test::TestFolder;
@@ -102,11 +106,28 @@ TEST_F(FolderTest, isWrittenByOneRunAtATime) {
   const std::string path = folder / "new" / "kept";
   {
     CheckpointFolder first(path, 0);
-    EXPECT_EQ(errorOf([&] { CheckpointFolder second(path, 0); }),
+    EXPECT_EQ(errorOf([&] { CheckpointFolder second(path, 0, {}, 100ms); }),
               "another run writes its checkpoints to '" + path +
                   "': give another --checkpoint folder");
   }
-  EXPECT_EQ(errorOf([&] { CheckpointFolder second(path, 0); }), "");
+  EXPECT_EQ(errorOf([&] { CheckpointFolder second(path, 0, {}, 0ms); }), "");
+}
+
+TEST_F(FolderTest, waitsForARunThatEnds) {
+  std::optional<CheckpointFolder> first(std::in_place, folder, 0);
+  std::thread ending([&] {
+    std::this_thread::sleep_for(200ms);
+    first.reset();
+  });
+  EXPECT_EQ(errorOf([&] { CheckpointFolder second(folder, 0, {}, 60s); }), "");
+  ending.join();
+}
+
+TEST_F(FolderTest, removesWhatKilledRunsLeave) {
+  write("step-00000300.0123456789abcdef.partial/model.safetensors", "");
+  write(".run-1234", "");
+  CheckpointFolder taken(folder, 0);
+  EXPECT_EQ(names(), (Names{".lock"}));
 }
 
 TEST_F(FolderTest, keepsCheckpointsOfOtherRuns) {

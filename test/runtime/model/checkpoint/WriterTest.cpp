@@ -12,6 +12,7 @@
 #include "test/runtime/model/checkpoint/TestFolder.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 using namespace chimera;
@@ -133,9 +134,45 @@ TEST_F(WriterTest, isCompleteWhenAllPartsAreWritten) {
                                    "training.json"}));
   const CheckpointDescription found = readDescription(outcome.path);
   EXPECT_EQ(found.step, 30u);
+  EXPECT_EQ(found.updates, 30u);
   EXPECT_EQ(found.data, "0000000000001234");
   EXPECT_EQ(found.program, "small (1f1b)");
   EXPECT_EQ(outcome.bytes, 3 * sizeof(double) * elementsOf(0, 4));
+}
+
+// Without a flush, a step may have several updates. A run that resumes may have
+// another number of them in a step than the runs before it.
+TEST_F(WriterTest, countsUpdates) {
+  program.updates = program::Updates::EachMicroBatch;
+  program.micro_batches = 8;
+  CheckpointWriter root(program, tensorNames, parts,
+                        {.folder = folder,
+                         .nonce = 7,
+                         .parts = 2,
+                         .firstStep = 20,
+                         .firstUpdate = 20,
+                         .isRoot = true});
+  begin(root, 30, {0, 1});
+  EXPECT_EQ(root.awaitOwnParts(), "");
+  EXPECT_EQ(readDescription(root.finish("").value().path).updates, 20u + 80u);
+}
+
+TEST_F(WriterTest, writesNoStateThatIsNotFinite) {
+  const std::vector<PartState> good = states;
+  for (const bool isWeight : {true, false}) {
+    states = good;
+    (isWeight ? states[1].parameters : states[1].optimizer).back() =
+        std::numeric_limits<double>::infinity();
+    auto root = writer(parts, true);
+    begin(*root, 30, {0, 1});
+    const std::string fault = root->awaitOwnParts();
+    EXPECT_EQ(fault, "the weights or the optimizer state of part 2 of 2 are "
+                     "not finite: the last update was too large");
+    const CheckpointOutcome outcome = root->finish(fault).value();
+    EXPECT_EQ(outcome.error, fault);
+    EXPECT_EQ(outcome.path, "");
+    EXPECT_FALSE(findCheckpoint(folder));
+  }
 }
 
 TEST_F(WriterTest, isReadForAnyLayers) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_RUNTIME_MODEL_OPTIMIZER_FINITE_H
-#define CHIMERA_RUNTIME_MODEL_OPTIMIZER_FINITE_H
+#ifndef CHIMERA_RUNTIME_MODEL_WEIGHTS_FINITE_H
+#define CHIMERA_RUNTIME_MODEL_WEIGHTS_FINITE_H
 
 #include "runtime/device/Bytes.h"
 #include "runtime/program/Program.h"
@@ -19,4 +19,4 @@ bool areFinite(program::DataType type, ConstBytes elements);
 
 } // namespace chimera::runtime
 
-#endif // CHIMERA_RUNTIME_MODEL_OPTIMIZER_FINITE_H
+#endif // CHIMERA_RUNTIME_MODEL_WEIGHTS_FINITE_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/model/optimizer/Finite.h"
+#include "runtime/model/weights/Finite.h"
 
 #include "runtime/system/ParallelFor.h"
 #include "runtime/system/VectorWidths.h"

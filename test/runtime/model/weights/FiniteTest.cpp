@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/model/optimizer/Finite.h"
+#include "runtime/model/weights/Finite.h"
 #include "test/runtime/model/SmallModel.h"
 
 #include <gtest/gtest.h>
