@@ -41,7 +41,8 @@ private:
   mlir::LogicalResult printWithoutPlace(mlir::Diagnostic &diagnostic);
 
   const std::string tool, input;
-  // MLIR calls the handler that was registered last first.
+  // The order of these members matters: MLIR first calls the handler that was
+  // registered last, `withoutPlace`.
   mlir::SourceMgrDiagnosticHandler printer;
   mlir::ScopedDiagnosticHandler withoutPlace;
 };

@@ -20,7 +20,8 @@ tools/setup.sh
 mkdir -p build/quickstart
 echo "building (the log is build/quickstart/build.log)"
 { cmake --preset release &&
-  cmake --build --preset release --target chimera-show chimera-plan chimera-compile chimera-run; } \
+  cmake --build --preset release --target \
+    chimera-show chimera-plan chimera-compile chimera-run chimera-opt chimera-translate; } \
   >build/quickstart/build.log 2>&1 || {
   tail -n 40 build/quickstart/build.log >&2
   exit 1

@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace chimera {
 
-static Help timelineFormatHelp() {
+static HelpText timelineFormatHelp() {
   return {helpOf("Form of the timeline", schedule::timelineFormats())};
 }
 

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - What all-reduces sum ------------------------------===//
+//===- Reductions.cpp - Contributions to all-reduces ----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Reductions.h - What all-reduces sum ----------------------*- C++ -*-===//
+//===- Reductions.h - Contributions to all-reduces --------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace chimera {
 
-static Help reportFormatHelp() {
+static HelpText reportFormatHelp() {
   return {helpOf("Form of the report", schedule::reportFormats())};
 }
 

@@ -40,7 +40,7 @@ llvm::StringRef helpOf(const char *purpose, std::span<const Entry> table) {
 }
 
 /// A modifier of a pass option: sets the help text of the option to `text`.
-struct Help {
+struct HelpText {
   llvm::StringRef text;
   template <typename Option> void apply(Option &option) const {
     option.setDescription(text);

@@ -31,8 +31,10 @@ struct TimeSource {
 };
 std::span<const TimeSource> timeSources();
 
-inline Help costsHelp() { return {helpOf("Times of actions", timeSources())}; }
-inline Help unitHelp() {
+inline HelpText costsHelp() {
+  return {helpOf("Times of actions", timeSources())};
+}
+inline HelpText unitHelp() {
   return {helpOf("Unit of the times that options give; with costs=stages "
                  "it is the pipeline's time_unit",
                  schedule::timeUnits())};

@@ -183,8 +183,8 @@ private:
   bool isSplit; ///< some backward is split
   bool isMixed; ///< some backward is split and some is whole
   int32_t kindIndices[5];
-  int32_t offsets[4]; ///< by kind index: from the id of the forward to the id
-                      ///< of this kind in part 0
+  int32_t offsets[4]; ///< by kind index: the id of this kind in part 0, minus
+                      ///< the id of the forward
   int64_t needed = 0;
   std::vector<Cover> covers;
   std::vector<Recompute> recompute; ///< of each stage

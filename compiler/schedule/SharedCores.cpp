@@ -116,7 +116,7 @@ private:
   struct Worker {
     int32_t step = 0;
     size_t next = 0;    ///< index of its next action
-    size_t item = 0;    ///< index of its next SyncAndUpdateOrder::Item
+    size_t item = 0;    ///< index of its next SyncAndUpdateOrder::WaitOrUpdate
     size_t started = 0; ///< number of its all-reduces it has started
     Phase phase = Phase::Wait;
     int64_t waitsFor = -1; ///< id of the last action that it had to wait for
@@ -142,8 +142,8 @@ private:
     int32_t after, allReduce;
   };
 
-  /// An event: a worker may continue, the next work on a clock ends, or an
-  /// all-reduce ends.
+  /// An event: a worker may continue, a worker's work on a group of shared
+  /// cores ends, or an all-reduce ends.
   struct Event {
     enum class Of : uint8_t { Worker, Clock, AllReduce };
 
@@ -391,7 +391,7 @@ private:
     Worker &worker = workers[w];
     if (worker.step == std::ssize(stepEnds))
       return std::nullopt;
-    const std::vector<SyncAndUpdateOrder::Item> &items =
+    const std::vector<SyncAndUpdateOrder::WaitOrUpdate> &items =
         syncAndUpdate->items[w];
     if (worker.item == items.size()) {
       stepEnds[worker.step][w] = tick(now);
@@ -399,7 +399,7 @@ private:
         worker.next = worker.item = worker.started = 0;
       return 0;
     }
-    const SyncAndUpdateOrder::Item &item = items[worker.item];
+    const SyncAndUpdateOrder::WaitOrUpdate &item = items[worker.item];
     AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     if (!item.pipeline && !allReduce.hasEnded) {
       // If all-reduces block, this worker allows this all-reduce to begin only

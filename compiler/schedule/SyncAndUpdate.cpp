@@ -138,7 +138,8 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
     span.end = saturatingAdd(span.begin, allReduce.time);
     for (int32_t worker : span.workers) {
       free[worker] = span.end;
-      const std::vector<SyncAndUpdateOrder::Item> &items = order.items[worker];
+      const std::vector<SyncAndUpdateOrder::WaitOrUpdate> &items =
+          order.items[worker];
       size_t &next = nextItem[worker];
       for (++next; next < items.size() && items[next].pipeline; ++next)
         if (problem.blockingAllReduces)
@@ -150,7 +151,7 @@ SyncAndUpdate syncAndUpdateAfter(const Problem &problem,
     int64_t now =
         syncAndUpdate.actionEnds.emplace_back(ends.empty() ? 0 : ends.back());
     std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();
-    for (const SyncAndUpdateOrder::Item &item : order.items[w]) {
+    for (const SyncAndUpdateOrder::WaitOrUpdate &item : order.items[w]) {
       SyncAndUpdate::Work work;
       work.begin = now;
       work.stage = item.stage;

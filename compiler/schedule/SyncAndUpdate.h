@@ -75,7 +75,7 @@ struct SyncAndUpdateOrder {
   /// A wait or an update of a worker. If `pipeline` is set, it is the update of
   /// the stage's weights in that pipeline. Otherwise it is a wait for an
   /// all-reduce.
-  struct Item {
+  struct WaitOrUpdate {
     size_t allReduce; ///< index in `allReduces`; for an update, of the
                       ///< all-reduce after which it begins
     std::optional<int32_t> stage;
@@ -84,7 +84,7 @@ struct SyncAndUpdateOrder {
   };
   /// In the order of gradientReduces; the all-reduce of the norm is last.
   std::vector<AllReduce> allReduces;
-  std::vector<std::vector<Item>> items; ///< of each worker, one after another
+  std::vector<std::vector<WaitOrUpdate>> items; ///< of each worker, in order
 };
 
 /// The order for the problem's policy and for `reduces`, the all-reduces of the

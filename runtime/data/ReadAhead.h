@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The instructions of a rank say which samples it will load, in which order. A
-// thread loads them before the rank needs them, into a ring of memory. What a
-// rank gets does not depend on this: a load depends only on its arguments. An
-// error of a load is thrown when the rank asks for that load.
+// thread loads them before the rank needs them, into a ring of memory. A rank
+// gets the same samples with and without this thread. An error of a load is
+// thrown when the rank asks for that load.
 //
 //===----------------------------------------------------------------------===//
 

@@ -89,8 +89,7 @@ Directory findDirectory(const InputFile &file) {
           part.number<uint16_t>(*end + 10)};
 }
 
-/// A field of 32 bits or, if all of its bits are set, the next one of 64 bits
-/// in the extra fields of zip64.
+/// The 64-bit numbers of an entry's zip64 extra field, in order.
 class Extra {
 public:
   Extra(const Part &directory, uint64_t begin, uint64_t size)
@@ -100,6 +99,8 @@ public:
       if (directory.number<uint16_t>(at) == 1)
         next = at + 4;
   }
+  /// Returns `number`. If all of its bits are set, the number did not fit in 32
+  /// bits: then returns the next 64-bit number.
   uint64_t wide(uint32_t number) {
     if (number != UINT32_MAX || next == 0)
       return number;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A run that resumes from a checkpoint continues the trace and the profile of
-// the runs before it. What an earlier run wrote about steps after the
-// checkpoint is dropped, because these steps run again.
+// the runs before it. The entries of an earlier run about steps after
+// the checkpoint are dropped, because these steps run again.
 //
 // Runs may differ in their schedule, their workers and their clocks. So their
 // events and durations are never merged: in a trace, each run has processes of

@@ -1,4 +1,4 @@
-//===- Status.cpp - What a rank is doing ----------------------------------===//
+//===- Status.cpp - The activity of a rank --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Status.h - What a rank is doing --------------------------*- C++ -*-===//
+//===- Status.h - The activity of a rank ------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- StepUse.h - What ranks used in a step --------------------*- C++ -*-===//
+//===- StepUse.h - Memory and waiting of a step -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -180,8 +180,8 @@ public:
     // and the projection have 4C² multiply-adds, and the MLP has 8C². The
     // scores have TC, and the weighted sum of values has TC. The full matrix of
     // scores is counted, although attention is causal. The backward has two
-    // products for each product of the forward. Those of the attention are all
-    // in the input gradient.
+    // products for each product of the forward. The products of the
+    // attention are all in the input gradient.
     const int64_t linear = saturatedProduct({24, context, width, width});
     const int64_t attention = saturatedProduct({4, context, context, width});
     return finish(saturatedSum({linear, attention}),

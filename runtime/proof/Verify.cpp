@@ -1,4 +1,4 @@
-//===- Verify.cpp - What is proven of a program ---------------------------===//
+//===- Verify.cpp - The rules that a proof checks -------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

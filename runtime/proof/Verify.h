@@ -1,4 +1,4 @@
-//===- Verify.h - What is proven of a program -------------------*- C++ -*-===//
+//===- Verify.h - The rules that a proof checks -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -63,8 +63,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-int numberOr(int argc, char **argv, int index, int otherwise) {
-  return argc > index ? std::max(1, std::atoi(argv[index])) : otherwise;
+int numberOr(int argc, char **argv, int index, int defaultValue) {
+  return argc > index ? std::max(1, std::atoi(argv[index])) : defaultValue;
 }
 
 } // namespace

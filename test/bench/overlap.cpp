@@ -88,7 +88,7 @@ struct Rank {
   /// A barrier that both ranks leave at the same time. Without it, a message
   /// might arrive before its receive is posted, and the post would move the
   /// bytes. In a program, receives are posted earlier.
-  void meet() {
+  void barrier() {
     constexpr std::chrono::microseconds kLater(100);
     Clock::time_point begin{std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double, std::milli>(
@@ -101,7 +101,7 @@ struct Rank {
   /// total milliseconds.
   double exchange(const std::function<void()> &work) {
     std::ranges::fill(in, kind == Exchange::Message ? 0.f : 1.f);
-    meet();
+    barrier();
     Clock::time_point begin = Clock::now();
     std::vector<std::unique_ptr<Request>> requests = post();
     channels.beginComputing();
@@ -122,7 +122,7 @@ struct Rank {
 void measure(Rank &rank, const std::function<double()> &work,
              nlohmann::json &row) {
   row["exchange"].push_back(rank.exchange([] {}));
-  rank.meet();
+  rank.barrier();
   row["work"].push_back(rank.larger(work()));
   double within = 0;
   row["both"].push_back(rank.exchange([&] { within = work(); }));

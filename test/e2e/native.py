@@ -39,8 +39,8 @@ SPLIT = ('"1f1b"', "split_backward recompute(all)")
 HALVES = ('"chimera", {concatenation = "halving"}', "split_backward")
 FUSED = ('"chimera", {concatenation = "halving"}', "recompute(all fused)")
 DROPPED = ('"1f1b"', "recompute(all)")
-# Native code is for the number of samples of the examples. In HALVES and FUSED, this is
-# half a micro-batch.
+# Native code runs only for the number of samples with which it was exported. HALVES and
+# FUSED divide a micro-batch of 4 into halves, so they need code for 2.
 HALF = "samples=2"
 # For each case: the source and its arguments, the type, and the schedules.
 SHORT = [("gpt", "", "float64", [WHOLE, SPLIT])]

@@ -187,7 +187,8 @@ def permute(number, count, key):
 
 def sample_at(samples, run, step, position):
     """The epoch, and the number of the sample, at a position of a step's mini-batch. An
-    epoch has `samples` samples. Those that do not fill a mini-batch are dropped."""
+    epoch has `samples` samples. Samples that do not fill a mini-batch are
+    dropped."""
     batch = run.micro_batches * run.data_parallel * run.micro_batch_size
     steps = samples // batch
     if steps < 1:

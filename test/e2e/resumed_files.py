@@ -2,8 +2,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The trace, the profile and the log of a run that resumes must continue those of the
-runs before it, whatever their schedule. What an earlier run wrote about steps after the
-checkpoint is dropped. A run that is refused changes no file.
+runs before it, whatever their schedule. Entries of an earlier run about steps after the
+checkpoint are dropped. A run that is refused changes no file.
 
 usage: resumed_files.py --tools BIN
 """

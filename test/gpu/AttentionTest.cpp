@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Compares attention on a GPU, forward and backward, with attention on the host
-// in float64. The GPU chooses the kernel. The sizes and layouts are those that
-// the fused kernels treat differently.
+// in float64. The GPU chooses the kernel. The fused kernels treat these sizes
+// and layouts in different ways.
 //
 //===----------------------------------------------------------------------===//
 

@@ -216,9 +216,9 @@ void Simulation::move(Transfer &transfer) {
     all.learn(party.operation->clock);
   for (const Transfer::Party &party : transfer.parties) {
     Operation &operation = *party.operation;
-    if (party.observes)
+    if (party.endsAfterAll)
       operation.clock.learn(all);
-    if (!party.ends)
+    if (!party.mayEnd)
       continue;
     operation.state = Operation::Moved;
     canEnd.push_back(party.operation);

@@ -73,9 +73,9 @@ struct Transfer {
     SharedOperation operation;
     /// Whether the end of the operation happens after the beginnings of all
     /// parties.
-    bool observes;
+    bool endsAfterAll;
     /// Whether the operation can end after this transfer.
-    bool ends;
+    bool mayEnd;
   };
   std::vector<Party> parties;
   std::shared_ptr<Transfer> after;

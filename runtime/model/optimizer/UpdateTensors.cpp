@@ -1,4 +1,4 @@
-//===- UpdateTensors.cpp - What only a device knows of an update ----------===//
+//===- UpdateTensors.cpp - Numbers of an update ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- UpdateTensors.h - What only a device knows of an update --*- C++ -*-===//
+//===- UpdateTensors.h - Numbers of an update -------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

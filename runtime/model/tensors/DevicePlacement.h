@@ -17,7 +17,7 @@ namespace chimera::runtime {
 /// GPU, all functions of the stage except Stage::initialize put kernels on
 /// LibTorch's current stream and return without waiting for the GPU.
 struct DevicePlacement {
-  /// Whether tensors are LibTorch's CUDA tensors. Those of a software GPU are
+  /// Whether tensors are LibTorch's CUDA tensors. Tensors of a software GPU are
   /// host tensors.
   bool isCuda = false;
   /// The kernels of the GPU (StageKernels.h). Null on the host, where stages

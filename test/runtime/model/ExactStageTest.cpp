@@ -332,7 +332,8 @@ TEST(ExactStage, TiedGradientsAddUpApartFromTheRest) {
       ends.stage(0)->backward({0, index}, std::move(stash), output, ends.first,
                               gradient, {});
     };
-    // With so many micro-batches, every integer has carries.
+    // The sum of 40 micro-batches overflows every integer. The carry of a piece
+    // must not reach the next piece.
     std::vector<std::byte> all(24), sum(24);
     for (uint64_t index = 0; index < 40; ++index) {
       std::vector<std::byte> one(24);

@@ -1,11 +1,12 @@
-//===- OptimizerTest.cpp - Tests of what an optimizer does to parameters --===//
+//===- OptimizerTest.cpp - Tests of decay patterns and optimizer state ----===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// LimitsTest.cpp tests the check of the numbers.
+// LimitsTest.cpp tests which learning rates and other numbers of an optimizer
+// are refused.
 //
 //===----------------------------------------------------------------------===//
 

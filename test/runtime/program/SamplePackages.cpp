@@ -176,8 +176,8 @@ std::unique_ptr<LayerGraphsT> loss() {
                         {{3, 0, Role::Output}},
                         call("aten::mul", "Tensor", 2, value(1), value(0)),
                         call("aten::sum", "", 3, value(2), none()));
-  // The gradient of a sum is a single number, so expand it to the shape of the
-  // input.
+  // The gradient of the sum's result is one number. Expand it to the shape of
+  // the sum's input.
   made->backward = backwardOfProduct();
   made->backward->values = 7;
   made->backward->outputs[0].mutate_value(6);

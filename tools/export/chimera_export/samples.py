@@ -116,7 +116,8 @@ class Reader:
         return self._of_text(text, [(begin, len(text))], special=True)
 
     def _of_text(self, text, answers, special):
-        """The tokens of `text`. Those count that begin in one of the ranges `answers`."""
+        """The tokens of `text`. A token counts if it begins in one of the ranges
+        `answers`."""
         made = self.tokenizer(
             text, add_special_tokens=special, return_offsets_mapping=True, verbose=False
         )
