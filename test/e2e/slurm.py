@@ -214,6 +214,13 @@ class SlurmJob(many_hosts.Job):
         """Waits until Slurm has started the job again. Slurm would wait two minutes, so
         asks it to do so at once."""
         end = time.monotonic() + PATIENCE
+        while self.state() != "PENDING":
+            self.check(time.monotonic() < end, "the job is not requeued")
+            self.check(not self.is_over(), "the job ended and was not requeued")
+            time.sleep(0.05)
+        # Slurm compares times in whole seconds: a host does not start a job in the
+        # second in which the job ended there.
+        time.sleep(2)
         while not re.search(r"^resumes from ", self.text(), re.MULTILINE):
             self.check(time.monotonic() < end, "the job is not started again")
             self.cluster.call(
