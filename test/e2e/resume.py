@@ -130,8 +130,8 @@ class Resume(Trainings):
             return json.loads(text)["updates"]
 
         saved = self.folder / "saved"
-        for before, after in (("1f1b-pipedream", "pipedream"),
-                              ("pipedream", "1f1b-pipedream")):
+        for before, after in (("pipedream-flush", "pipedream"),
+                              ("pipedream", "pipedream-flush")):
             with self.subTest(f"{before} to {after}"):
                 shutil.rmtree(self.kept, ignore_errors=True)
                 again = self.folder / "again"

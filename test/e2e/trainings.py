@@ -36,7 +36,7 @@ PROGRAMS = {
     "pipedream": 'stages(2) micro_batches(8) schedule("pipedream") '
                  'micro_batch_size(2)',
     # The same model as for schedules without a flush.
-    "1f1b-pipedream": 'stages(2) micro_batches(8) schedule("1f1b") micro_batch_size(2)',
+    "pipedream-flush": 'stages(2) micro_batches(8) schedule("1f1b") micro_batch_size(2)',
     # Worker 0 has no stage.
     "idle": '''stages(2) micro_batches(2) workers(2) micro_batch_size(8) {
                  chimera.direction 0 down on [1, 1] micro_batches [0, 1]
@@ -46,7 +46,7 @@ PROGRAMS = {
 }
 OPTIONS = argparse.Namespace()
 RANKS = {"chimera": 4, "interleaved": 4, "zb-v": 2, "pipedream-2bw": 2, "pipedream": 2,
-         "1f1b-pipedream": 2, "idle": 2}
+         "pipedream-flush": 2, "idle": 2}
 
 
 def weights_of(path):
