@@ -267,10 +267,10 @@ std::string chimera::runtime::peerAddressOf(const Socket &socket) {
   sockaddr_storage peer{};
   socklen_t size = sizeof(peer);
   auto *address = reinterpret_cast<sockaddr *>(&peer);
-  if (getpeername(socket.fd(), address, &size) != 0 ||
-      (peer.ss_family != AF_INET && peer.ss_family != AF_INET6))
-    return {};
-  return numberOf(address);
+  if (getpeername(socket.fd(), address, &size) != 0)
+    fail("getpeername");
+  const bool isIp = peer.ss_family == AF_INET || peer.ss_family == AF_INET6;
+  return isIp ? numberOf(address) : "";
 }
 
 void chimera::runtime::sendBytes(const Socket &socket,

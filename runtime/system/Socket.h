@@ -86,7 +86,8 @@ void expectKnownHost(const std::string &host);
 Socket connectTo(const std::string &address, uint16_t port,
                  std::chrono::milliseconds timeout);
 
-/// The numeric address of the other end of a connection. Empty if it has none.
+/// The numeric address of the other end of a connection. Empty for a Unix
+/// socket. Throws std::runtime_error if the connection has ended.
 std::string peerAddressOf(const Socket &socket);
 
 /// Sends or receives exactly bytes.size() bytes. Requires that no other thread

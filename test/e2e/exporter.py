@@ -131,8 +131,9 @@ def frames_of_errors(command):
     return lines, sum(line.startswith("FAIL") for line in lines)
 
 
-# What code that makes a module without values must not do, and the refusal; and initial
-# values that a run cannot draw, which only a note names.
+# Sources that are exported with --no-values, each with a part of the output. The last
+# one computes initial values that a run cannot draw: it is exported, and a note names the
+# parameters. The others need values of parameters, so they are refused.
 WITHOUT_VALUES = [
     (
         "reads values",
