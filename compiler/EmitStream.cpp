@@ -126,7 +126,7 @@ public:
 
   FailureOr<Stream> run() {
     bool overlaps = !worker.getPrologue().empty();
-    if (!worker.getArguments() || (overlaps && !worker.getHandedOn()) ||
+    if (!worker.getArguments() || (overlaps && !worker.getLoopCarried()) ||
         !worker.getArenaBytes()) {
       return worker.emitOpError("expected an allocated worker: run "
                                 "chimera-allocate first");

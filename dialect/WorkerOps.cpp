@@ -56,10 +56,10 @@ LogicalResult WorkerOp::verify() {
   if (failed(verifyBuffers(*this, getArguments(), first)))
     return failure();
   if (sections.size() > 1) {
-    if (failed(verifyBuffers(*this, getHandedOn(), *sections[1])))
+    if (failed(verifyBuffers(*this, getLoopCarried(), *sections[1])))
       return failure();
-  } else if (getHandedOn()) {
-    return emitOpError("expected no handed_on without a prologue");
+  } else if (getLoopCarried()) {
+    return emitOpError("expected no loop_carried without a prologue");
   }
   if (getPeakBytes().has_value() != getPeakInstruction().has_value())
     return emitOpError("expected a peak and its instruction or neither");

@@ -38,12 +38,12 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
 
     If steps overlap, the worker has a prologue and an epilogue around its step,
     as the pipeline had. The block arguments of the prologue are then the
-    weights and optimizer states. `handed_on` lists the buffers of the block
+    weights and optimizer states. `loop_carried` lists the buffers of the block
     arguments of the step and the epilogue. The buffers are declared in the
     first region.
 
     Invalid if a section is not valid (see `chimera.step`), if the arguments are
-    not those of the replicas, if `arguments` or `handed_on` does not name one
+    not those of the replicas, if `arguments` or `loop_carried` does not name one
     buffer for each argument, and if a peak has no instruction.
 
     Example:
@@ -58,7 +58,7 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
     Chimera_Index:$index,
     DenseI32ArrayAttr:$holds,
     OptionalAttr<DenseI32ArrayAttr>:$arguments,
-    OptionalAttr<DenseI32ArrayAttr>:$handed_on,
+    OptionalAttr<DenseI32ArrayAttr>:$loop_carried,
     OptionalAttr<Chimera_Positive>:$receive_window,
     OptionalAttr<Chimera_Size>:$arena_bytes,
     OptionalAttr<Chimera_Size>:$stash_bytes,
@@ -68,7 +68,7 @@ def Chimera_WorkerOp : Chimera_Op<"worker", [
                         MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     $index `holds` $holds (`window` $receive_window^)?
-    (`arguments` $arguments^)? (`handed_on` $handed_on^)?
+    (`arguments` $arguments^)? (`loop_carried` $loop_carried^)?
     (`arena` $arena_bytes^)? (`stashes` $stash_bytes^)?
     (`peak` $peak_bytes^ `at` $peak_instruction)?
     attr-dict-with-keyword (`prologue` $prologue^ `step`)? $body

@@ -158,7 +158,7 @@ private:
                 ? arguments[2 * r + 1]
                 : add(type, heapFor(type).append(bytesOf(type))));
       }
-    worker.setHandedOn(loopCarried);
+    worker.setLoopCarried(loopCarried);
     for (auto [index, buffer] : llvm::enumerate(buffers)) {
       buffer.dedicated = true;
       pool.push_back(static_cast<int32_t>(index));

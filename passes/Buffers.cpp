@@ -55,7 +55,7 @@ std::optional<ArrayRef<int32_t>> buffersInNextSection(WorkerOp worker,
                                                       Block &section) {
   bool last =
       worker.getEpilogue().empty() || &section == &worker.getEpilogue().front();
-  return last ? worker.getArguments() : worker.getHandedOn();
+  return last ? worker.getArguments() : worker.getLoopCarried();
 }
 
 std::optional<BufferRenames> buffersToRename(WorkerOp worker, Block &section) {
@@ -102,7 +102,7 @@ std::optional<int32_t> bufferOf(WorkerOp worker, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     std::optional<ArrayRef<int32_t>> buffers =
         isFirst(worker, *argument.getOwner()) ? worker.getArguments()
-                                              : worker.getHandedOn();
+                                              : worker.getLoopCarried();
     if (!buffers)
       return std::nullopt;
     return (*buffers)[argument.getArgNumber()];

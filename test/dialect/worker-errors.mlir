@@ -105,8 +105,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // -----
 
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
-  // expected-error@below {{expected no handed_on without a prologue}}
-  chimera.worker 0 holds [] handed_on [] { chimera.yield }
+  // expected-error@below {{expected no loop_carried without a prologue}}
+  chimera.worker 0 holds [] loop_carried [] { chimera.yield }
 }
 
 // -----
@@ -114,7 +114,7 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
 // Two versions of weights are loop-carried, so the step needs three buffers.
 chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") {
   // expected-error@below {{expected a buffer for each of 3 arguments, got 2}}
-  chimera.worker 0 holds [0, 0] arguments [0, 1] handed_on [2, 0] prologue {
+  chimera.worker 0 holds [0, 0] arguments [0, 1] loop_carried [2, 0] prologue {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     chimera.yield %w, %w, %o : !chimera.weights<1>, !chimera.weights<1>,
         !chimera.optimizer_state<1>

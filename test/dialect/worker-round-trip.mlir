@@ -50,7 +50,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 }
 
 // CHECK-LABEL: chimera.pipeline @overlapping
-// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] handed_on [2, 0, 1] prologue {
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] loop_carried [2, 0, 1] prologue {
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: chimera.buffer 0
 // CHECK: } step {
@@ -60,7 +60,7 @@ chimera.pipeline @p stages(2) micro_batches(1) schedule("gpipe") {
 // CHECK: chimera.yield %{{.*}}, %{{.*}} : !chimera.weights<1>, !chimera.optimizer_state<1>
 // CHECK-NEXT: }
 chimera.pipeline @overlapping stages(1) micro_batches(1) schedule("gpipe") {
-  chimera.worker 0 holds [0, 0] arguments [0, 1] handed_on [2, 0, 1] prologue {
+  chimera.worker 0 holds [0, 0] arguments [0, 1] loop_carried [2, 0, 1] prologue {
   ^bb0(%w: !chimera.weights<1>, %o: !chimera.optimizer_state<1>):
     chimera.buffer 0 : !chimera.weights<1> at 0
     %v = chimera.copy pipeline 0 stage 0 (%w) : !chimera.weights<1>

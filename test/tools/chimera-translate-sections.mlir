@@ -54,5 +54,5 @@ chimera.pipeline @p stages(2) micro_batches(2) schedule("pipedream-2bw")
 // SHARED: 'chimera.yield' op expected each loop-carried value in a buffer of its own: run chimera-allocate first
 
 // The worker has no buffers for the arguments of the step.
-// RUN: sed 's/handed_on \[[0-9, ]*\]//' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=CARRIED
+// RUN: sed 's/loop_carried \[[0-9, ]*\]//' %t.mlir | not chimera-translate --chimera-to-program -o %t.none 2>&1 | FileCheck %s --check-prefix=CARRIED
 // CARRIED: 'chimera.worker' op expected an allocated worker: run chimera-allocate first
