@@ -9,9 +9,7 @@
 #define CHIMERA_PASSES_PASSES_H
 
 #include "dialect/Chimera.h"
-#include "passes/DecimalOption.h"
-#include "passes/MessageModels.h"
-#include "passes/OptionErrors.h"
+#include "passes/Options.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

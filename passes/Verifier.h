@@ -1,4 +1,4 @@
-//===- Verifier.h - A pass that checks pipelines ----------------*- C++ -*-===//
+//===- Verifier.h - Passes that check pipelines, shared checks ----*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,7 @@
 #ifndef CHIMERA_PASSES_VERIFIER_H
 #define CHIMERA_PASSES_VERIFIER_H
 
-#include "dialect/Chimera.h"
+#include "passes/Bridge.h"
 
 namespace chimera {
 
@@ -23,6 +23,43 @@ struct Verifier : Base {
     this->markAllAnalysesPreserved();
   }
 };
+
+/// Checks the operands of actions, of the sums of losses and, in a step with a
+/// flush, of updates and of the yield. Each operand must be the value that the
+/// label of the op (its pipeline, stage, micro-batches and part) asks for. No
+/// two actions may add to one sum, a flush updates each replica once, and a
+/// step has one sum of its losses. If steps overlap, weights, stashes and
+/// activations may be loop-carried. Then verifySections checks these values
+/// instead.
+///
+/// Fails, and reports up to twenty wrong operands and the number of the others,
+/// each on the op that uses the operand. Does not check which actions exist:
+/// the schedule library does. Takes time linear in the number of ops.
+mlir::LogicalResult verifyOperands(const schedule::Problem &problem,
+                                   const Layout &layout,
+                                   llvm::ArrayRef<SectionOp> sections);
+
+/// Checks a step, or a prologue, step and epilogue, as a graph of values,
+/// regardless of the order of its ops. Runs verifyOperands and verifySections.
+/// Also checks that the whole gradient of every update is reduced over all
+/// copies before the update. Fails, and reports every violation.
+mlir::LogicalResult verifyStepGraph(PipelineOp pipeline,
+                                    const schedule::Problem &problem,
+                                    llvm::ArrayRef<SectionOp> sections);
+
+/// Checks a pipeline before the pass `project`. Workers may share nothing but
+/// channels:
+///
+/// - Every op must name its worker and use no value of another worker.
+/// - Every transfer has exactly one wait.
+/// - The sends and receives of each channel match, and verifySections succeeds.
+/// - If `isSplit`, all-reduces must be split into starts and waits. Otherwise
+///   an all-reduce may use values of all workers.
+///
+/// Fails and reports every violation. If the arguments of a section or the
+/// values that it yields are not the loop-carried values of all replicas,
+/// reports only this.
+mlir::LogicalResult verifySharing(PipelineOp pipeline, bool isSplit);
 
 } // namespace chimera
 

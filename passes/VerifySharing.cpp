@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/VerifySharing.h"
+#include "passes/Verifier.h"
 
 #include "passes/Channels.h"
 #include "passes/Sections.h"

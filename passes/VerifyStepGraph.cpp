@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/VerifyStepGraph.h"
+#include "passes/Verifier.h"
 
 #include "passes/Sections.h"
-#include "passes/VerifyOperands.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -7,7 +7,6 @@
 
 #include "passes/Passes.h"
 #include "passes/Verifier.h"
-#include "passes/VerifySharing.h"
 
 using namespace mlir;
 

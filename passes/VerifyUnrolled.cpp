@@ -8,7 +8,6 @@
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Verifier.h"
-#include "passes/VerifyStepGraph.h"
 
 using namespace mlir;
 

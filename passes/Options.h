@@ -1,23 +1,59 @@
-//===- OptionErrors.h - Errors about wrong options of passes ----*- C++ -*-===//
+//===- Options.h - Options of passes ----------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Better error messages for wrong options. MLIR's own message is "no such
-// option". This message names neither the pass nor the options that exist.
+// Values that options of passes have, and errors about wrong options. MLIR's
+// own message is "no such option". It names neither the pass nor the options
+// that exist.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_OPTIONERRORS_H
-#define CHIMERA_PASSES_OPTIONERRORS_H
+#ifndef CHIMERA_PASSES_OPTIONS_H
+#define CHIMERA_PASSES_OPTIONS_H
+
+#include "dialect/Decimal.h"
+#include "runtime/program/Program.h"
 
 #include "mlir/Pass/Pass.h"
+#include "llvm/Support/CommandLine.h"
 
 #include <string>
 
+/// Lets a pass declare options of type chimera::Decimal.
+template <>
+class llvm::cl::parser<chimera::Decimal>
+    : public llvm::cl::basic_parser<chimera::Decimal> {
+public:
+  parser(Option &option) : basic_parser(option) {}
+
+  /// Returns true, as LLVM expects, if `text` is not a number.
+  bool parse(Option &option, StringRef, StringRef text,
+             chimera::Decimal &value) {
+    std::optional<chimera::Decimal> read = chimera::decimalOf(text);
+    if (!read)
+      return option.error("expected a number such as 2, 0.5 or 1e3, got '" +
+                          text + "'");
+    value = *read;
+    return false;
+  }
+
+  StringRef getValueName() const override { return "number"; }
+  void printOptionDiff(const Option &option, const chimera::Decimal &, OptVal,
+                       size_t width) const {
+    printOptionNoValue(option, width);
+  }
+  void anchor() override {}
+};
+
 namespace chimera {
+
+/// The values of an option that names a message model. A message model says
+/// what sends and receives wait for. Passes place messages for one model, and
+/// programs are proven under one.
+llvm::cl::ValuesClass messageModels();
 
 /// The error message for the wrong options `given` of the pass or pipeline
 /// `name`. `known` has the options of the pass as MLIR prints them
@@ -50,4 +86,4 @@ protected:
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_OPTIONERRORS_H
+#endif // CHIMERA_PASSES_OPTIONS_H

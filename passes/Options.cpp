@@ -1,11 +1,11 @@
-//===- OptionErrors.cpp - Errors about wrong options of passes ------------===//
+//===- Options.cpp - Options of passes ------------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/OptionErrors.h"
+#include "passes/Options.h"
 
 #include "dialect/Spelling.h"
 
@@ -15,6 +15,23 @@ using llvm::SmallVector;
 using llvm::StringRef;
 
 namespace chimera {
+
+llvm::cl::ValuesClass messageModels() {
+  using program::MessageModel;
+  auto value = [](MessageModel model, const char *meaning) {
+    return llvm::cl::OptionEnumValue{program::nameOf(model), int(model),
+                                     meaning};
+  };
+  return llvm::cl::values(
+      value(MessageModel::Rendezvous, "a send may wait for its receive"),
+      value(MessageModel::Buffered, "a send waits for nothing"),
+      value(MessageModel::StreamPerDirection,
+            "as NCCL, with a communicator for each channel"),
+      value(MessageModel::StreamPerPair,
+            "as NCCL, with a communicator for each pair of workers"),
+      value(MessageModel::StreamPerDevice,
+            "as NCCL, with one order on each device for all communicators"));
+}
 
 /// The names in "{NAME=VALUE NAME=VALUE}". Requires that no default value
 /// contains a blank.
