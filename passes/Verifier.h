@@ -1,4 +1,4 @@
-//===- Verifier.h - Passes that check pipelines, shared checks ----*- C++ -*-===//
+//===- Verifier.h - Passes that check pipelines -----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
