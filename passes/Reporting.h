@@ -25,8 +25,9 @@
 namespace chimera {
 
 /// The help text of an option whose values are the entries of a table:
-/// "PURPOSE: name (summary), name (summary)". The text is never freed, because
-/// options refer to it.
+/// "PURPOSE: name (summary), name (summary)". All calls with one `Entry` type
+/// return the text of the first call. Options refer to the text, so it lasts
+/// until the program exits.
 template <typename Entry>
 llvm::StringRef helpOf(const char *purpose, std::span<const Entry> table) {
   static std::string text = [&] {

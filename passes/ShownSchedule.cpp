@@ -97,7 +97,7 @@ ShownTimeline::ShownTimeline(PipelineOp pipeline, const TimedSchedule &of,
                lineWidth} {
   if (slots)
     return;
-  occupations = schedule::occupationsOf(of.problem, of.schedule, timing);
+  occupations = schedule::messageOccupationsOf(of.problem, of.schedule, timing);
   timeline.occupations = &occupations;
   if (!schedule::hasSyncAndUpdate(of.problem))
     return;

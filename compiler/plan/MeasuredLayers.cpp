@@ -169,10 +169,10 @@ struct SizeInterpolation {
 
 void setMeasured(LayerTable &table, int64_t microBatchSize,
                  const std::vector<Profile> &profiles) {
-  // Keyed by micro-batch size. measuredLayers uses the counts of operations
-  // only to divide the time of a stage among its layers. The proportions are
-  // the same for all sizes, so the counts for `microBatchSize` serve for every
-  // profile.
+  // `known` is keyed by micro-batch size. table.layers has the numbers of
+  // operations for `microBatchSize`. They serve for every profile, because
+  // measuredLayers needs only their proportions: it divides the time of a stage
+  // among its layers.
   std::map<int64_t, KnownTimes> known;
   for (const Profile &profile : profiles)
     known[profile.microBatchSize].add(profile,

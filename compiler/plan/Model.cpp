@@ -117,7 +117,7 @@ LayerTable Model::operations(int64_t microBatchSize, int64_t parts) const {
       entry.boundary = program::boundaryBytes(*model, batch, layer);
       entry.parameters = program::parameterCount(*model, layer, 1);
       entry.stateElements = stateElementsOf(layer, 1);
-      entry.update = program::updateFlops(optimizer, *model, layer);
+      entry.update = program::orthogonalisationFlops(optimizer, *model, layer);
       each = program::saturatedSum({each, entry.parameters});
       eachState = program::saturatedSum({eachState, entry.stateElements});
     }

@@ -31,7 +31,8 @@ struct Question {
   bool clips = false; ///< see schedule::Workload
 };
 
-/// A way to train the mini-batch.
+/// A way to train the mini-batch: a scheme with its options, and the numbers
+/// that cut the model and the mini-batch.
 struct Choice {
   const schedule::Scheme *scheme;
   schedule::Options options; ///< no option is open (schedule::kBest)

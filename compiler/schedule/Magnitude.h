@@ -40,7 +40,8 @@ Magnitude magnitudeOf(double time, const TimeUnit &unit);
 
 /// "39", "39 × 10⁹", "1.235 ms". If the time in units has at most four digits
 /// before the point, up to ten digits are written. Otherwise the time is
-/// rounded to four digits.
+/// rounded to four digits. In the largest magnitude, all digits before the
+/// point are written.
 std::string shortTime(double ticks, const TimeScale &scale);
 
 /// "39.06 us", "1.2 × 10⁶": rounded to four digits. A duration uses the largest

@@ -29,9 +29,9 @@ struct Request : Workload {
 };
 
 /// The decisions of a scheme, a file or a search: placement, micro-batches of
-/// each pipeline, split backwards and order. A workload and a plan together are
-/// a problem and its solution. Code that reads a plan does not depend on how
-/// the plan was made.
+/// each pipeline, split backwards, updates and order. A workload and a plan
+/// together are a problem and its solution. Code that reads a plan does not
+/// depend on how the plan was made.
 struct Plan {
   /// The options of the scheme, none with the value kBest. Empty if there is no
   /// scheme.

@@ -189,8 +189,8 @@ private:
     continueWorker(worker, now);
   }
 
-  /// Predicts when the next work on the clock ends. Earlier predictions become
-  /// invalid.
+  /// Predicts the next end of work in the group of cores of `clock`. Earlier
+  /// predictions for this group become invalid.
   void expectNextEnd(int32_t clock) {
     ++turns[clock];
     if (!clocks[clock].isIdle())

@@ -66,11 +66,11 @@ struct SteadyState {
 };
 
 /// The steady state of steps that overlap. Simulates longer and longer runs,
-/// until all actions of the last body start equally long after the same actions
-/// of an earlier body. The period is then the mean time per body between the
-/// two. If this would need a run of more than some millions of actions, the
-/// period is the mean over the later half of the bodies. A period below a lower
-/// bound (minStepTime, busiestChannel) is raised to the bound. Requires a valid
+/// until the last body repeats an earlier one: all its actions start later by
+/// the same time. The period is then the mean time per body between the two. If
+/// this would need a run of more than some millions of actions, the period is
+/// the mean over the later half of the bodies. A period below a lower bound
+/// (minStepTime, busiestChannel) is raised to the bound. Requires a valid
 /// schedule of two steps that overlap.
 SteadyState steadyState(const Problem &problem, const Schedule &schedule);
 

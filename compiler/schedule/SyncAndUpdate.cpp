@@ -185,7 +185,7 @@ SyncAndUpdate syncAndUpdateBetween(const Problem &problem,
   SyncAndUpdate syncAndUpdate;
   const std::vector<std::vector<UpdateAfter>> updates =
       updatesAfter(problem, schedule);
-  Occupations occupations = occupationsOf(problem, schedule, timing);
+  Occupations occupations = messageOccupationsOf(problem, schedule, timing);
   for (size_t w = 0; w < schedule.workers.size(); ++w) {
     const std::vector<Action> &actions = schedule.workers[w];
     std::vector<SyncAndUpdate::Work> &works = syncAndUpdate.work.emplace_back();

@@ -193,7 +193,7 @@ private:
       MessageRounds rounds{
           .bytes = bytes, .clockAhead = clockAhead, .timeout = options.timeout};
       rounds.scale = 1 + roughOneWayTime(bytes) / kMillisecond;
-      if (costs.sizes() >= kFewest && rounds.scale > kMaxScale)
+      if (costs.sizeCount() >= kFewest && rounds.scale > kMaxScale)
         break;
       rounds.rounds = std::max(
           kFewestRounds, static_cast<int>(options.effort * kRounds /

@@ -32,7 +32,7 @@ struct LinkTimes {
 class MessagesBySize {
 public:
   void add(uint64_t bytes, const MessageCost &cost);
-  size_t sizes() const { return whole.size(); }
+  size_t sizeCount() const { return whole.size(); }
   /// Fits the lines of messages. The line of sums stays empty.
   LinkTimes fit() const;
 

@@ -86,7 +86,8 @@ std::string smallestText(const SumLine &sum) {
          " us (line: " + number("%.1f", sum.smallestByLine * 1e-3) + " us)";
 }
 
-/// The largest relative errors of the lines.
+/// Comment text: the largest relative error of each fitted line, and the time
+/// of the smallest all-reduce.
 std::string offText(const LinkTimes &links) {
   return percent(links.send.residual) + " (send), " +
          percent(links.transit.residual) + " (way), " +

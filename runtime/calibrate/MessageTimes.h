@@ -51,7 +51,8 @@ struct MessageTimes {
 };
 
 /// The medians of MessageTimes, in nanoseconds. `whole` is the mean of the
-/// medians of both directions.
+/// medians of both directions, or the median of the only direction that has
+/// times.
 struct MessageCost {
   double send, whole, receive;
   /// The part of `whole` in which neither end is busy.

@@ -155,9 +155,9 @@ constexpr Format kFormats[] = {
 
 } // namespace
 
-std::string chimera::runtime::knownFormat(std::span<const std::byte> head,
-                                          std::byte last, uint64_t size,
-                                          AssumedFormat assumedFormat) {
+std::string chimera::runtime::adviceOnFormat(std::span<const std::byte> head,
+                                             std::byte last, uint64_t size,
+                                             AssumedFormat assumedFormat) {
   const FileStart file{
       {reinterpret_cast<const char *>(head.data()), head.size()},
       static_cast<char>(last),

@@ -34,8 +34,8 @@ inline constexpr size_t kHeadBytes = 512;
 /// format is identified by only a few bits, it is reported only if
 /// `assumedFormat` is `Text`: a file of tokens may start with the same bits by
 /// chance.
-std::string knownFormat(std::span<const std::byte> head, std::byte last,
-                        uint64_t size, AssumedFormat assumedFormat);
+std::string adviceOnFormat(std::span<const std::byte> head, std::byte last,
+                           uint64_t size, AssumedFormat assumedFormat);
 
 } // namespace chimera::runtime
 

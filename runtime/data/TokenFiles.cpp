@@ -451,7 +451,7 @@ void chimera::runtime::rejectKnownFormat(const std::string &path,
   if (size > 0)
     file.read(size - 1, {&last, 1});
   const std::string format =
-      knownFormat(std::span(head).first(count), last, size, assumedFormat);
+      adviceOnFormat(std::span(head).first(count), last, size, assumedFormat);
   if (!format.empty())
     failToRead(
         kind, path,

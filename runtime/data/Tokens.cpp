@@ -56,7 +56,7 @@ public:
   void expectText() const {
     if (text.empty())
       return;
-    const std::string format = knownFormat(
+    const std::string format = adviceOnFormat(
         std::as_bytes(std::span(text).first(std::min(text.size(), kHeadBytes))),
         static_cast<std::byte>(text.back()), text.size(), AssumedFormat::Text);
     if (!format.empty())

@@ -59,9 +59,9 @@ public:
   }
   /// Whether any of the files states where its documents end.
   virtual bool statesDocuments() const { return false; }
-  /// The numbers of the tokens after the end of each document, ascending; the
-  /// last one is count(). The end of a file is the end of a document too. Empty
-  /// unless statesDocuments(). Throws like `read`.
+  /// For each document, the index of the first token after it, ascending. The
+  /// last index is count(). The end of a file is the end of a document too.
+  /// Empty unless statesDocuments(). Throws like `read`.
   virtual std::vector<uint64_t> documentEnds() const { return {}; }
   /// Searches `count` tokens, from number `first` on. Returns the number of the
   /// first token that is at least `limit`, or none. Requires that these tokens

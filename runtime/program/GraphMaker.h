@@ -69,11 +69,12 @@ public:
   /// the same value.
   Value input(Role role, uint32_t index);
 
-  /// Calls `name`, such as "aten::view" or "aten::add.Tensor" (operator and
-  /// overload), for its only result.
+  /// Adds a call of the operator `name` to the graph, such as "aten::view" or
+  /// "aten::add.Tensor" (operator and overload). Returns its only result.
   Value call(std::string_view name, const std::vector<Operand> &operands);
 
-  /// Calls `name` for its first `count` results.
+  /// Adds a call of the operator `name`. Returns the first `count` results of
+  /// the call.
   template <size_t count>
   std::array<Value, count> calls(std::string_view name,
                                  const std::vector<Operand> &operands) {

@@ -95,8 +95,8 @@ std::string parameterName(const ModelT &model, uint32_t layer,
 
 bool isTied(const ModelT &model) { return model.package->tied != nullptr; }
 
-ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
-                                   uint32_t number) {
+ParameterId initialValueSource(const ModelT &model, uint32_t layer,
+                               uint32_t number) {
   const TiedParameter *tied = model.package->tied.get();
   if (tied && layer + 1 == layerCount(model) && number == tied->last())
     return {0, tied->first()};

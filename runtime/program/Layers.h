@@ -116,7 +116,7 @@ std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer);
 std::string parameterName(const ModelT &model, uint32_t layer, uint32_t number);
 
 /// Identifies a parameter by its layer and its number.
-struct ParameterNumber {
+struct ParameterId {
   uint32_t layer;
   uint32_t number; ///< in its layer
 };
@@ -124,8 +124,8 @@ struct ParameterNumber {
 /// The parameter whose random numbers initialise parameter `number` of `layer`.
 /// For the tied parameter of the last layer, it is the tied parameter of the
 /// first layer. For all others, it is the parameter itself.
-ParameterNumber initialValueSource(const ModelT &model, uint32_t layer,
-                                   uint32_t number);
+ParameterId initialValueSource(const ModelT &model, uint32_t layer,
+                               uint32_t number);
 
 /// A parameter of a stage.
 struct StageParameter {

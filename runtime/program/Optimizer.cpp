@@ -160,8 +160,8 @@ int64_t optimizerBytes(const OptimizerT &optimizer, const ModelT &model,
                         stateLayout(optimizer, model, first, count).elements);
 }
 
-int64_t updateFlops(const OptimizerT &optimizer, const ModelT &model,
-                    uint32_t layer) {
+int64_t orthogonalisationFlops(const OptimizerT &optimizer, const ModelT &model,
+                               uint32_t layer) {
   if (optimizer.name != kMuon)
     return 0;
   int64_t flops = 0;
@@ -261,7 +261,7 @@ std::string faultOfParameters(const OptimizerT &optimizer,
   }
   const bool isMuon = optimizer.name == kMuon;
   for (uint32_t layer = 0; isMuon && layer < layerCount(model); ++layer)
-    if (updateFlops(optimizer, model, layer) > 0)
+    if (orthogonalisationFlops(optimizer, model, layer) > 0)
       return {};
   return isMuon ? "expected a matrix that 'muon' updates: of a layer that is "
                   "neither the first nor the last, and that no pattern of "

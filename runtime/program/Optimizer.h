@@ -72,8 +72,8 @@ int64_t optimizerBytes(const OptimizerT &optimizer, const ModelT &model,
 /// The floating-point operations with which Muon orthogonalises the matrices of
 /// `layer`. 0 for the other optimizers: their updates only take the time in
 /// which memory moves their operands. Requires what stateLayout requires.
-int64_t updateFlops(const OptimizerT &optimizer, const ModelT &model,
-                    uint32_t layer);
+int64_t orthogonalisationFlops(const OptimizerT &optimizer, const ModelT &model,
+                               uint32_t layer);
 
 /// The number of iterations with which Muon orthogonalises a matrix.
 inline constexpr int kMuonIterations = 5;

@@ -139,8 +139,9 @@ inline std::optional<unsigned> indexOfTiedPiece(const Tied *tied, size_t stages,
 /// their elements have 8 bytes, and only the last one may be shorter.
 inline constexpr uint64_t kBucketAlignment = 8;
 
-/// The `buffer_alignment` of compiled programs, in bytes. A piece of a gradient
-/// need not be aligned, because it begins inside the gradient.
+/// The `buffer_alignment` of compiled programs, in bytes. Every buffer begins
+/// at a multiple of it, except a piece of a gradient: a piece may begin
+/// anywhere inside its gradient.
 inline constexpr uint32_t kBufferAlignment = 64;
 /// The limits of `buffer_alignment` in a file. Nothing needs more than the
 /// alignment of a memory page.

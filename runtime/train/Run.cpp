@@ -148,7 +148,7 @@ StepDecision decideOnPage(const program::ProgramT &program, uint32_t rank,
                           StatusPage &page, uint64_t step) {
   const program::WorkerT &worker =
       *program.workers[rank % program.workers.size()];
-  return worker.instructions.empty() ? page.follow(rank, step)
+  return worker.instructions.empty() ? page.decideAfterOthers(rank, step)
                                      : page.decide(step);
 }
 

@@ -55,7 +55,8 @@ public:
   void finish();
 
 private:
-  /// The message of a rank, or the decision.
+  /// The vote that a rank sends to rank 0, or the decision that rank 0 sends
+  /// back.
   struct Vote {
     uint64_t wanted = 0; ///< bits: to stop, to save
     StepUse use = {};

@@ -55,7 +55,7 @@ Signals::Signals(std::optional<Grace> grace) : grace(std::move(grace)) {
       sigaddset(&set, signal);
   }
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  thread = std::thread([this] { read(); });
+  thread = std::thread([this] { handleSignals(); });
 }
 
 Signals::~Signals() {
@@ -64,7 +64,7 @@ Signals::~Signals() {
   thread.join();
 }
 
-void Signals::read() {
+void Signals::handleSignals() {
   for (;;) {
     const int signal = next();
     if (ending.load())

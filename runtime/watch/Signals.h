@@ -70,7 +70,7 @@ public:
 
 private:
   friend class SignalListener;
-  void read();
+  void handleSignals();
   int next();
   void act(int signal);
   void tell(int signal);

@@ -134,7 +134,7 @@ StepDecision StatusPage::decide(uint64_t step) {
   }
   return save.load() == step ? StepDecision::Save : StepDecision::Begin;
 }
-StepDecision StatusPage::follow(uint32_t rank, uint64_t step) {
+StepDecision StatusPage::decideAfterOthers(uint32_t self, uint64_t step) {
   constexpr std::chrono::milliseconds kPause(1);
   for (uint64_t seen = head().begun.load(); stepOf(seen) < step;
        seen = head().begun.load()) {
@@ -145,7 +145,7 @@ StepDecision StatusPage::follow(uint32_t rank, uint64_t step) {
         throw std::runtime_error("rank " + std::to_string(other) +
                                  " has failed");
     // This rank hangs only if another one does.
-    of(rank).setPosition(step, 0);
+    of(self).setPosition(step, 0);
     std::this_thread::sleep_for(kPause);
   }
   return decide(step);

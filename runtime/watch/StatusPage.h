@@ -70,7 +70,7 @@ public:
   /// The same for a rank without instructions, which would otherwise begin all
   /// steps at once: waits until another rank has begun `step`, or all must
   /// stop. Throws std::runtime_error if another rank fails meanwhile.
-  StepDecision follow(uint32_t rank, uint64_t step);
+  StepDecision decideAfterOthers(uint32_t self, uint64_t step);
   /// Asks all ranks that share this page to stop. Any thread may call it, any
   /// number of times.
   void askToStop();

@@ -169,7 +169,7 @@ public:
   }
 
 private:
-  /// In the order in which the text explains them.
+  /// The signs in the grid. The text below it explains them in this order.
   enum class Mark {
     Up,
     InputGradient,

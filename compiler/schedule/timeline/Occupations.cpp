@@ -52,8 +52,9 @@ private:
 
 } // namespace
 
-Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
-                          const Timing &timing) {
+Occupations messageOccupationsOf(const Problem &problem,
+                                 const Schedule &schedule,
+                                 const Timing &timing) {
   ActionIds ids(problem);
   const Ends ends(problem, schedule, timing);
   Occupations occupations(schedule.workers.size());

@@ -31,8 +31,9 @@ using Occupations = std::vector<std::vector<Occupation>>;
 
 /// All occupations that take time. Requires that `timing` is complete and is
 /// the result of `simulate` for `problem` and `schedule`.
-Occupations occupationsOf(const Problem &problem, const Schedule &schedule,
-                          const Timing &timing);
+Occupations messageOccupationsOf(const Problem &problem,
+                                 const Schedule &schedule,
+                                 const Timing &timing);
 
 /// For each worker, the total time for which messages occupy it.
 std::vector<int64_t> totalsOf(const Occupations &occupations);

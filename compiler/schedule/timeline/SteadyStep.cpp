@@ -26,7 +26,7 @@ public:
     longer.steps = steps;
     timing = simulate(longer, run);
     syncAndUpdate = syncAndUpdateBetween(longer, run, timing);
-    occupations = occupationsOf(longer, run, timing);
+    occupations = messageOccupationsOf(longer, run, timing);
   }
 
   SteadyStep extract() {

@@ -39,7 +39,8 @@ enum class MpiThreads { Funneled, Serialized, Multiple };
 class MpiSession {
 public:
   /// Requests the thread level of `threads` from MPI. Throws std::runtime_error
-  /// if MPI does not start.
+  /// if MPI does not start, or if it offers less than Funneled. If it offers
+  /// less than requested, but at least Funneled, see allowsProgressThread.
   explicit MpiSession(MpiThreads threads = MpiThreads::Funneled);
   /// Waits until every rank destroys its session, without spinning. After a
   /// failure, end the process with _exit instead, because the other ranks may

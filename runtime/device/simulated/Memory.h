@@ -64,8 +64,7 @@ public:
                  const Label &label, std::vector<Violation> &violations);
   /// Fills memory with garbage and marks it as never written.
   void poison(Bytes bytes);
-  /// Marks the bytes as written. The operation that used them last has written
-  /// them.
+  /// Marks the bytes as written by the operation of their last recordUse.
   void setWritten(ConstBytes bytes);
 
 private:

@@ -51,10 +51,14 @@ std::string indexName(std::string_view prefix);
 
 /// The checkpoint to which `path` leads: `path` itself if it is a complete
 /// checkpoint, under any name, else the newest checkpoint in the folder `path`.
-/// None if `path` does not exist or is a folder without checkpoints. Throws
-/// std::runtime_error if `path` has the name of one checkpoint and does not
-/// exist, if it is not a folder or cannot be read, if it has weights but is not
-/// a complete checkpoint, or if a checkpoint in it is not complete.
+/// None if `path` does not exist, or is a folder without checkpoints, without
+/// weights and without the name of a checkpoint. Throws std::runtime_error if
+///
+/// - `path` is not a folder, or cannot be read;
+/// - `path` has the name of a checkpoint, or has weights, but does not exist or
+///   is not complete;
+/// - `path` does not exist and its parent is a file;
+/// - a checkpoint in `path` is not complete.
 std::optional<std::string> findCheckpoint(const std::string &path);
 
 /// Returns an error message if the folder `path` has the name of a checkpoint

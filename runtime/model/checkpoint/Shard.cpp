@@ -32,7 +32,7 @@ std::vector<OwnParameter> ownParameters(const program::ProgramT &program,
   size_t number = 0;
   for (const program::StageParameter &held :
        program::stageParameters(model, first, layers)) {
-    const program::ParameterNumber from =
+    const program::ParameterId from =
         program::initialValueSource(model, held.layer, held.number);
     if (from.layer == held.layer && from.number == held.number)
       own.push_back({program::parameterName(model, held.layer, held.number),

@@ -99,7 +99,7 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
   for (program::StageParameter &held :
        program::stageParameters(*model, first, layers)) {
     const int64_t size = held.parameter.elements();
-    const program::ParameterNumber initialFrom =
+    const program::ParameterId initialFrom =
         program::initialValueSource(*model, held.layer, held.number);
     std::string name =
         program::parameterName(*model, initialFrom.layer, initialFrom.number);

@@ -61,7 +61,7 @@ public:
     std::string name; ///< the parameter's name in files of weights
     /// The parameter whose initial values this one gets: itself or, for a copy
     /// of a tied parameter, the first layer's.
-    program::ParameterNumber initialFrom;
+    program::ParameterId initialFrom;
     program::StateLayout::Parameter state; ///< of the optimizer
     bool decays;                           ///< whether weight decay applies
   };

@@ -78,7 +78,7 @@ size_t tiedNumber(const program::ProgramT &program) {
   const program::ModelT &model = *program.model;
   const uint32_t last = program::layerCount(model) - 1;
   for (uint32_t number = 0;; ++number)
-    if (const program::ParameterNumber start =
+    if (const program::ParameterId start =
             program::initialValueSource(model, last, number);
         start.layer != last || start.number != number)
       return start.number; // the first layer's parameters are first in the file

@@ -163,8 +163,9 @@ TEST(Timeline, PrintsNoGridOfMoreThanAThousandColumns) {
             std::string::npos);
 }
 
-/// Times with at most four digits stay as they are. Longer ones are rounded to
-/// three or four digits, in a larger unit.
+/// A time with at most four digits before the point keeps up to ten digits. A
+/// longer time is rounded to four digits in a larger unit. In the largest unit
+/// it keeps all digits before the point.
 TEST(Timeline, WritesLargeTimesShort) {
   auto unit = [](const char *name, int64_t perUnit = 1) {
     return TimeScale{findTimeUnit(name), perUnit};

@@ -176,8 +176,9 @@ TEST(SharedCores, NeverShortenASchedule) {
             EXPECT_GE(slow.makespan, bound.time) << bound.name;
           }
         if (c.problem.updates == Updates::Flush) {
-          EXPECT_EQ(totalsOf(occupationsOf(few.problem, few.schedule, slow)),
-                    slow.occupied);
+          EXPECT_EQ(
+              totalsOf(messageOccupationsOf(few.problem, few.schedule, slow)),
+              slow.occupied);
         }
         for (int32_t w = 0; w < d; ++w)
           EXPECT_GE(slow.busy[w], alone.busy[w]);

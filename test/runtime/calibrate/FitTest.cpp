@@ -101,8 +101,9 @@ TEST(MessageCost, IsTheMeanOfBothWays) {
             0);
 }
 
-// The line is fitted to the sums of 64 KiB and more: sums of gradients
-// determine the time of a step. A sum of 8 bytes is not on this line.
+// The line is fitted only to all-reduces of 64 KiB and more, because
+// all-reduces of gradients determine the time of a step. An all-reduce of 8
+// bytes is not on this line.
 TEST(SumTimes, HaveALineThatIsRightOfGradients) {
   std::vector<TimedSize> sums = {{8, 10'000}};
   for (uint64_t bytes : {64 << 10, 256 << 10, 1 << 20, 16 << 20})

@@ -120,7 +120,7 @@ protected:
   /// Gives the program a model with the inputs input_ids and position_ids, and
   /// with a loss that has a weight.
   void takePositions() {
-    program.model->package = program::packageOfTwoTerms();
+    program.model->package = program::packageWithTwoLossTerms();
     program.model->architecture = program::kExported;
     program::PackageT &package = *program.model->package;
     package.inputs = {program::kInputIds, program::kPositionIds};

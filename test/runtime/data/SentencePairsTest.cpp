@@ -23,7 +23,7 @@ class SentencePairsTest : public TextDataTest {};
 program::ProgramT programOfPairs() {
   program::ProgramT program = smallProgram({.context = 8}, {4});
   program.micro_batches = 500; // so a mini-batch has 1000 samples
-  program.model->package = program::packageOfTwoTerms();
+  program.model->package = program::packageWithTwoLossTerms();
   program.model->architecture = program::kExported;
   program::PackageT &package = *program.model->package;
   package.inputs = {program::kInputIds, program::kTokenTypeIds,

@@ -352,8 +352,8 @@ void train(std::unique_ptr<Tokens> tokens, const Expected &expected,
     fault("expected a finite loss");
 }
 
-/// Checks findAtLeast, which searches in blocks for the first token that is not
-/// below a limit, by looking at the tokens one by one.
+/// Compares findAtLeast, which searches in blocks, with a search of the tokens
+/// one by one. Then compares checkTokens with findAtLeast.
 void findFirst(const Tokens &tokens, const Expected &expected, Random &random) {
   static const uint64_t limits[] = {1, 200, 256, 30'000, 65'536, 1u << 31};
   const uint64_t limit = oneOf(limits, random);

@@ -126,7 +126,7 @@ TEST(Optimizer, OthersUpdateAllParametersAlike) {
     for (uint32_t layer = 0; layer < layerCount(model); ++layer) {
       for (uint32_t i = 0; i < layerParameters(model, layer).size(); ++i)
         EXPECT_EQ(ruleOf(named(name), model, layer, i), rule);
-      EXPECT_EQ(updateFlops(named(name), model, layer), 0);
+      EXPECT_EQ(orthogonalisationFlops(named(name), model, layer), 0);
     }
 }
 
@@ -181,8 +181,8 @@ TEST(Optimizer, AnUpdateOfMuonIsThreeProductsAnIteration) {
   int64_t flops = 0;
   for (int64_t l : {3 * c, c, 4 * c, 4 * c})
     flops += 5 * (2 * c * l * c + 2 * c * c * c + 2 * c * c * l);
-  EXPECT_EQ(updateFlops(named(kMuon), model, 1), flops);
-  EXPECT_EQ(updateFlops(named(kMuon), model, 0), 0);
+  EXPECT_EQ(orthogonalisationFlops(named(kMuon), model, 1), flops);
+  EXPECT_EQ(orthogonalisationFlops(named(kMuon), model, 0), 0);
 }
 
 TEST(Optimizer, MuonNeedsAMatrix) {

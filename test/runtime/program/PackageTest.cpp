@@ -23,8 +23,8 @@ TEST(PackageTest, acceptsTheSamples) {
   EXPECT_EQ(lossTerms(*samplePackage()), 0u);
   EXPECT_EQ(checkPackage(*weighedPackage()), "");
   EXPECT_EQ(lossTerms(*weighedPackage()), 1u);
-  EXPECT_EQ(checkPackage(*packageOfTwoTerms()), "");
-  EXPECT_EQ(lossTerms(*packageOfTwoTerms()), 2u);
+  EXPECT_EQ(checkPackage(*packageWithTwoLossTerms()), "");
+  EXPECT_EQ(lossTerms(*packageWithTwoLossTerms()), 2u);
 }
 
 struct Fault {
@@ -269,12 +269,12 @@ const Fault kFaults[] = {
      }},
     {"scalesOfAnotherType", "the last label of a loss of 2 terms to be",
      [](PackageT &p) {
-       p = std::move(*packageOfTwoTerms());
+       p = std::move(*packageWithTwoLossTerms());
        p.kinds[2]->graphs->labels[1]->type = TensorType::Float32;
      }},
     {"noScales", "the last label of a loss of 2 terms to be loss_scales",
      [](PackageT &p) {
-       p = std::move(*packageOfTwoTerms());
+       p = std::move(*packageWithTwoLossTerms());
        p.labels[1] = "others";
      }},
     {"scalesOfOneTerm", "of a loss of several terms alone",
@@ -284,7 +284,7 @@ const Fault kFaults[] = {
      }},
     {"weightOfScales", "the last label of a loss of 2 terms to be",
      [](PackageT &p) {
-       p = std::move(*packageOfTwoTerms());
+       p = std::move(*packageWithTwoLossTerms());
        p.kinds[2]->graphs->weight->inputs[0].mutate_index(1);
      }},
     {"inputWithoutAName", "a name for each input, got 0 for 1",

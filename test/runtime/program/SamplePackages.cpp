@@ -224,7 +224,7 @@ std::unique_ptr<PackageT> weighedPackage() {
   return package;
 }
 
-std::unique_ptr<PackageT> packageOfTwoTerms() {
+std::unique_ptr<PackageT> packageWithTwoLossTerms() {
   auto package = weighedPackage();
   package->labels.push_back(kLossScales);
   LayerGraphsT &graphs = *package->kinds[2]->graphs;

@@ -43,7 +43,7 @@ std::unique_ptr<PackageT> weighedPackage();
 /// samplePackage() with the weights of two loss terms: the number of labels,
 /// and the sum of the labels. The last layer gets a scale for each term
 /// (loss_scales) but does not use it.
-std::unique_ptr<PackageT> packageOfTwoTerms();
+std::unique_ptr<PackageT> packageWithTwoLossTerms();
 
 /// A model whose package is samplePackage().
 ModelT exportedModel();

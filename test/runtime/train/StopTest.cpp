@@ -140,8 +140,8 @@ TEST(StatusPage, LetsARankWithoutInstructionsFollow) {
   std::vector<StepDecision> heard;
   std::thread idle([&] {
     for (uint64_t step = 1; step < 5; ++step)
-      heard.push_back(page.follow(2, step));
-    EXPECT_THROW(page.follow(2, 5), std::runtime_error);
+      heard.push_back(page.decideAfterOthers(2, step));
+    EXPECT_THROW(page.decideAfterOthers(2, 5), std::runtime_error);
   });
   EXPECT_EQ(page.decide(1), StepDecision::Begin);
   page.askToSave();
@@ -153,7 +153,7 @@ TEST(StatusPage, LetsARankWithoutInstructionsFollow) {
   EXPECT_EQ(heard, (std::vector{StepDecision::Begin, StepDecision::Save,
                                 StepDecision::Begin, StepDecision::Begin}));
   page.askToStop();
-  EXPECT_EQ(page.follow(2, 5), StepDecision::Stop);
+  EXPECT_EQ(page.decideAfterOthers(2, 5), StepDecision::Stop);
 }
 
 TEST(StepVote, StopsAllRanksTwoStepsLater) {

@@ -17,7 +17,7 @@ namespace {
 /// One line per worker, with its occupations: "send activation 0 to P1 2-3".
 std::string describeAll(const Case &c) {
   Timing timing = simulate(c.problem, c.schedule);
-  Occupations all = occupationsOf(c.problem, c.schedule, timing);
+  Occupations all = messageOccupationsOf(c.problem, c.schedule, timing);
   Timeline timeline{"p", "title", c.problem, c.schedule, timing};
   std::string text;
   for (size_t w = 0; w < all.size(); ++w)
@@ -80,7 +80,7 @@ TEST(Occupations, AreOfTheLinkBetweenTheWorkers) {
                             "P2: send gradient 0 to P1 15-20\n");
 }
 
-/// occupationsOf uses only the starts of actions. For all schemes, its
+/// messageOccupationsOf uses only the starts of actions. For all schemes, its
 /// occupations add up to the simulator's totals, and do not overlap with
 /// actions.
 TEST(Occupations, EqualTheCountOfTheSimulator) {
@@ -99,7 +99,7 @@ TEST(Occupations, EqualTheCountOfTheSimulator) {
           c.problem.node->links.link = {{1}, {0, 1, 64}, {1}};
         }
         Timing timing = simulate(c.problem, c.schedule);
-        Occupations all = occupationsOf(c.problem, c.schedule, timing);
+        Occupations all = messageOccupationsOf(c.problem, c.schedule, timing);
         EXPECT_EQ(totalsOf(all), timing.occupied);
         EXPECT_TRUE(hasOccupations(all));
         for (size_t w = 0; w < all.size(); ++w) {

@@ -40,7 +40,7 @@ struct Endless {
     run = unrollSteps(c.problem, c.schedule, longer.steps);
     Timing ran = simulate(longer, run);
     SyncAndUpdate syncAndUpdate = syncAndUpdateBetween(longer, run, ran);
-    Occupations occupations = occupationsOf(longer, run, ran);
+    Occupations occupations = messageOccupationsOf(longer, run, ran);
     Timeline drawn{"p", "title", longer, run, ran};
     drawn.scale = timeline.scale;
     drawn.syncAndUpdate = &syncAndUpdate;

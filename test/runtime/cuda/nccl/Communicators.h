@@ -24,11 +24,11 @@ struct Member;
 /// The calls of ncclCommSplit by all ranks of a communicator that make one
 /// split.
 struct Split {
-  struct RequestedCommunicator {
+  struct Call {
     int color, key, rank, device;
     bool blocks;
   };
-  std::vector<RequestedCommunicator> requests;
+  std::vector<Call> calls;
   /// The new communicators, by old rank. Empty until all ranks have called.
   std::vector<std::shared_ptr<Member>> made;
 };

@@ -27,26 +27,25 @@ bool isValid(const ncclConfig_t *config) {
 /// Makes the communicators of a split. Requires that all ranks have called
 /// ncclCommSplit.
 void finish(Split &split) {
-  auto &requests = split.requests;
-  std::ranges::sort(
-      requests, {}, [](const Split::RequestedCommunicator &requested) {
-        return std::tuple(requested.color, requested.key, requested.rank);
-      });
-  split.made.resize(requests.size());
-  for (size_t begin = 0, end; begin < requests.size(); begin = end) {
-    for (end = begin; end < requests.size(); ++end)
-      if (requests[end].color != requests[begin].color)
+  auto &calls = split.calls;
+  std::ranges::sort(calls, {}, [](const Split::Call &call) {
+    return std::tuple(call.color, call.key, call.rank);
+  });
+  split.made.resize(calls.size());
+  for (size_t begin = 0, end; begin < calls.size(); begin = end) {
+    for (end = begin; end < calls.size(); ++end)
+      if (calls[end].color != calls[begin].color)
         break;
-    if (requests[begin].color == NCCL_SPLIT_NOCOLOR)
+    if (calls[begin].color == NCCL_SPLIT_NOCOLOR)
       continue;
     auto shared =
         std::make_shared<SharedCommunicator>(static_cast<int>(end - begin));
     shared->missing = 0;
     for (size_t i = begin; i < end; ++i) {
-      shared->devices[i - begin] = requests[i].device;
-      split.made[static_cast<size_t>(requests[i].rank)] =
-          makeMember(shared, static_cast<int>(i - begin), requests[i].device,
-                     requests[i].blocks);
+      shared->devices[i - begin] = calls[i].device;
+      split.made[static_cast<size_t>(calls[i].rank)] =
+          makeMember(shared, static_cast<int>(i - begin), calls[i].device,
+                     calls[i].blocks);
     }
   }
 }
@@ -107,9 +106,9 @@ ncclResult_t test::split(Member &member, int color, int key, ncclComm_t *made,
   if (!all)
     all = std::make_shared<Split>();
   std::shared_ptr<Split> own = all;
-  own->requests.push_back({color, key, member.rank, member.device,
-                           config ? config->blocking != 0 : member.blocks});
-  if (own->requests.size() == shared.devices.size()) {
+  own->calls.push_back({color, key, member.rank, member.device,
+                        config ? config->blocking != 0 : member.blocks});
+  if (own->calls.size() == shared.devices.size()) {
     finish(*own);
     shared.splits.erase(index);
     shared.changed.notify_all();

@@ -50,7 +50,7 @@ TEST(LossWeights, AreComputedOncePerMicroBatch) {
 // per micro-batch. The weight of the second term is the sum of the labels.
 TEST(LossWeights, ScaleTheTermsOfALoss) {
   program::ProgramT program = sampleProgram({3});
-  program.model->package = program::packageOfTwoTerms();
+  program.model->package = program::packageWithTwoLossTerms();
   program.micro_batches = 2;
   CountedLabels::asked = 0;
   auto data = withLossWeights(program, std::make_unique<CountedLabels>(),
@@ -87,7 +87,7 @@ public:
 
 TEST(LossWeights, AreZeroIfAllTermsAreEmpty) {
   program::ProgramT program = sampleProgram({3});
-  program.model->package = program::packageOfTwoTerms();
+  program.model->package = program::packageWithTwoLossTerms();
   program.micro_batches = 2;
   // Make the weight of the first term also the sum of the labels.
   program.model->package->kinds[2]->graphs->weight->outputs[0].mutate_value(1);

@@ -34,8 +34,8 @@ TEST(TensorsTest, threadsAreThoseOfTheCaller) {
 }
 
 TEST(TensorsTest, threadsStayThoseOfTheCaller) {
-  // Without a setting for each thread, the first computation of a thread would
-  // use the last setting of any thread.
+  // In its first computation on a thread, LibTorch copies the number of threads
+  // that any thread has set last. setThreads must prevent this.
   std::thread([&] {
     setThreads(1);
     std::thread([] { setThreads(2); }).join();
