@@ -98,7 +98,9 @@ public:
                   "P" + std::to_string(w));
     svg += drawAxis(both.predicted, axis, rowsHeight());
     if (picture().hasIdle)
-      svg += text("figure", axis.plot + kPairIdle, -6, "idle");
+      svg +=
+          withTooltip("share of the worker's step in which it runs no action",
+                      text("figure", axis.plot + kPairIdle, -6, "idle"));
     eachRow([&](size_t w, double y, const Timeline &timeline,
                 const NanosecondStep &, const char *) {
       return RowDrawer(timeline, axis, palette).draw(w, y);

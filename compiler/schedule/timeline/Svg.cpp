@@ -62,7 +62,7 @@ public:
     for (size_t w = 0; w < workers; ++w)
       svg += frame(w);
     svg += drawAxis(timeline, axis, kRow * static_cast<double>(workers)) +
-           numbers(-6, "", "idle", "peak");
+           headings();
     for (size_t w = 0; w < workers; ++w)
       svg += rows.draw(w, kRow * static_cast<double>(w));
     return svg + "</g>\n";
@@ -94,6 +94,20 @@ private:
     add(namesEnd() > 0, "worker", namesEnd(), worker);
     add(timeline.picture.hasIdle, "figure", idleEnd(), idle);
     add(timeline.picture.hasPeak, "figure", peakEnd(), peak);
+    return svg;
+  }
+
+  /// The headings of the columns right of the rows, each with a tooltip.
+  std::string headings() const {
+    std::string svg;
+    if (timeline.picture.hasIdle)
+      svg += withTooltip("share of the time until the last action ends, in "
+                         "which the worker runs no action",
+                         numbers(-6, "", "idle", ""));
+    if (timeline.picture.hasPeak)
+      svg += withTooltip("the largest number of micro-batches whose "
+                         "activations the worker has at once",
+                         numbers(-6, "", "", "peak"));
     return svg;
   }
 

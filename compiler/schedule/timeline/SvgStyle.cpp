@@ -61,6 +61,10 @@ std::string text(const char *style, double x, double y,
          "\" y=\"" + svgNumber(y) + "\">" + escapeXml(content) + "</text>\n";
 }
 
+std::string withTooltip(const std::string &tooltip, const std::string &drawn) {
+  return "<g><title>" + escapeXml(tooltip) + "</title>" + drawn + "</g>\n";
+}
+
 std::vector<std::string> wrap(std::string_view text, size_t most) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {

@@ -36,6 +36,9 @@ inline constexpr std::array<std::pair<double, const char *>, 2> kDigits = {
 std::string text(const char *style, double x, double y,
                  const std::string &content);
 
+/// `drawn` with a tooltip.
+std::string withTooltip(const std::string &tooltip, const std::string &drawn);
+
 /// `text` in lines of at most `most` characters, broken at blanks. A word
 /// longer than half a line is cut into pieces of at most half a line, because
 /// its characters may be twice as wide as the average.
