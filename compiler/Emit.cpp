@@ -196,7 +196,7 @@ std::unique_ptr<program::ProgramT> emitProgram(ModuleOp module) {
   FailureOr<Layout> layout = layoutOf(pipeline);
   if (failed(layout))
     return nullptr;
-  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+  FailureOr<std::unique_ptr<program::PackageT>> model = modelOf(pipeline);
   if (failed(model))
     return nullptr;
   if (layout->directions.size() > UINT16_MAX) {

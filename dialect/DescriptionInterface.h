@@ -14,8 +14,9 @@
 
 namespace chimera {
 
-/// The names of the two architectures whose ops have no clauses for sizes: an
-/// exported model has a package, a bare model has a list of layers.
+/// The names of the architectures. The built-in GPT-2 has clauses for its
+/// sizes, an exported model has a package, a bare model has a list of layers.
+inline constexpr llvm::StringLiteral kGpt2Model = "gpt2";
 inline constexpr llvm::StringLiteral kExportedModel = "exported";
 inline constexpr llvm::StringLiteral kBareModel = "bare";
 

@@ -97,7 +97,7 @@ FailureOr<Layout> layoutOf(PipelineOp pipeline) {
 
 FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
                                                const Layout &layout) {
-  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+  FailureOr<std::unique_ptr<program::PackageT>> model = modelOf(pipeline);
   if (failed(model))
     return failure();
   if (!*model || !program::isTied(**model) || layout.stages.size() == 1)

@@ -9,8 +9,6 @@
 
 #include "dialect/DescriptionInterface.h"
 #include "passes/DescriptionReader.h"
-#include "runtime/program/Gpt2Package.h"
-#include "runtime/program/Layers.h"
 
 using namespace mlir;
 
@@ -25,7 +23,7 @@ public:
       schemes.push_back(scheme.name);
     for (const schedule::TimeUnit &unit : schedule::timeUnits())
       units.push_back(unit.name);
-    models = {program::kGpt2, program::kExported, kBareModel};
+    models = {kGpt2Model, kExportedModel, kBareModel};
   }
 
   ArrayRef<StringRef> schedules() const override { return schemes; }

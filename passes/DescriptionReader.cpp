@@ -55,32 +55,32 @@ StringRef inputAt(ModuleOp module, StringRef path) {
   return {};
 }
 
-FailureOr<std::unique_ptr<program::ModelT>>
+FailureOr<std::unique_ptr<program::PackageT>>
 modelOf(ModelOp op, std::optional<program::DataType> type) {
-  auto model = std::make_unique<program::ModelT>();
-  model->architecture = op.getArchitecture().str();
-  if (op.getPackage()) {
-    std::string error;
-    model->package =
-        program::readPackage(pathFrom(op, *op.getPackage()), type, error);
-    if (!model->package)
-      return op.emitOpError(program::printable(error));
-    return model;
-  }
-  model->layers = *op.getLayers();
-  model->heads = *op.getHeads();
-  model->width = *op.getWidth();
-  model->context = *op.getContextLength();
-  model->vocabulary = *op.getVocabulary();
-  model->dropout = op.getDropout().convertToDouble();
-  model->tied = op.getTied();
-  // checkModel refuses an unknown architecture.
-  if (model->architecture != program::kGpt2)
-    return op.emitOpError(program::checkModel(*model));
-  if (std::string problem =
-          program::buildGpt2(*model, type.value_or(program::DataType::Float32));
-      !problem.empty())
-    return op.emitOpError(problem);
+  std::unique_ptr<program::PackageT> model;
+  std::string error;
+  // The op has no larger numbers than 2^31 - 1.
+  auto size = [](std::optional<uint64_t> number) {
+    return static_cast<uint32_t>(*number);
+  };
+  if (op.getPackage())
+    model = program::readPackage(pathFrom(op, *op.getPackage()), type, error);
+  else if (op.getArchitecture() == kGpt2Model)
+    model =
+        program::gpt2Package({.layers = size(op.getLayers()),
+                              .heads = size(op.getHeads()),
+                              .width = size(op.getWidth()),
+                              .context = size(op.getContextLength()),
+                              .vocabulary = size(op.getVocabulary()),
+                              .dropout = op.getDropout().convertToDouble(),
+                              .tied = op.getTied()},
+                             type.value_or(program::DataType::Float32), error);
+  else
+    error = ("expected architecture '" + kGpt2Model + "' or '" +
+             kExportedModel + "', got '" + op.getArchitecture() + "'")
+                .str();
+  if (!model)
+    return op.emitOpError(program::printable(error));
   return model;
 }
 
@@ -94,16 +94,16 @@ FailureOr<ModelOp> modelOpOf(PipelineOp pipeline) {
          << *pipeline.getModel() << ", found none";
 }
 
-FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline) {
+FailureOr<std::unique_ptr<program::PackageT>> modelOf(PipelineOp pipeline) {
   FailureOr<ModelOp> op = modelOpOf(pipeline);
   if (failed(op))
     return failure();
   if (!*op || op->getBareLayers())
-    return std::unique_ptr<program::ModelT>();
+    return std::unique_ptr<program::PackageT>();
   return modelOf(*op, typesOf(pipeline).activations);
 }
 
-LogicalResult checkModelStage(StageOp stage, const program::ModelT &model) {
+LogicalResult checkModelStage(StageOp stage, const program::PackageT &model) {
   auto pipeline = stage->getParentOfType<PipelineOp>();
   uint32_t layers = program::layerCount(model);
   if (!stage.getFirst() || *stage.getLast() > layers)

@@ -26,7 +26,7 @@ namespace chimera {
 /// that computes in `type` or, if there is no `type`, in any one. Requires that
 /// `op` is not a bare model. Fails with a diagnostic if the model cannot be
 /// trained.
-mlir::FailureOr<std::unique_ptr<program::ModelT>>
+mlir::FailureOr<std::unique_ptr<program::PackageT>>
 modelOf(ModelOp op, std::optional<program::DataType> type);
 
 /// The path of a file that `op` names. A relative path is relative to the
@@ -45,13 +45,14 @@ mlir::FailureOr<ModelOp> modelOpOf(PipelineOp pipeline);
 /// The model that the pipeline trains. Null if the pipeline names no model or a
 /// bare one. Fails with a diagnostic if the model does not exist or cannot be
 /// trained.
-mlir::FailureOr<std::unique_ptr<program::ModelT>> modelOf(PipelineOp pipeline);
+mlir::FailureOr<std::unique_ptr<program::PackageT>>
+modelOf(PipelineOp pipeline);
 
 /// Fails with a diagnostic if the stage does not have layers of the model, or
 /// if its bytes of weights, optimizer state and boundary differ from those of
 /// these layers.
 mlir::LogicalResult checkModelStage(StageOp stage,
-                                    const program::ModelT &model);
+                                    const program::PackageT &model);
 
 /// The properties of the chimera.training op that the pipeline names. If it
 /// names none, the default properties.

@@ -89,7 +89,8 @@ LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
 
 /// Fails unless the given stages have the model's layers, each once and in
 /// order, and the bytes of these layers.
-LogicalResult checkLayers(const Layout &layout, const program::ModelT &model) {
+LogicalResult checkLayers(const Layout &layout,
+                          const program::PackageT &model) {
   uint32_t next = 0, layers = program::layerCount(model);
   for (StageOp stage : layout.stages) {
     if (!stage.getFirst() || *stage.getFirst() != next)

@@ -43,7 +43,7 @@ FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
                                    program::OptimizerT optimizer) {
   if (ArrayAttr layers = op.getBareLayersAttr())
     return plan::Model(bareLayersOf(layers), types, std::move(optimizer));
-  FailureOr<std::unique_ptr<program::ModelT>> model =
+  FailureOr<std::unique_ptr<program::PackageT>> model =
       modelOf(op, types.activations);
   if (failed(model))
     return failure();

@@ -33,7 +33,7 @@ LogicalResult unroll(PipelineOp pipeline, ScheduleAnalysis &analysis) {
   const ScheduledProblem *of = analysis.get();
   if (!of)
     return failure();
-  FailureOr<std::unique_ptr<program::ModelT>> model = modelOf(pipeline);
+  FailureOr<std::unique_ptr<program::PackageT>> model = modelOf(pipeline);
   if (failed(model))
     return failure();
   auto samples = static_cast<uint32_t>(pipeline.getMicroBatchSize());

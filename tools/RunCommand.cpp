@@ -355,7 +355,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
                       describeRanks(settings, program, job, share), share);
     if (load.drawsWeights && !settings.quiet)
       std::printf("the weights are drawn at random: --load starts from others, "
-                  "such as values.safetensors of the package\n");
+                  "such as values.safetensors of an exported model\n");
     if (!load.noEvaluationReason.empty() && !settings.quiet)
       std::printf("%s\n", load.noEvaluationReason.c_str());
     reportResume(settings, load);

@@ -82,7 +82,7 @@ static TokenSampleOptions formOf(const RunSettings &settings,
              pairs = settings.givenOptions.contains("--pairs");
   if (!masks && !pairs)
     return form;
-  if (masks && program::lossTerms(*program.model->package) == 0)
+  if (masks && program::lossTerms(*program.model) == 0)
     throw std::invalid_argument(
         "--mask needs a model whose loss is a sum and a weight, because in a "
         "mean all labels count: export it with such a loss");
@@ -147,9 +147,8 @@ static std::string kindOf(const RunSettings &settings,
 /// Refuses a model with parameters whose initial values must come from a file.
 static void refuseWithoutValues(const RunSettings &settings,
                                 const program::ProgramT &program) {
-  for (const auto &layer : program.model->package->layers)
-    for (const auto &parameter :
-         program.model->package->kinds[layer->kind]->parameters)
+  for (const auto &layer : program.model->layers)
+    for (const auto &parameter : program.model->kinds[layer->kind]->parameters)
       if (parameter->start == program::Initialization::Given)
         throw std::invalid_argument(
             "expected initial values of '" +
@@ -237,9 +236,7 @@ static void addModel(Workload &load, const RunSettings &settings,
   if (!settings.allowNativeCode.empty())
     load.native =
         std::make_shared<NativeCode>(program, settings.allowNativeCode);
-  // A run notes random initial weights only for exported models.
-  load.drawsWeights =
-      !values && program.model->architecture == program::kExported;
+  load.drawsWeights = !values;
   if (!values)
     refuseWithoutValues(settings, program);
   load.stages = [values, placement, native = load.native](

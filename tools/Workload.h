@@ -52,7 +52,7 @@ struct Workload {
   std::unique_ptr<runtime::DataSource> heldOut;
   uint64_t evaluationPasses = 0; ///< passes of an evaluation (Interpreter.h)
   uint64_t heldOutSamples = 0;   ///< samples in these passes
-  /// Whether an exported model starts with weights drawn at random.
+  /// Whether the model starts with weights drawn at random.
   bool drawsWeights = false;
   /// The reason why there is no evaluation although samples were held out.
   /// Empty if there is an evaluation.

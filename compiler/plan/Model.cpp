@@ -16,8 +16,8 @@
 
 namespace chimera::plan {
 
-Model::Model(std::shared_ptr<const program::ModelT> model, program::Types types,
-             program::OptimizerT optimizer)
+Model::Model(std::shared_ptr<const program::PackageT> model,
+             program::Types types, program::OptimizerT optimizer)
     : model(std::move(model)), types(types), optimizer(std::move(optimizer)) {}
 
 Model::Model(std::vector<BareLayer> layers, program::Types types,

@@ -60,9 +60,9 @@ struct LayerTable {
 /// A model with the types of its values and its optimizer.
 class Model {
 public:
-  /// A model that can be trained. Requires that program::checkModel finds no
+  /// A model that can be trained. Requires that program::checkPackage finds no
   /// error in `model`.
-  Model(std::shared_ptr<const program::ModelT> model, program::Types types,
+  Model(std::shared_ptr<const program::PackageT> model, program::Types types,
         program::OptimizerT optimizer);
   /// A bare model. Requires at least one layer, and no negative numbers.
   Model(std::vector<BareLayer> layers, program::Types types,
@@ -70,7 +70,7 @@ public:
 
   int32_t layerCount() const;
   /// Null for a bare model.
-  const program::ModelT *trainable() const { return model.get(); }
+  const program::PackageT *trainable() const { return model.get(); }
   /// The number of tokens of a sample, or 0 if the model does not state it.
   int64_t tokens() const;
 
@@ -95,7 +95,7 @@ private:
   /// The table with counts of operations in place of times.
   LayerTable operations(int64_t microBatchSize, int64_t parts) const;
 
-  std::shared_ptr<const program::ModelT> model;
+  std::shared_ptr<const program::PackageT> model;
   std::vector<BareLayer> bare;
   program::Types types;
   program::OptimizerT optimizer;

@@ -174,7 +174,7 @@ std::string readProfile(std::string_view name, std::string_view text,
   return {};
 }
 
-std::string checkProfile(const Profile &profile, const program::ModelT &model,
+std::string checkProfile(const Profile &profile, const program::PackageT &model,
                          program::Types types, std::string_view optimizer) {
   auto differs = [&](const char *what, const std::string &expected,
                      const std::string &got) {

@@ -75,7 +75,7 @@ std::string readProfile(std::string_view name, std::string_view text,
 
 /// Returns an error if the profile is of another model, of other types or of
 /// another optimizer, else an empty text.
-std::string checkProfile(const Profile &profile, const program::ModelT &model,
+std::string checkProfile(const Profile &profile, const program::PackageT &model,
                          program::Types types, std::string_view optimizer);
 
 /// Returns an error if the profiles cannot be combined, else an empty text.

@@ -83,17 +83,16 @@ chimera::runtime::programToMeasure(uint32_t blocks, const BlockSizes &sizes,
                                    program::DataType activations) {
   program::ProgramT program;
   program.activation_type = activations;
-  program.model = std::make_unique<program::ModelT>();
-  program::ModelT &model = *program.model;
-  model.architecture = program::kGpt2;
-  model.layers = blocks;
-  model.heads = sizes.heads;
-  model.width = sizes.width;
-  model.context = sizes.context;
-  model.vocabulary = 256;
-  if (std::string problem = program::buildGpt2(model, activations);
-      !problem.empty())
-    throw std::logic_error(problem);
+  std::string error;
+  program.model = program::gpt2Package({.layers = blocks,
+                                        .heads = sizes.heads,
+                                        .width = sizes.width,
+                                        .context = sizes.context,
+                                        .vocabulary = 256},
+                                       activations, error);
+  if (!program.model)
+    throw std::logic_error(error);
+  const program::PackageT &model = *program.model;
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = program::kAdamW;
   program.optimizer->beta1 = 0.9;
@@ -237,21 +236,28 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
           updatesRate * static_cast<double>(moved)};
 }
 
+/// The sizes of a block whose speed is like that of the model's layers.
+static BlockSizes blockLike(const program::PackageT &model) {
+  // These limits are large enough for the speed of long matrix products. Larger
+  // blocks would take seconds.
+  constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;
+  BlockSizes sizes{kMaxWidth, 4, kMaxContext, 1};
+  const std::vector<int64_t> &boundary =
+      program::graphsOf(model, 0).outputs.at(0)->shape;
+  if (boundary.size() != 3)
+    return sizes;
+  sizes.context =
+      static_cast<uint32_t>(std::clamp<int64_t>(boundary[1], 1, kMaxContext));
+  sizes.width =
+      static_cast<uint32_t>(std::clamp<int64_t>(boundary[2], 1, kMaxWidth));
+  if (sizes.width % sizes.heads != 0)
+    sizes.heads = 1;
+  return sizes;
+}
+
 double chimera::runtime::relativeTimeOfType(const program::ProgramT &program,
                                             const StageFactory &stages) {
-  // These limits are large enough for the speed of long matrix products. Larger
-  // models would take seconds.
-  constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;
-  const program::ModelT &model = *program.model;
-  BlockSizes sizes{kMaxWidth, 4, kMaxContext, 1}; // for exported models
-  if (model.architecture == program::kGpt2) {
-    const auto ofHead = static_cast<uint32_t>(model.width / model.heads);
-    sizes.heads = static_cast<uint32_t>(
-        std::min<int64_t>(model.heads, std::max(1u, kMaxWidth / ofHead)));
-    sizes.width = sizes.heads * ofHead;
-    sizes.context =
-        static_cast<uint32_t>(std::min<int64_t>(model.context, kMaxContext));
-  }
+  const BlockSizes sizes = blockLike(*program.model);
   const std::unique_ptr<Device> device = makeHostDevice();
   struct Case {
     program::ProgramT program;

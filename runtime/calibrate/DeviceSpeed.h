@@ -57,10 +57,10 @@ DeviceSpeed measureSpeed(Control &control, Device &device,
                          std::chrono::milliseconds timeout);
 
 /// The time of a transformer block on the host with the program's activation
-/// type, divided by its time with float32. The block has the sizes of the
-/// built-in model, or common sizes if the model is exported. A large block is
-/// made smaller first. Uses this thread and its compute threads for some tenths
-/// of a second. Throws the exceptions of the stages.
+/// type, divided by its time with float32. If the model's first layer makes a
+/// sequence of vectors, the block has their number and width, up to a limit.
+/// Otherwise it has common sizes. Uses this thread and its compute threads for
+/// some tenths of a second. Throws the exceptions of the stages.
 double relativeTimeOfType(const program::ProgramT &program,
                           const StageFactory &stages);
 

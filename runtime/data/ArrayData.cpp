@@ -59,12 +59,12 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
     for (Column &column : *columns)
       if (column.field.name != program::kLossScales)
         column.array = std::move(*next++);
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   if (const auto tokens = program::indexOfTokens(program::inputFields(model),
                                                  program::kInputIds))
     inputs[*tokens].bound = program::vocabularyOf(model);
   const program::LayerGraphsT &head =
-      graphsOf(*model.package, program::layerCount(model) - 1);
+      graphsOf(model, program::layerCount(model) - 1);
   const auto predicted = program::predictedField(model);
   if (predicted && !ignoresLabels(head))
     labels[*predicted].bound = head.vocabulary;

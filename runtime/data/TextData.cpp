@@ -121,12 +121,12 @@ std::vector<program::Field> expectFields(std::vector<program::Field> fields,
   return fields;
 }
 
-std::vector<program::Field> expectInputs(const program::ModelT &model) {
+std::vector<program::Field> expectInputs(const program::PackageT &model) {
   return expectFields(program::inputFields(model), program::kInputIds,
                       program::contextOf(model).value_or(0));
 }
 
-std::vector<program::Field> expectLabels(const program::ModelT &model) {
+std::vector<program::Field> expectLabels(const program::PackageT &model) {
   return expectFields(program::labelFields(model), program::kLabels,
                       program::contextOf(model).value_or(0));
 }
@@ -137,7 +137,7 @@ std::vector<program::Field> expectLabels(const program::ModelT &model) {
 /// labels at the ends of documents would count.
 TokenSampleOptions
 separatingDocuments(TokenSampleOptions form, const Tokens &tokens,
-                    const program::ModelT &model,
+                    const program::PackageT &model,
                     const std::vector<program::Field> &inputs) {
   form.separatesDocuments =
       has(inputs, program::kPositionIds) &&
@@ -145,7 +145,7 @@ separatingDocuments(TokenSampleOptions form, const Tokens &tokens,
       !form.withinDocuments &&
       (form.documentEnd.has_value() || tokens.statesDocuments());
   if (form.separatesDocuments && !form.masking &&
-      program::lossTerms(*model.package) == 0)
+      program::lossTerms(model) == 0)
     throw std::runtime_error(
         "expected a model whose loss is a sum and a weight, because the last "
         "token of a document has no label, got one whose loss is a mean: "
@@ -155,7 +155,7 @@ separatingDocuments(TokenSampleOptions form, const Tokens &tokens,
 
 } // namespace
 
-void expectTokenFields(const program::ModelT &model) {
+void expectTokenFields(const program::PackageT &model) {
   expectInputs(model);
   expectLabels(model);
 }
@@ -180,7 +180,7 @@ TextData::TextData(std::unique_ptr<Tokens> given,
     throw std::invalid_argument(
         "expected a held-out part in [0, 1] of the text, got " +
         std::to_string(holdOut));
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   context = program::contextOf(model).value_or(0);
   inputs = expectInputs(model);
   labels = expectLabels(model);

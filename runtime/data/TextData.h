@@ -49,7 +49,7 @@ namespace chimera::runtime {
 
 /// Throws std::runtime_error if the model has an input or a label that samples
 /// of tokens do not have.
-void expectTokenFields(const program::ModelT &model);
+void expectTokenFields(const program::PackageT &model);
 
 class TextData : public Dataset {
 public:

@@ -51,7 +51,7 @@ void Interpreter::load(const Instruction &instruction, uint64_t step) {
 /// Whether the weight of a micro-batch's loss depends on its labels. If so, all
 /// ranks load the labels of all micro-batches.
 bool Interpreter::weighsLabels() const {
-  return program.model && program::lossTerms(*program.model->package) > 0;
+  return program.model && program::lossTerms(*program.model) > 0;
 }
 
 /// Section `number` of a run of the steps [firstStep, endStep): the prologue,

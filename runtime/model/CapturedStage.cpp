@@ -294,7 +294,7 @@ std::string
 chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
     return "without a flush, weights are at several addresses";
-  if (program.model && program::hasDropout(*program.model->package))
+  if (program.model && program::hasDropout(*program.model))
     return "dropout draws different random numbers for each micro-batch";
   if (mixesBackwards(program))
     return "some backwards of a stage are split, and others are not";

@@ -219,20 +219,6 @@ Json dump(const PackageT *package) {
           {"tied", tied}};
 }
 
-Json dump(const ModelT *model) {
-  if (!model)
-    return nullptr;
-  return {{"architecture", model->architecture},
-          {"layers", model->layers},
-          {"heads", model->heads},
-          {"width", model->width},
-          {"context", model->context},
-          {"vocabulary", model->vocabulary},
-          {"dropout", model->dropout},
-          {"tied", model->tied},
-          {"package", dump(model->package.get())}};
-}
-
 Json dump(const OptimizerT *optimizer) {
   if (!optimizer)
     return nullptr;

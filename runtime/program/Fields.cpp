@@ -29,13 +29,12 @@ fieldsOf(const std::vector<std::string> &names,
   return fields;
 }
 
-std::vector<Field> inputFields(const ModelT &model) {
-  return fieldsOf(model.package->inputs, graphsOf(*model.package, 0).inputs);
+std::vector<Field> inputFields(const PackageT &model) {
+  return fieldsOf(model.inputs, graphsOf(model, 0).inputs);
 }
 
-std::vector<Field> labelFields(const ModelT &model) {
-  return fieldsOf(model.package->labels,
-                  graphsOf(*model.package, layerCount(model) - 1).labels);
+std::vector<Field> labelFields(const PackageT &model) {
+  return fieldsOf(model.labels, graphsOf(model, layerCount(model) - 1).labels);
 }
 
 int64_t sampleBytes(const std::vector<Field> &fields) {
@@ -59,16 +58,16 @@ std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
   return static_cast<size_t>(found - fields.begin());
 }
 
-std::optional<int64_t> contextOf(const ModelT &model) {
+std::optional<int64_t> contextOf(const PackageT &model) {
   const std::vector<Field> fields = inputFields(model);
   const std::optional<size_t> tokens = indexOfTokens(fields, kInputIds);
   return tokens ? std::optional(fields[*tokens].shape[0]) : std::nullopt;
 }
 
-std::optional<int64_t> vocabularyOf(const ModelT &model) {
+std::optional<int64_t> vocabularyOf(const PackageT &model) {
   const std::optional<size_t> tokens =
       indexOfTokens(inputFields(model), kInputIds);
-  const LayerKindT &first = kindOf(*model.package, 0);
+  const LayerKindT &first = kindOf(model, 0);
   const GraphT &graph = *first.graphs->forward;
   const auto portOf = [&](const ArgumentT &argument) {
     return std::ranges::find_if(graph.inputs, [&](const Port &port) {

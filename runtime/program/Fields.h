@@ -44,8 +44,8 @@ inline constexpr char kInputIds[] = "input_ids", kLabels[] = "labels",
 
 /// The inputs of the first stage and the labels of the last stage, in order.
 /// For "gpt2", `input_ids` and `labels`.
-std::vector<Field> inputFields(const ModelT &model);
-std::vector<Field> labelFields(const ModelT &model);
+std::vector<Field> inputFields(const PackageT &model);
+std::vector<Field> labelFields(const PackageT &model);
 
 /// The bytes of one sample in all fields.
 int64_t sampleBytes(const std::vector<Field> &fields);
@@ -59,13 +59,13 @@ std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
 
 /// The number of tokens in a sample. None if a sample of the model has no field
 /// of tokens.
-std::optional<int64_t> contextOf(const ModelT &model);
+std::optional<int64_t> contextOf(const PackageT &model);
 
 /// The number of different tokens that the model knows. For a package, it is
 /// the number of rows of the embedding table of its first layer, or of the
 /// smallest one if there are several. None if the first layer has no embedding
 /// of the tokens.
-std::optional<int64_t> vocabularyOf(const ModelT &model);
+std::optional<int64_t> vocabularyOf(const PackageT &model);
 
 } // namespace chimera::program
 

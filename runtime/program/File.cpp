@@ -55,8 +55,8 @@ uint64_t payloadBytes(const ProgramT &program) {
     bytes += bytesOf(pipeline->workers) + bytesOf(pipeline->micro_batches);
   for (const auto &communicator : program.communicators)
     bytes += bytesOf(communicator->contributions);
-  if (program.model && program.model->package)
-    bytes += fileBytes(*program.model->package);
+  if (program.model)
+    bytes += fileBytes(*program.model);
   constexpr uint64_t kTable = 256;
   bytes += kTable * (program.workers.size() + program.pipelines.size() +
                      program.communicators.size());

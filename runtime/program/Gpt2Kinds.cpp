@@ -52,13 +52,13 @@ std::unique_ptr<LayerParameterT> parameter(std::string name,
 /// backward reads tensors of the forward that were saved.
 class KindBuilder {
 public:
-  KindBuilder(const ModelT &model, DataType type)
+  KindBuilder(const Gpt2Sizes &sizes, DataType type)
       : type(type == DataType::Float64    ? TensorType::Float64
              : type == DataType::BFloat16 ? TensorType::BFloat16
                                           : TensorType::Float32),
-        dropout(model.dropout), heads(model.heads), width(model.width),
-        context(model.context),
-        vocabulary(model.vocabulary), rows{{0, context}}, stream{{0, 1},
+        dropout(sizes.dropout), heads(sizes.heads), width(sizes.width),
+        context(sizes.context),
+        vocabulary(sizes.vocabulary), rows{{0, context}}, stream{{0, 1},
                                                                  {context},
                                                                  {width}} {
     kind->graphs = std::make_unique<LayerGraphsT>();
@@ -473,16 +473,17 @@ private:
 
 } // namespace
 
-std::unique_ptr<LayerKindT> gpt2Embedding(const ModelT &model, DataType type) {
-  return KindBuilder(model, type).embedding();
+std::unique_ptr<LayerKindT> gpt2Embedding(const Gpt2Sizes &sizes,
+                                          DataType type) {
+  return KindBuilder(sizes, type).embedding();
 }
 
-std::unique_ptr<LayerKindT> gpt2Block(const ModelT &model, DataType type) {
-  return KindBuilder(model, type).block(model.layers);
+std::unique_ptr<LayerKindT> gpt2Block(const Gpt2Sizes &sizes, DataType type) {
+  return KindBuilder(sizes, type).block(sizes.layers);
 }
 
-std::unique_ptr<LayerKindT> gpt2Head(const ModelT &model, DataType type) {
-  return KindBuilder(model, type).head();
+std::unique_ptr<LayerKindT> gpt2Head(const Gpt2Sizes &sizes, DataType type) {
+  return KindBuilder(sizes, type).head();
 }
 
 } // namespace chimera::program

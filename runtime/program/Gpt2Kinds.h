@@ -14,22 +14,23 @@
 // Operations are those of matrix products and attention (two for each
 // multiply-add) and, for the embedding, its additions.
 //
-// All functions require sizes that buildGpt2 accepts.
+// All functions require sizes that gpt2Package accepts.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_RUNTIME_PROGRAM_GPT2KINDS_H
 #define CHIMERA_RUNTIME_PROGRAM_GPT2KINDS_H
 
-#include "runtime/program/program_generated.h"
+#include "runtime/program/Gpt2Package.h"
 
 #include <memory>
 
 namespace chimera::program {
 
-std::unique_ptr<LayerKindT> gpt2Embedding(const ModelT &model, DataType type);
-std::unique_ptr<LayerKindT> gpt2Block(const ModelT &model, DataType type);
-std::unique_ptr<LayerKindT> gpt2Head(const ModelT &model, DataType type);
+std::unique_ptr<LayerKindT> gpt2Embedding(const Gpt2Sizes &sizes,
+                                          DataType type);
+std::unique_ptr<LayerKindT> gpt2Block(const Gpt2Sizes &sizes, DataType type);
+std::unique_ptr<LayerKindT> gpt2Head(const Gpt2Sizes &sizes, DataType type);
 
 } // namespace chimera::program
 

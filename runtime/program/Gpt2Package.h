@@ -19,25 +19,31 @@
 #ifndef CHIMERA_RUNTIME_PROGRAM_GPT2PACKAGE_H
 #define CHIMERA_RUNTIME_PROGRAM_GPT2PACKAGE_H
 
-#include "runtime/program/program_generated.h"
+#include "runtime/program/package_generated.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace chimera::program {
 
-/// The architecture of a model that buildGpt2 completes.
-inline constexpr char kGpt2[] = "gpt2";
+/// The sizes of a GPT-2.
+struct Gpt2Sizes {
+  uint32_t layers; ///< transformer blocks
+  uint32_t heads;
+  uint32_t width;
+  uint32_t context; ///< tokens of a sample
+  uint32_t vocabulary;
+  double dropout = 0;
+  bool tied = false; ///< whether the head's matrix is the token embedding
+};
 
-/// Gives a model its package: that of a GPT-2 of the model's sizes, with
-/// activations of `type`. Returns an error text ("expected ..., got ..."), or
-/// an empty text. Refuses a zero size, a size that no model has, a width that
-/// is not divisible by the number of heads, a dropout outside [0, 1), and sizes
-/// whose package checkPackage refuses.
-std::string buildGpt2(ModelT &model, DataType type);
-
-/// Checks that buildGpt2 makes the model's package from its sizes. Returns an
-/// error text, or an empty text. Requires a package.
-std::string checkGpt2(const ModelT &model);
+/// The package of a GPT-2 with activations of `type`. Returns null, with the
+/// reason in `error` ("expected ..., got ..."), for a zero size, a size that no
+/// model has, a width that is not divisible by the number of heads, a dropout
+/// outside [0, 1), and sizes whose package checkPackage refuses.
+std::unique_ptr<PackageT> gpt2Package(const Gpt2Sizes &sizes, DataType type,
+                                      std::string &error);
 
 } // namespace chimera::program
 

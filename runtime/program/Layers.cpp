@@ -7,7 +7,6 @@
 
 #include "runtime/program/Layers.h"
 
-#include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/program/Saturated.h"
 
@@ -24,16 +23,6 @@ bool Parameter::decays() const {
 }
 
 int64_t Parameter::elements() const { return elementsOf(shape); }
-
-std::string checkModel(const ModelT &model) {
-  if (model.architecture != kGpt2 && model.architecture != kExported)
-    return std::string("expected architecture '") + kGpt2 + "' or '" +
-           kExported + "', got '" + model.architecture + "'";
-  if (!model.package)
-    return "expected a package with the model's layers, got none";
-  return model.architecture == kGpt2 ? checkGpt2(model)
-                                     : checkPackage(*model.package);
-}
 
 int64_t bytesOf(DataType type) {
   return type == DataType::Float64 ? 8 : type == DataType::BFloat16 ? 2 : 4;
@@ -56,48 +45,47 @@ std::string checkTypes(Types types) {
   return "";
 }
 
-std::string checkTypesAndSizes(const ModelT &model, Types types,
+std::string checkTypesAndSizes(const PackageT &model, Types types,
                                uint32_t microBatchSize, uint32_t parts) {
   if (std::string problem = checkTypes(types); !problem.empty())
     return problem;
-  const PackageT &package = *model.package;
-  if (types.activations != package.type)
+  if (types.activations != model.type)
     return std::string("expected activations of the type in which the package "
                        "computes, ") +
-           nameOf(package.type) + ", got " + nameOf(types.activations);
-  if (parts > 1 && !package.divisible)
+           nameOf(model.type) + ", got " + nameOf(types.activations);
+  if (parts > 1 && !model.divisible)
     return "expected whole micro-batches, because the exporter found that this "
            "model cannot compute parts of them, got " +
            std::to_string(parts) +
            " parts: use a schedule that does not divide micro-batches";
-  return checkSamples(package, microBatchSize);
+  return checkSamples(model, microBatchSize);
 }
 
-uint32_t layerCount(const ModelT &model) {
-  return static_cast<uint32_t>(model.package->layers.size());
+uint32_t layerCount(const PackageT &model) {
+  return static_cast<uint32_t>(model.layers.size());
 }
 
-std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer) {
+std::vector<Parameter> layerParameters(const PackageT &model, uint32_t layer) {
   assert(layer < layerCount(model));
   std::vector<Parameter> result;
-  for (const auto &parameter : kindOf(*model.package, layer).parameters)
+  for (const auto &parameter : kindOf(model, layer).parameters)
     result.push_back({parameter->name, parameter->shape, parameter->start,
                       parameter->deviation, parameter->mean, parameter->low,
                       parameter->high, parameter->zero_row, parameter->decay});
   return result;
 }
 
-std::string parameterName(const ModelT &model, uint32_t layer,
+std::string parameterName(const PackageT &model, uint32_t layer,
                           uint32_t number) {
-  return model.package->layers[layer]->path +
-         kindOf(*model.package, layer).parameters[number]->name;
+  return model.layers[layer]->path +
+         kindOf(model, layer).parameters[number]->name;
 }
 
-bool isTied(const ModelT &model) { return model.package->tied != nullptr; }
+bool isTied(const PackageT &model) { return model.tied != nullptr; }
 
-ParameterId initialValueSource(const ModelT &model, uint32_t layer,
+ParameterId initialValueSource(const PackageT &model, uint32_t layer,
                                uint32_t number) {
-  const TiedParameter *tied = model.package->tied.get();
+  const TiedParameter *tied = model.tied.get();
   if (tied && layer + 1 == layerCount(model) && number == tied->last())
     return {0, tied->first()};
   return {layer, number};
@@ -106,15 +94,15 @@ ParameterId initialValueSource(const ModelT &model, uint32_t layer,
 /// Whether parameter `number` of `layer` shares memory with another parameter
 /// of its stage, whose first layer is `first`. This is true for the tied
 /// parameter of the last layer if the stage also has the first layer.
-static bool sharesTiedParameter(const ModelT &model, uint32_t first,
+static bool sharesTiedParameter(const PackageT &model, uint32_t first,
                                 uint32_t layer, uint32_t number) {
   if (first != 0 || layer + 1 != layerCount(model))
     return false;
-  return isTied(model) && number == model.package->tied->last();
+  return isTied(model) && number == model.tied->last();
 }
 
-std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
-                                            uint32_t count) {
+std::vector<StageParameter> stageParameters(const PackageT &model,
+                                            uint32_t first, uint32_t count) {
   std::vector<StageParameter> result;
   for (uint32_t layer = first; layer != first + count; ++layer) {
     uint32_t number = 0;
@@ -130,7 +118,8 @@ std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
 /// The number of elements of the parameters of `layer`, in a stage whose first
 /// layer is `first`. If the stage has both the first and the last layer of the
 /// model, the tied parameter is counted only in the first layer.
-static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
+static int64_t elementsOf(const PackageT &model, uint32_t first,
+                          uint32_t layer) {
   int64_t result = 0;
   uint32_t number = 0;
   for (const Parameter &parameter : layerParameters(model, layer))
@@ -139,17 +128,17 @@ static int64_t elementsOf(const ModelT &model, uint32_t first, uint32_t layer) {
   return result;
 }
 
-int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count) {
+int64_t parameterCount(const PackageT &model, uint32_t first, uint32_t count) {
   int64_t result = 0;
   for (uint32_t layer = first; layer < first + count; ++layer)
     result = saturatedSum({result, elementsOf(model, first, layer)});
   return result;
 }
 
-std::optional<Tied> tiedParameters(const ModelT &model, Types types,
+std::optional<Tied> tiedParameters(const PackageT &model, Types types,
                                    uint32_t lastCount) {
   const uint32_t layers = layerCount(model);
-  const TiedParameter *tied = model.package->tied.get();
+  const TiedParameter *tied = model.tied.get();
   if (!tied || lastCount == layers)
     return std::nullopt;
   /// The number of elements of the layer's parameters before parameter
@@ -198,7 +187,7 @@ static std::string checkLayers(const ProgramT &program) {
          " layers, got the first " + std::to_string(next);
 }
 
-std::string checkBytes(const ModelT &model, Types types,
+std::string checkBytes(const PackageT &model, Types types,
                        const OptimizerT &optimizer, uint32_t microBatchSize,
                        const Stage &stage) {
   const int64_t elements =
@@ -243,7 +232,7 @@ static std::string checkTied(const ProgramT &program) {
 }
 
 std::string checkStages(const ProgramT &program) {
-  if (std::string problem = checkModel(*program.model); !problem.empty())
+  if (std::string problem = checkPackage(*program.model); !problem.empty())
     return problem;
   if (program.micro_batch_size == 0)
     return "expected a micro-batch size of at least 1, got 0";
@@ -271,10 +260,10 @@ std::string checkStages(const ProgramT &program) {
   return checkTied(program);
 }
 
-LayerCost layerCost(const ModelT &model, uint32_t microBatchSize,
+LayerCost layerCost(const PackageT &model, uint32_t microBatchSize,
                     uint32_t layer) {
   assert(layer < layerCount(model));
-  const LayerGraphsT &graphs = graphsOf(*model.package, layer);
+  const LayerGraphsT &graphs = graphsOf(model, layer);
   return {operationsFor(graphs.forward_flops, microBatchSize),
           operationsFor(graphs.input_gradient_flops, microBatchSize),
           operationsFor(graphs.weight_gradient_flops, microBatchSize),
@@ -292,18 +281,17 @@ int64_t copyBytes(Types types, int64_t elements) {
              : 0;
 }
 
-int64_t inputBytes(const ModelT &model, uint32_t microBatchSize) {
-  return bytesOf(graphsOf(*model.package, 0).inputs, microBatchSize);
+int64_t inputBytes(const PackageT &model, uint32_t microBatchSize) {
+  return bytesOf(graphsOf(model, 0).inputs, microBatchSize);
 }
 
-int64_t labelBytes(const ModelT &model, uint32_t microBatchSize) {
-  return bytesOf(graphsOf(*model.package, layerCount(model) - 1).labels,
-                 microBatchSize);
+int64_t labelBytes(const PackageT &model, uint32_t microBatchSize) {
+  return bytesOf(graphsOf(model, layerCount(model) - 1).labels, microBatchSize);
 }
 
-int64_t boundaryBytes(const ModelT &model, uint32_t microBatchSize,
+int64_t boundaryBytes(const PackageT &model, uint32_t microBatchSize,
                       uint32_t layer) {
-  const LayerGraphsT &graphs = graphsOf(*model.package, layer);
+  const LayerGraphsT &graphs = graphsOf(model, layer);
   return bytesOf(layer + 1 == layerCount(model) ? graphs.inputs
                                                 : graphs.outputs,
                  microBatchSize);

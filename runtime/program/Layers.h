@@ -10,8 +10,8 @@
 // functions to partition the model and to compute the sizes of buffers. The
 // runtime uses them to find its tensors in the weights.
 //
-// Every model has a package of layers (Package.h): the package of a GPT-2 is
-// made from its sizes (Gpt2Package.h), all others were exported from PyTorch.
+// A model is a package of layers (Package.h). All functions that take a model
+// require one that checkPackage accepts.
 //
 // In a tied model, the last layer has a parameter of the first layer. If one
 // stage has both layers, it has one copy of this parameter. If the layers are
@@ -33,9 +33,6 @@
 #include <vector>
 
 namespace chimera::program {
-
-/// The architecture of a model that was exported from PyTorch.
-inline constexpr char kExported[] = "exported";
 
 struct Parameter {
   std::string name; ///< unique inside its layer, for example "attention.weight"
@@ -79,19 +76,13 @@ struct Types {
   bool weightsHaveComputeCopy() const { return weights != activations; }
 };
 
-/// Checks a model. Returns an error text ("expected ..., got ..."), or an empty
-/// text if the model can be trained. Refuses an unknown architecture, a missing
-/// package, and a package that checkPackage or checkGpt2 refuses. All other
-/// functions that take a model require one that this accepts.
-std::string checkModel(const ModelT &model);
-
 /// Checks whether the stages of `model` can compute in these types, with
 /// micro-batches of `microBatchSize` samples that are divided into `parts`
 /// parts. Returns an error text, or an empty text if they can. Refuses types
 /// that checkTypes refuses, types for which a package was not exported, sizes
 /// that checkSamples refuses, and parts if the loss of a package is not
-/// divisible (package.fbs). Requires a model that checkModel accepts.
-std::string checkTypesAndSizes(const ModelT &model, Types types,
+/// divisible (package.fbs).
+std::string checkTypesAndSizes(const PackageT &model, Types types,
                                uint32_t microBatchSize, uint32_t parts);
 
 int64_t bytesOf(DataType type);
@@ -104,16 +95,17 @@ Types typesOf(const ProgramT &program);
 std::string checkTypes(Types types);
 
 /// The number of layers of the model, including embedding and head.
-uint32_t layerCount(const ModelT &model);
+uint32_t layerCount(const PackageT &model);
 
 /// The parameters of `layer`, in their order in the weights. Requires
 /// layer < layerCount(model).
-std::vector<Parameter> layerParameters(const ModelT &model, uint32_t layer);
+std::vector<Parameter> layerParameters(const PackageT &model, uint32_t layer);
 
 /// The name of parameter `number` of `layer` in files of weights: for example
-/// "layers.1.attention.weight". In an exported model, it is the path of the
-/// parameter in the PyTorch module.
-std::string parameterName(const ModelT &model, uint32_t layer, uint32_t number);
+/// "layers.1.attention.weight". In a model that was exported, it is the path of
+/// the parameter in the PyTorch module.
+std::string parameterName(const PackageT &model, uint32_t layer,
+                          uint32_t number);
 
 /// Identifies a parameter by its layer and its number.
 struct ParameterId {
@@ -124,7 +116,7 @@ struct ParameterId {
 /// The parameter whose random numbers initialise parameter `number` of `layer`.
 /// For the tied parameter of the last layer, it is the tied parameter of the
 /// first layer. For all others, it is the parameter itself.
-ParameterId initialValueSource(const ModelT &model, uint32_t layer,
+ParameterId initialValueSource(const PackageT &model, uint32_t layer,
                                uint32_t number);
 
 /// A parameter of a stage.
@@ -138,32 +130,31 @@ struct StageParameter {
 /// in the weights: layer after layer, without padding. If the model is tied and
 /// the range includes the first and the last layer, the tied parameter of the
 /// last layer is left out. Requires a range of the model's layers.
-std::vector<StageParameter> stageParameters(const ModelT &model, uint32_t first,
-                                            uint32_t count);
+std::vector<StageParameter> stageParameters(const PackageT &model,
+                                            uint32_t first, uint32_t count);
 
 /// The number of elements of stageParameters(model, first, count).
-int64_t parameterCount(const ModelT &model, uint32_t first, uint32_t count);
+int64_t parameterCount(const PackageT &model, uint32_t first, uint32_t count);
 
 /// Whether the first and the last layer share a parameter.
-bool isTied(const ModelT &model);
+bool isTied(const PackageT &model);
 
 /// The offsets of the tied parameter in the weights of the first stage and of
 /// the last stage. The last stage has the last `lastCount` layers of the model.
-/// None if the model is not tied, or if there is only one stage. Requires a
-/// model that checkModel accepts, and 1 <= lastCount <= layerCount(model).
-std::optional<Tied> tiedParameters(const ModelT &model, Types types,
+/// None if the model is not tied, or if there is only one stage. Requires
+/// 1 <= lastCount <= layerCount(model).
+std::optional<Tied> tiedParameters(const PackageT &model, Types types,
                                    uint32_t lastCount);
 
 /// Checks the sizes of `stage`: the bytes of its weights, of the copy in them,
 /// of its optimizer state and, except for the last stage, of its boundary must
-/// be those of its layers. Returns an error text, or an empty text. Requires a
-/// model that checkModel accepts.
-std::string checkBytes(const ModelT &model, Types types,
+/// be those of its layers. Returns an error text, or an empty text.
+std::string checkBytes(const PackageT &model, Types types,
                        const OptimizerT &optimizer, uint32_t microBatchSize,
                        const Stage &stage);
 
 /// Checks whether the stages of `program` agree with its model. Returns an
-/// error text, or an empty text if they do. Refuses a model that checkModel
+/// error text, or an empty text if they do. Refuses a model that checkPackage
 /// refuses, types and sizes that checkTypesAndSizes refuses, an optimizer that
 /// checkOptimizer refuses, and a micro-batch size of 0. Refuses stages that do
 /// not have each layer once, in order, sizes that checkBytes refuses, and a
@@ -176,7 +167,7 @@ std::string checkStages(const ProgramT &program);
 /// It does not include the weights. The weight stash is the memory that the
 /// runtime keeps from an input gradient to its weight gradient. Tests compare
 /// the two sizes with measurements.
-LayerCost layerCost(const ModelT &model, uint32_t microBatchSize,
+LayerCost layerCost(const PackageT &model, uint32_t microBatchSize,
                     uint32_t layer);
 
 /// The bytes of parameters with `elements` elements, and of their copy in the
@@ -187,8 +178,8 @@ int64_t copyBytes(Types types, int64_t elements);
 
 /// The bytes that the first stage (inputs) and the last stage (labels) load for
 /// one micro-batch.
-int64_t inputBytes(const ModelT &model, uint32_t microBatchSize);
-int64_t labelBytes(const ModelT &model, uint32_t microBatchSize);
+int64_t inputBytes(const PackageT &model, uint32_t microBatchSize);
+int64_t labelBytes(const PackageT &model, uint32_t microBatchSize);
 
 /// The bytes of a loss. It is a float64, whatever the types of the model are.
 inline constexpr int64_t kLossBytes = 8;
@@ -198,7 +189,7 @@ inline constexpr int64_t kNormBytes = 8;
 /// The bytes of the activation between `layer` and the next layer. No layer
 /// follows the last layer: for the last layer, the result is the bytes of its
 /// input.
-int64_t boundaryBytes(const ModelT &model, uint32_t microBatchSize,
+int64_t boundaryBytes(const PackageT &model, uint32_t microBatchSize,
                       uint32_t layer);
 
 } // namespace chimera::program

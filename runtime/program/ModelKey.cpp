@@ -13,24 +13,13 @@
 
 namespace chimera::program {
 
-std::string modelKey(const ModelT &model) {
-  nlohmann::ordered_json sizes = {{"architecture", model.architecture}};
-  if (model.architecture == kExported) {
-    const uint32_t layers = layerCount(model);
-    sizes["layers"] = layers;
-    for (uint32_t layer = 0; layer < layers; ++layer)
-      sizes["parameters"].push_back(parameterCount(model, layer, 1));
-    sizes["sample_bytes"] = inputBytes(model, 1);
-    return sizes.dump();
-  }
-  sizes["layers"] = model.layers;
-  sizes["heads"] = model.heads;
-  sizes["width"] = model.width;
-  sizes["context"] = model.context;
-  sizes["vocabulary"] = model.vocabulary;
-  sizes["dropout"] = model.dropout;
-  sizes["tied"] = model.tied;
-  return sizes.dump();
+std::string modelKey(const PackageT &model) {
+  const uint32_t layers = layerCount(model);
+  nlohmann::ordered_json key = {{"layers", layers}};
+  for (uint32_t layer = 0; layer < layers; ++layer)
+    key["parameters"].push_back(parameterCount(model, layer, 1));
+  key["sample_bytes"] = inputBytes(model, 1);
+  return key.dump();
 }
 
 } // namespace chimera::program

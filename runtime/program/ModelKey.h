@@ -14,12 +14,10 @@
 
 namespace chimera::program {
 
-/// A JSON object with the properties of a model that determine the time of its
-/// layers per sample. For a built-in architecture, these are its name and
-/// sizes. For an exported model, they are the architecture name, the number of
-/// layers, the number of parameter elements of each layer, and the bytes of one
-/// sample's inputs.
-std::string modelKey(const ModelT &model);
+/// A JSON object with properties of a model by which the profile of another
+/// model is recognised: the number of layers, the number of parameter elements
+/// of each layer, and the bytes of one sample's inputs.
+std::string modelKey(const PackageT &model);
 
 } // namespace chimera::program
 

@@ -69,7 +69,7 @@ bool isMatrix(const Parameter &parameter) {
          parameter.shape[1] > 1;
 }
 
-UpdateRule ruleOf(const OptimizerT &optimizer, const ModelT &model,
+UpdateRule ruleOf(const OptimizerT &optimizer, const PackageT &model,
                   uint32_t layer, uint32_t number, const Parameter &parameter) {
   const UpdateRule rule =
       ruleOfMatrices(optimizer, layer > 0 && layer + 1 < layerCount(model));
@@ -83,7 +83,7 @@ UpdateRule ruleOf(const OptimizerT &optimizer, const ModelT &model,
 }
 
 /// Some names of parameters of the model, for an error text.
-std::string exampleNames(const ModelT &model) {
+std::string exampleNames(const PackageT &model) {
   std::string text;
   const uint32_t layers = layerCount(model);
   for (uint32_t layer : {0u, layers / 2, layers - 1})
@@ -135,7 +135,7 @@ std::span<const std::string_view> statesOf(UpdateRule rule) {
   return {};
 }
 
-StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
+StateLayout stateLayout(const OptimizerT &optimizer, const PackageT &model,
                         uint32_t first, uint32_t count) {
   const std::vector<StageParameter> parameters =
       stageParameters(model, first, count);
@@ -154,14 +154,14 @@ StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
   return layout;
 }
 
-int64_t optimizerBytes(const OptimizerT &optimizer, const ModelT &model,
+int64_t optimizerBytes(const OptimizerT &optimizer, const PackageT &model,
                        Types types, uint32_t first, uint32_t count) {
   return parameterBytes(types,
                         stateLayout(optimizer, model, first, count).elements);
 }
 
-int64_t orthogonalisationFlops(const OptimizerT &optimizer, const ModelT &model,
-                               uint32_t layer) {
+int64_t orthogonalisationFlops(const OptimizerT &optimizer,
+                               const PackageT &model, uint32_t layer) {
   if (optimizer.name != kMuon)
     return 0;
   int64_t flops = 0;
@@ -243,7 +243,7 @@ bool decays(const OptimizerT &optimizer, std::string_view name, bool byModel) {
 }
 
 std::string faultOfParameters(const OptimizerT &optimizer,
-                              const ModelT &model) {
+                              const PackageT &model) {
   for (const auto &[what, patterns] : patternLists(optimizer)) {
     std::vector<std::string> unused = *patterns;
     for (uint32_t layer = 0; layer < layerCount(model) && !unused.empty();

@@ -61,19 +61,19 @@ struct StateLayout {
 
 /// The optimizer state of a stage with layers [first, first + count). Requires
 /// a name that checkOptimizer accepts, and what stageParameters requires.
-StateLayout stateLayout(const OptimizerT &optimizer, const ModelT &model,
+StateLayout stateLayout(const OptimizerT &optimizer, const PackageT &model,
                         uint32_t first, uint32_t count);
 
 /// The bytes of the optimizer state of a stage with layers [first, first +
 /// count). Requires what stateLayout requires.
-int64_t optimizerBytes(const OptimizerT &optimizer, const ModelT &model,
+int64_t optimizerBytes(const OptimizerT &optimizer, const PackageT &model,
                        Types types, uint32_t first, uint32_t count);
 
 /// The floating-point operations with which Muon orthogonalises the matrices of
 /// `layer`. 0 for the other optimizers: their updates only take the time in
 /// which memory moves their operands. Requires what stateLayout requires.
-int64_t orthogonalisationFlops(const OptimizerT &optimizer, const ModelT &model,
-                               uint32_t layer);
+int64_t orthogonalisationFlops(const OptimizerT &optimizer,
+                               const PackageT &model, uint32_t layer);
 
 /// The number of iterations with which Muon orthogonalises a matrix.
 inline constexpr int kMuonIterations = 5;
@@ -103,8 +103,9 @@ bool decays(const OptimizerT &optimizer, std::string_view name, bool byModel);
 /// Returns an error text if a pattern in no_decay or no_muon matches no
 /// parameter of the model, which is mostly a typing error, or if the optimizer
 /// is "muon" and Muon updates no parameter; otherwise an empty text. Requires a
-/// model that checkModel accepts.
-std::string faultOfParameters(const OptimizerT &optimizer, const ModelT &model);
+/// model that checkPackage accepts.
+std::string faultOfParameters(const OptimizerT &optimizer,
+                              const PackageT &model);
 
 } // namespace chimera::program
 

@@ -16,8 +16,8 @@
 
 using namespace chimera;
 
-std::optional<size_t> program::predictedField(const ModelT &model) {
-  if (!graphsOf(*model.package, layerCount(model) - 1).logits)
+std::optional<size_t> program::predictedField(const PackageT &model) {
+  if (!graphsOf(model, layerCount(model) - 1).logits)
     return std::nullopt;
   const std::vector<Field> fields = labelFields(model);
   const auto isWhole = [](const Field &field) {
@@ -29,7 +29,7 @@ std::optional<size_t> program::predictedField(const ModelT &model) {
                              fields.begin());
 }
 
-uint64_t program::countLabels(const ModelT &model, uint32_t samples,
+uint64_t program::countLabels(const PackageT &model, uint32_t samples,
                               std::span<const std::byte> labels) {
   const std::vector<Field> fields = labelFields(model);
   const size_t predicted = predictedField(model).value();

@@ -25,12 +25,12 @@ namespace chimera::program {
 /// The index in labelFields(model) of the field that the model predicts: its
 /// only field of int64 numbers, if the model has logits. None if it has no
 /// accuracy.
-std::optional<size_t> predictedField(const ModelT &model);
+std::optional<size_t> predictedField(const PackageT &model);
 
 /// The number of labels in the predicted field that count: those of at least 0.
 /// Ignored labels are -100. `labels` are the labels of `samples` samples, as
 /// the last stage gets them. Requires a predicted field.
-uint64_t countLabels(const ModelT &model, uint32_t samples,
+uint64_t countLabels(const PackageT &model, uint32_t samples,
                      std::span<const std::byte> labels);
 
 } // namespace chimera::program

@@ -48,15 +48,9 @@ public:
       add(entry);
     }
   }
-  void add(const Model *model) {
-    if (!model)
-      return;
-    table(1);
-    add(model->architecture());
-    if (model->package())
-      add(model->package());
-  }
   void add(const Package *package) {
+    if (!package)
+      return;
     table(5);
     add(package->producer());
     add(package->inputs());

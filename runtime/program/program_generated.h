@@ -18,10 +18,6 @@ static_assert(FLATBUFFERS_VERSION_MAJOR == 2 &&
 namespace chimera {
 namespace program {
 
-struct Model;
-struct ModelBuilder;
-struct ModelT;
-
 struct Optimizer;
 struct OptimizerBuilder;
 struct OptimizerT;
@@ -855,211 +851,6 @@ struct Location::Traits {
   using type = Location;
 };
 
-struct ModelT : public flatbuffers::NativeTable {
-  typedef Model TableType;
-  std::string architecture{};
-  uint32_t layers = 0;
-  uint32_t heads = 0;
-  uint32_t width = 0;
-  uint32_t context = 0;
-  uint32_t vocabulary = 0;
-  double dropout = 0.0;
-  bool tied = false;
-  std::unique_ptr<chimera::program::PackageT> package{};
-  ModelT() = default;
-  ModelT(const ModelT &o);
-  ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
-  ModelT &operator=(ModelT o) FLATBUFFERS_NOEXCEPT;
-};
-
-struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef ModelT NativeTableType;
-  typedef ModelBuilder Builder;
-  struct Traits;
-  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_ARCHITECTURE = 4,
-    VT_LAYERS = 6,
-    VT_HEADS = 8,
-    VT_WIDTH = 10,
-    VT_CONTEXT = 12,
-    VT_VOCABULARY = 14,
-    VT_DROPOUT = 16,
-    VT_TIED = 18,
-    VT_PACKAGE = 20
-  };
-  const flatbuffers::String *architecture() const {
-    return GetPointer<const flatbuffers::String *>(VT_ARCHITECTURE);
-  }
-  flatbuffers::String *mutable_architecture() {
-    return GetPointer<flatbuffers::String *>(VT_ARCHITECTURE);
-  }
-  uint32_t layers() const {
-    return GetField<uint32_t>(VT_LAYERS, 0);
-  }
-  bool mutate_layers(uint32_t _layers = 0) {
-    return SetField<uint32_t>(VT_LAYERS, _layers, 0);
-  }
-  uint32_t heads() const {
-    return GetField<uint32_t>(VT_HEADS, 0);
-  }
-  bool mutate_heads(uint32_t _heads = 0) {
-    return SetField<uint32_t>(VT_HEADS, _heads, 0);
-  }
-  uint32_t width() const {
-    return GetField<uint32_t>(VT_WIDTH, 0);
-  }
-  bool mutate_width(uint32_t _width = 0) {
-    return SetField<uint32_t>(VT_WIDTH, _width, 0);
-  }
-  uint32_t context() const {
-    return GetField<uint32_t>(VT_CONTEXT, 0);
-  }
-  bool mutate_context(uint32_t _context = 0) {
-    return SetField<uint32_t>(VT_CONTEXT, _context, 0);
-  }
-  uint32_t vocabulary() const {
-    return GetField<uint32_t>(VT_VOCABULARY, 0);
-  }
-  bool mutate_vocabulary(uint32_t _vocabulary = 0) {
-    return SetField<uint32_t>(VT_VOCABULARY, _vocabulary, 0);
-  }
-  double dropout() const {
-    return GetField<double>(VT_DROPOUT, 0.0);
-  }
-  bool mutate_dropout(double _dropout = 0.0) {
-    return SetField<double>(VT_DROPOUT, _dropout, 0.0);
-  }
-  bool tied() const {
-    return GetField<uint8_t>(VT_TIED, 0) != 0;
-  }
-  bool mutate_tied(bool _tied = 0) {
-    return SetField<uint8_t>(VT_TIED, static_cast<uint8_t>(_tied), 0);
-  }
-  const chimera::program::Package *package() const {
-    return GetPointer<const chimera::program::Package *>(VT_PACKAGE);
-  }
-  chimera::program::Package *mutable_package() {
-    return GetPointer<chimera::program::Package *>(VT_PACKAGE);
-  }
-  bool Verify(flatbuffers::Verifier &verifier) const {
-    return VerifyTableStart(verifier) &&
-           VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
-           verifier.VerifyString(architecture()) &&
-           VerifyField<uint32_t>(verifier, VT_LAYERS, 4) &&
-           VerifyField<uint32_t>(verifier, VT_HEADS, 4) &&
-           VerifyField<uint32_t>(verifier, VT_WIDTH, 4) &&
-           VerifyField<uint32_t>(verifier, VT_CONTEXT, 4) &&
-           VerifyField<uint32_t>(verifier, VT_VOCABULARY, 4) &&
-           VerifyField<double>(verifier, VT_DROPOUT, 8) &&
-           VerifyField<uint8_t>(verifier, VT_TIED, 1) &&
-           VerifyOffset(verifier, VT_PACKAGE) &&
-           verifier.VerifyTable(package()) &&
-           verifier.EndTable();
-  }
-  ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Model> Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-};
-
-struct ModelBuilder {
-  typedef Model Table;
-  flatbuffers::FlatBufferBuilder &fbb_;
-  flatbuffers::uoffset_t start_;
-  void add_architecture(flatbuffers::Offset<flatbuffers::String> architecture) {
-    fbb_.AddOffset(Model::VT_ARCHITECTURE, architecture);
-  }
-  void add_layers(uint32_t layers) {
-    fbb_.AddElement<uint32_t>(Model::VT_LAYERS, layers, 0);
-  }
-  void add_heads(uint32_t heads) {
-    fbb_.AddElement<uint32_t>(Model::VT_HEADS, heads, 0);
-  }
-  void add_width(uint32_t width) {
-    fbb_.AddElement<uint32_t>(Model::VT_WIDTH, width, 0);
-  }
-  void add_context(uint32_t context) {
-    fbb_.AddElement<uint32_t>(Model::VT_CONTEXT, context, 0);
-  }
-  void add_vocabulary(uint32_t vocabulary) {
-    fbb_.AddElement<uint32_t>(Model::VT_VOCABULARY, vocabulary, 0);
-  }
-  void add_dropout(double dropout) {
-    fbb_.AddElement<double>(Model::VT_DROPOUT, dropout, 0.0);
-  }
-  void add_tied(bool tied) {
-    fbb_.AddElement<uint8_t>(Model::VT_TIED, static_cast<uint8_t>(tied), 0);
-  }
-  void add_package(flatbuffers::Offset<chimera::program::Package> package) {
-    fbb_.AddOffset(Model::VT_PACKAGE, package);
-  }
-  explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
-        : fbb_(_fbb) {
-    start_ = fbb_.StartTable();
-  }
-  flatbuffers::Offset<Model> Finish() {
-    const auto end = fbb_.EndTable(start_);
-    auto o = flatbuffers::Offset<Model>(end);
-    fbb_.Required(o, Model::VT_ARCHITECTURE);
-    return o;
-  }
-};
-
-inline flatbuffers::Offset<Model> CreateModel(
-    flatbuffers::FlatBufferBuilder &_fbb,
-    flatbuffers::Offset<flatbuffers::String> architecture = 0,
-    uint32_t layers = 0,
-    uint32_t heads = 0,
-    uint32_t width = 0,
-    uint32_t context = 0,
-    uint32_t vocabulary = 0,
-    double dropout = 0.0,
-    bool tied = false,
-    flatbuffers::Offset<chimera::program::Package> package = 0) {
-  ModelBuilder builder_(_fbb);
-  builder_.add_dropout(dropout);
-  builder_.add_package(package);
-  builder_.add_vocabulary(vocabulary);
-  builder_.add_context(context);
-  builder_.add_width(width);
-  builder_.add_heads(heads);
-  builder_.add_layers(layers);
-  builder_.add_architecture(architecture);
-  builder_.add_tied(tied);
-  return builder_.Finish();
-}
-
-struct Model::Traits {
-  using type = Model;
-  static auto constexpr Create = CreateModel;
-};
-
-inline flatbuffers::Offset<Model> CreateModelDirect(
-    flatbuffers::FlatBufferBuilder &_fbb,
-    const char *architecture = nullptr,
-    uint32_t layers = 0,
-    uint32_t heads = 0,
-    uint32_t width = 0,
-    uint32_t context = 0,
-    uint32_t vocabulary = 0,
-    double dropout = 0.0,
-    bool tied = false,
-    flatbuffers::Offset<chimera::program::Package> package = 0) {
-  auto architecture__ = architecture ? _fbb.CreateString(architecture) : 0;
-  return chimera::program::CreateModel(
-      _fbb,
-      architecture__,
-      layers,
-      heads,
-      width,
-      context,
-      vocabulary,
-      dropout,
-      tied,
-      package);
-}
-
-flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
 struct OptimizerT : public flatbuffers::NativeTable {
   typedef Optimizer TableType;
   std::string name{};
@@ -1837,7 +1628,7 @@ struct ProgramT : public flatbuffers::NativeTable {
   std::string producer{};
   std::string name{};
   std::string schedule{};
-  std::unique_ptr<chimera::program::ModelT> model{};
+  std::unique_ptr<chimera::program::PackageT> model{};
   std::unique_ptr<chimera::program::OptimizerT> optimizer{};
   chimera::program::DataType weight_type = chimera::program::DataType::Float32;
   chimera::program::DataType activation_type = chimera::program::DataType::Float32;
@@ -1908,11 +1699,11 @@ struct Program FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::String *mutable_schedule() {
     return GetPointer<flatbuffers::String *>(VT_SCHEDULE);
   }
-  const chimera::program::Model *model() const {
-    return GetPointer<const chimera::program::Model *>(VT_MODEL);
+  const chimera::program::Package *model() const {
+    return GetPointer<const chimera::program::Package *>(VT_MODEL);
   }
-  chimera::program::Model *mutable_model() {
-    return GetPointer<chimera::program::Model *>(VT_MODEL);
+  chimera::program::Package *mutable_model() {
+    return GetPointer<chimera::program::Package *>(VT_MODEL);
   }
   const chimera::program::Optimizer *optimizer() const {
     return GetPointer<const chimera::program::Optimizer *>(VT_OPTIMIZER);
@@ -2082,7 +1873,7 @@ struct ProgramBuilder {
   void add_schedule(flatbuffers::Offset<flatbuffers::String> schedule) {
     fbb_.AddOffset(Program::VT_SCHEDULE, schedule);
   }
-  void add_model(flatbuffers::Offset<chimera::program::Model> model) {
+  void add_model(flatbuffers::Offset<chimera::program::Package> model) {
     fbb_.AddOffset(Program::VT_MODEL, model);
   }
   void add_optimizer(flatbuffers::Offset<chimera::program::Optimizer> optimizer) {
@@ -2166,7 +1957,7 @@ inline flatbuffers::Offset<Program> CreateProgram(
     flatbuffers::Offset<flatbuffers::String> producer = 0,
     flatbuffers::Offset<flatbuffers::String> name = 0,
     flatbuffers::Offset<flatbuffers::String> schedule = 0,
-    flatbuffers::Offset<chimera::program::Model> model = 0,
+    flatbuffers::Offset<chimera::program::Package> model = 0,
     flatbuffers::Offset<chimera::program::Optimizer> optimizer = 0,
     chimera::program::DataType weight_type = chimera::program::DataType::Float32,
     chimera::program::DataType activation_type = chimera::program::DataType::Float32,
@@ -2221,7 +2012,7 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
     const char *producer = nullptr,
     const char *name = nullptr,
     const char *schedule = nullptr,
-    flatbuffers::Offset<chimera::program::Model> model = 0,
+    flatbuffers::Offset<chimera::program::Package> model = 0,
     flatbuffers::Offset<chimera::program::Optimizer> optimizer = 0,
     chimera::program::DataType weight_type = chimera::program::DataType::Float32,
     chimera::program::DataType activation_type = chimera::program::DataType::Float32,
@@ -2277,81 +2068,6 @@ inline flatbuffers::Offset<Program> CreateProgramDirect(
 }
 
 flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder &_fbb, const ProgramT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-inline ModelT::ModelT(const ModelT &o)
-      : architecture(o.architecture),
-        layers(o.layers),
-        heads(o.heads),
-        width(o.width),
-        context(o.context),
-        vocabulary(o.vocabulary),
-        dropout(o.dropout),
-        tied(o.tied),
-        package((o.package) ? new chimera::program::PackageT(*o.package) : nullptr) {
-}
-
-inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(architecture, o.architecture);
-  std::swap(layers, o.layers);
-  std::swap(heads, o.heads);
-  std::swap(width, o.width);
-  std::swap(context, o.context);
-  std::swap(vocabulary, o.vocabulary);
-  std::swap(dropout, o.dropout);
-  std::swap(tied, o.tied);
-  std::swap(package, o.package);
-  return *this;
-}
-
-inline ModelT *Model::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<ModelT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = architecture(); if (_e) _o->architecture = _e->str(); }
-  { auto _e = layers(); _o->layers = _e; }
-  { auto _e = heads(); _o->heads = _e; }
-  { auto _e = width(); _o->width = _e; }
-  { auto _e = context(); _o->context = _e; }
-  { auto _e = vocabulary(); _o->vocabulary = _e; }
-  { auto _e = dropout(); _o->dropout = _e; }
-  { auto _e = tied(); _o->tied = _e; }
-  { auto _e = package(); if (_e) _o->package = std::unique_ptr<chimera::program::PackageT>(_e->UnPack(_resolver)); }
-}
-
-inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateModel(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ModelT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _architecture = _fbb.CreateString(_o->architecture);
-  auto _layers = _o->layers;
-  auto _heads = _o->heads;
-  auto _width = _o->width;
-  auto _context = _o->context;
-  auto _vocabulary = _o->vocabulary;
-  auto _dropout = _o->dropout;
-  auto _tied = _o->tied;
-  auto _package = _o->package ? CreatePackage(_fbb, _o->package.get(), _rehasher) : 0;
-  return chimera::program::CreateModel(
-      _fbb,
-      _architecture,
-      _layers,
-      _heads,
-      _width,
-      _context,
-      _vocabulary,
-      _dropout,
-      _tied,
-      _package);
-}
 
 inline OptimizerT *Optimizer::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
   auto _o = std::make_unique<OptimizerT>();
@@ -2548,7 +2264,7 @@ inline ProgramT::ProgramT(const ProgramT &o)
       : producer(o.producer),
         name(o.name),
         schedule(o.schedule),
-        model((o.model) ? new chimera::program::ModelT(*o.model) : nullptr),
+        model((o.model) ? new chimera::program::PackageT(*o.model) : nullptr),
         optimizer((o.optimizer) ? new chimera::program::OptimizerT(*o.optimizer) : nullptr),
         weight_type(o.weight_type),
         activation_type(o.activation_type),
@@ -2610,7 +2326,7 @@ inline void Program::UnPackTo(ProgramT *_o, const flatbuffers::resolver_function
   { auto _e = producer(); if (_e) _o->producer = _e->str(); }
   { auto _e = name(); if (_e) _o->name = _e->str(); }
   { auto _e = schedule(); if (_e) _o->schedule = _e->str(); }
-  { auto _e = model(); if (_e) _o->model = std::unique_ptr<chimera::program::ModelT>(_e->UnPack(_resolver)); }
+  { auto _e = model(); if (_e) _o->model = std::unique_ptr<chimera::program::PackageT>(_e->UnPack(_resolver)); }
   { auto _e = optimizer(); if (_e) _o->optimizer = std::unique_ptr<chimera::program::OptimizerT>(_e->UnPack(_resolver)); }
   { auto _e = weight_type(); _o->weight_type = _e; }
   { auto _e = activation_type(); _o->activation_type = _e; }
@@ -2642,7 +2358,7 @@ inline flatbuffers::Offset<Program> CreateProgram(flatbuffers::FlatBufferBuilder
   auto _producer = _fbb.CreateString(_o->producer);
   auto _name = _fbb.CreateString(_o->name);
   auto _schedule = _fbb.CreateString(_o->schedule);
-  auto _model = _o->model ? CreateModel(_fbb, _o->model.get(), _rehasher) : 0;
+  auto _model = _o->model ? CreatePackage(_fbb, _o->model.get(), _rehasher) : 0;
   auto _optimizer = _o->optimizer ? CreateOptimizer(_fbb, _o->optimizer.get(), _rehasher) : 0;
   auto _weight_type = _o->weight_type;
   auto _activation_type = _o->activation_type;

@@ -71,8 +71,6 @@ private:
     verifyText("optimizer", program.optimizer->name);
     verifyPatterns("pattern of no_decay", program.optimizer->no_decay);
     verifyPatterns("pattern of no_muon", program.optimizer->no_muon);
-    if (program.model)
-      verifyText("model architecture", program.model->architecture);
     for (const std::string &file : program.files) {
       if (report.full())
         return;

@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
   images.micro_batch_size = kRows;
   images.micro_batches = 4;
   images.data_parallel = 1;
-  program::PackageT &package = *images.model->package;
+  program::PackageT &package = *images.model;
   program::kindOf(package, 0).graphs->inputs[0] =
       program::perSample(program::TensorType::Float32, {3, 224, 224});
   const uint64_t samples =

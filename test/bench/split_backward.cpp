@@ -43,23 +43,21 @@ struct Sizes {
 
 program::ProgramT describe(const Sizes &sizes) {
   program::ProgramT program;
-  program.model = std::make_unique<program::ModelT>();
-  program.model->architecture = "gpt2";
-  program.model->layers = sizes.blocks;
-  program.model->heads = sizes.heads;
-  program.model->width = sizes.width;
-  program.model->context = sizes.context;
-  program.model->vocabulary = 256;
-  program.model->dropout = sizes.dropout;
+  std::string error;
+  program.model = program::gpt2Package({.layers = sizes.blocks,
+                                        .heads = sizes.heads,
+                                        .width = sizes.width,
+                                        .context = sizes.context,
+                                        .vocabulary = 256,
+                                        .dropout = sizes.dropout},
+                                       program.activation_type, error);
+  if (!program.model)
+    throw std::invalid_argument(error);
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.micro_batch_size = sizes.microBatch;
   program.micro_batches = 1;
   program.data_parallel = 1;
-  if (std::string problem =
-          program::buildGpt2(*program.model, program.activation_type);
-      !problem.empty())
-    throw std::invalid_argument(problem);
   uint32_t first = 0;
   const auto boundary = static_cast<uint64_t>(
       program::boundaryBytes(*program.model, sizes.microBatch, 0));

@@ -103,11 +103,11 @@ def check_case(args, folder, schedule, dropout, options, tied, in_order):
         f"{case}: loss {one.losses[0]:.6f}, in float32 {float32.losses[0]:.6f}",
     )
     if args.torch_python:
-        reference(checks, args, folder, case, program, one)
+        reference(checks, args, folder, case, program, one, source.read_text())
     return checks.lines, checks.failed
 
 
-def reference(checks, args, folder, case, program, ours):
+def reference(checks, args, folder, case, program, ours, model):
     dump, start = folder / "program.json", folder / "start"
     dump.write_text(
         run(args.tools / "chimera-translate", "--program-to-json", program)
@@ -115,8 +115,8 @@ def reference(checks, args, folder, case, program, ours):
     # fmt: off
     run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
         "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
-    output = run(args.torch_python, HERE / "reference.py", "--program-json", dump,
-                 "--data", args.data, "--steps", 1, "--weights", start,
+    output = run(args.torch_python, HERE / "reference.py", "--model", model,
+                 "--program-json", dump, "--data", args.data, "--steps", 1, "--weights", start,
                  "--compare-gradients", ours.gradients, "--by-norm", "--tolerance", TOLERANCE)
     # fmt: on
     reports = [line for line in output.splitlines() if "tensors" in line]

@@ -6,6 +6,7 @@ that compile and run all of them."""
 import concurrent.futures
 import itertools
 import os
+import re
 import subprocess
 import sys
 
@@ -36,6 +37,19 @@ def tied_model(stages):
         f"chimera.model @m gpt2 layers({max(1, stages - 2)}) heads(1) width(1) "
         "context(2) vocabulary(5) tied\n"
     )
+
+
+def gpt2_sizes(text):
+    """The sizes of the GPT-2 in a description, as a dictionary."""
+    clauses = re.search(r"\bgpt2\b((?:\s+\w+(?:\([^()]*\))?)*)", text)[1]
+    given = dict(re.findall(r"(\w+)\(([^()]*)\)", clauses))
+    sizes = {
+        name: int(given[name])
+        for name in ("layers", "heads", "width", "context", "vocabulary")
+    }
+    return sizes | {
+        "dropout": float(given.get("dropout", 0)), "tied": "tied" in clauses.split(),
+    }  # fmt: skip
 
 
 def schedules(stages):

@@ -338,7 +338,9 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
                       captures=schedule not in WITHOUT_FLUSH | MIXED)  # fmt: skip
     if args.torch_python and not options:
         if not args.variants or schedule in AGAINST_TORCH:
-            reference(checks, args, folder, case, program, threads)
+            reference(
+                checks, args, folder, case, program, threads, MODEL.format(tied=tied)
+            )
     return sequential, threads
 
 
@@ -368,8 +370,9 @@ def train_on_gpus(checks, args, case, source, ranks, options, expected, captures
         )  # fmt: skip
 
 
-def reference(checks, args, folder, case, program, ours):
-    """Compares the run `ours` with reference.py."""
+def reference(checks, args, folder, case, program, ours, model):
+    """Compares the run `ours` with reference.py. `model` is the model, as in a
+    description."""
     dump = folder / "program.json"
     dump.write_text(
         run(args.tools / "chimera-translate", "--program-to-json", program)
@@ -378,8 +381,8 @@ def reference(checks, args, folder, case, program, ours):
     # fmt: off
     run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
         "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
-    output = run(args.torch_python, HERE / "reference.py", "--program-json", dump,
-                 "--data", args.data, "--steps", STEPS, "--weights", start,
+    output = run(args.torch_python, HERE / "reference.py", "--model", model,
+                 "--program-json", dump, "--data", args.data, "--steps", STEPS, "--weights", start,
                  "--compare", ours.weights, "--compare-gradients", ours.gradients)
     # fmt: on
     reports = [line for line in output.splitlines() if "tensors" in line]

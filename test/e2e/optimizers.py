@@ -44,10 +44,11 @@ BY_MUON = {
 def check(args, folder, case):
     checks = Checks()
     program = folder / "p.chimera"
+    model = numerics.MODEL.format(tied="" if case in SCHEDULES else "tied")
     compile_to(
         args.tools,
         numerics.DESCRIPTION.format(
-            model=numerics.MODEL.format(tied="" if case in SCHEDULES else "tied"),
+            model=model,
             training=f"weight_decay(0.1) {CASES[case]}",
             stages=4, batches=4, width=2, schedule=SCHEDULES.get(case, '"chimera"'),
             options="",
@@ -69,7 +70,7 @@ def check(args, folder, case):
     compare(checks, f"{case} against sequential", threads, alone)
     numerics.check_peaks(checks, case, threads)
     if args.torch_python:
-        reference(checks, args, folder, case, program, threads)
+        reference(checks, args, folder, case, program, threads, model)
     return checks.lines, checks.failed
 
 

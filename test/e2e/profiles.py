@@ -54,9 +54,10 @@ class Test(Runs):
         self.assertEqual(layers[0][0], 0)
         self.assertEqual([last for _, last in layers],
                          [first for first, _ in layers[1:]]
-                         + [profile["model"]["layers"] + 2])
-        for name in ("architecture", "heads", "width", "context", "vocabulary"):
-            self.assertTrue(profile["model"][name], name)
+                         + [profile["model"]["layers"]])
+        self.assertEqual(len(profile["model"]["parameters"]),
+                         profile["model"]["layers"])
+        self.assertTrue(profile["model"]["sample_bytes"])
         self.assertIn("learning_rate", profile["optimizer"])
 
     def test_errors(self):

@@ -4,18 +4,18 @@
 """Trains a program's model with plain PyTorch, on one device, without any of
 chimera's code, and compares the result with chimera's.
 
-It uses only what chimera documents: the architecture (runtime/program/Layers.h), the
+It uses only what chimera documents: the architecture (runtime/program/Gpt2Package.h), the
 derivation of random numbers (runtime/random/Random.h) and the choice of text
 windows (TextData.h). It reads the initial weights from a file:
 
     chimera-translate --program-to-json program.chimera > program.json
     chimera-run program.chimera --sequential --data TEXT --steps 0 --save w0
     chimera-run program.chimera --data TEXT --steps 5 --save w5
-    test/e2e/reference.py --program-json program.json --data TEXT --steps 5 \\
-        --weights w0 --compare w5
+    test/e2e/reference.py --model "gpt2 layers(6) …" --program-json program.json \\
+        --data TEXT --steps 5 --weights w0 --compare w5
 
-Numbers on the command line replace those of the program. Without --program-json all
-of them are needed. Exits with 0 if everything agrees, 1 if something differs, 2 if
+--model has the clauses of the model in the description. Numbers on the command line
+replace those of the program. Without --program-json all of them are needed. Exits with 0 if everything agrees, 1 if something differs, 2 if
 it cannot run. Needs no package but torch.
 """
 
@@ -28,6 +28,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from grid import gpt2_sizes
 from torch_optimizers import muon_in, optimizers_of
 
 from reference_random import (
@@ -51,13 +52,6 @@ def truth(value):
 # The numbers that define a run. For each: the option, its type, and its place in the
 # program.
 NUMBERS = [
-    ("layers", int, ("model", "layers")),
-    ("heads", int, ("model", "heads")),
-    ("width", int, ("model", "width")),
-    ("context", int, ("model", "context")),
-    ("vocabulary", int, ("model", "vocabulary")),
-    ("dropout", float, ("model", "dropout")),
-    ("tied", truth, ("model", "tied")),
     ("micro-batch-size", int, ("micro_batch_size",)),
     ("micro-batches", int, ("micro_batches",)),
     ("data-parallel", int, ("data_parallel",)),
@@ -385,6 +379,7 @@ def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--model", required=True, help="the model, as in a description")
     parser.add_argument("--program-json", help="the program, dumped as JSON")
     parser.add_argument("--data", required=True, help="the text file")
     parser.add_argument("--hold-out", type=float, default=0.1)
@@ -410,6 +405,8 @@ def arguments():
     for name, kind, _ in NUMBERS:
         parser.add_argument("--" + name, type=kind)
     run = parser.parse_args()
+    for name, size in gpt2_sizes(run.model).items():
+        setattr(run, name, size)
     program = {}
     if run.program_json:
         with open(run.program_json) as file:

@@ -214,7 +214,10 @@ def main():
             for case in cases
         ]  # fmt: skip
     (options.to / "models.json").write_text(json.dumps(trained, indent=1))
-    table = [compiled(case[:3]) | {"model": case[3]} for case in timed()]
+    table = [
+        compiled(case[:3]) | {"model": case[3], "sizes": grid.gpt2_sizes(case[1])}
+        for case in timed()
+    ]
     for each in table:
         # stage_times_pytorch.py must build these stages. The machine that reads the
         # file has no compiler to list them.
@@ -222,7 +225,6 @@ def main():
             grid.run(options.tools / "chimera-translate", "--program-to-json",
                      options.to / each["program"])
         )  # fmt: skip
-        each["sizes"] = dump["model"]
         each["micro_batches"] = dump["micro_batches"]
         each["micro_batch_size"] = dump["micro_batch_size"]
         each["type"] = dump["activation_type"]

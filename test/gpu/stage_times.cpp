@@ -17,6 +17,7 @@
 #include "runtime/model/CapturedStage.h"
 #include "runtime/model/graph/GraphStage.h"
 #include "runtime/model/tensors/Tensors.h"
+#include "runtime/program/Fields.h"
 #include "runtime/program/Layers.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/train/Accelerator.h"
@@ -146,7 +147,8 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
   Memory output(device, outputBytes), outputGradient(device, outputBytes);
   Memory inputGradient(device, inputBytes);
 
-  const uint32_t vocabulary = program.model->vocabulary;
+  const auto vocabulary =
+      static_cast<uint32_t>(program::vocabularyOf(*program.model).value_or(1));
   queue.loadFromHost(input.bytes, [&](Bytes host) {
     if (isFirst)
       fillWithTokens(host, vocabulary);

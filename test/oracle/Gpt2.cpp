@@ -73,25 +73,22 @@ struct Layer {
 
 } // namespace
 
-Tensor chimera::runtime::test::gpt2Loss(const program::ProgramT &program,
-                                        const Gpt2Parameters &parameters,
-                                        const Tensor &tokens,
-                                        const Tensor &labels,
-                                        MicroBatch microBatch,
-                                        at::ScalarType lossType) {
-  const program::ModelT &model = *program.model;
+Tensor chimera::runtime::test::gpt2Loss(
+    const program::Gpt2Sizes &sizes, uint64_t seed,
+    const Gpt2Parameters &parameters, const Tensor &tokens,
+    const Tensor &labels, MicroBatch microBatch, at::ScalarType lossType) {
   auto layer = [&](uint32_t number) {
     return Layer{parameters, number,
-                 Dropout(model.dropout, program.seed, number, microBatch,
+                 Dropout(sizes.dropout, seed, number, microBatch,
                          /*kernels=*/nullptr)};
   };
   const Layer embedding = layer(0);
   Tensor x = embedding.dropped(at::embedding(embedding.parameter(0), tokens) +
                                    embedding.parameter(1),
                                kEmbedding);
-  for (uint32_t number = 1; number <= model.layers; ++number)
-    x = layer(number).block(x, model.heads);
-  const Layer head = layer(model.layers + 1);
+  for (uint32_t number = 1; number <= sizes.layers; ++number)
+    x = layer(number).block(x, sizes.heads);
+  const Layer head = layer(sizes.layers + 1);
   const auto own = parameters.find({head.number, 2});
   const Tensor &classes =
       own == parameters.end() ? embedding.parameter(0) : own->second;

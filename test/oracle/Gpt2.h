@@ -18,7 +18,7 @@
 #define CHIMERA_TEST_ORACLE_GPT2_H
 
 #include "runtime/model/Stage.h"
-#include "runtime/program/Program.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/random/Random.h"
 
 #include <ATen/core/Tensor.h>
@@ -43,8 +43,8 @@ using Gpt2Parameters = std::map<std::pair<uint32_t, uint32_t>, at::Tensor>;
 /// The mean cross-entropy of `labels` [samples, context], given `tokens`
 /// [samples, context]. Everything before the logits is computed in the type of
 /// the parameters, and the loss in `lossType`. Dropout has the masks of
-/// `microBatch`.
-at::Tensor gpt2Loss(const program::ProgramT &program,
+/// `microBatch` in a run with this seed.
+at::Tensor gpt2Loss(const program::Gpt2Sizes &sizes, uint64_t seed,
                     const Gpt2Parameters &parameters, const at::Tensor &tokens,
                     const at::Tensor &labels, MicroBatch microBatch,
                     at::ScalarType lossType);

@@ -179,7 +179,7 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
           .data = dataDigest == 0 ? "" : hexadecimal(dataDigest),
           .program = program.name + " (" + program.schedule + ")",
           .model = program::modelKey(*program.model),
-          .graphs = digestOfGraphs(*program.model->package),
+          .graphs = digestOfGraphs(*program.model),
           .numbers = numbersOf(*program.optimizer, steps),
           .checksums = {}};
 }

@@ -67,7 +67,7 @@ SavedState::SavedState(const program::ProgramT &program,
 /// Throws an error that lists the tensors which the optimizer files lack or
 /// have in another form, and those that do not belong there.
 void SavedState::checkOptimizerFiles(const program::ProgramT &program) const {
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   std::string differences;
   size_t count = 0;
   for (const OutputTensor &tensor :

@@ -26,7 +26,7 @@ struct OwnParameter {
 
 std::vector<OwnParameter> ownParameters(const program::ProgramT &program,
                                         uint32_t first, uint32_t layers) {
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   std::vector<OwnParameter> own;
   int64_t offset = 0;
   size_t number = 0;

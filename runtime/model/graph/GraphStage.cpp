@@ -53,8 +53,8 @@ public:
         parameters(layers.weights()),
         predicted(program::predictedField(*program.model)),
         samples(program.micro_batch_size),
-        terms(program::lossTerms(*program.model->package)),
-        isDivisible(program.model->package->divisible) {}
+        terms(program::lossTerms(*program.model)),
+        isDivisible(program.model->divisible) {}
 
   ElementType weightType() const override {
     return parameters.type() == at::kDouble ? ElementType::Float64

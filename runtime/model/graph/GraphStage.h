@@ -40,8 +40,8 @@ namespace chimera::runtime {
 /// `values` gives the parameters before the first step. If `values` is null,
 /// the package says how to draw each parameter. `native` is compiled code that
 /// runs instead of the graphs, or null. Throws std::invalid_argument if the
-/// program has no model, if checkModel rejects the model, if the stage's layers
-/// do not match it, if a graph cannot be executed (Executable.h), or if
+/// program has no model, if checkPackage rejects the model, if the stage's
+/// layers do not match it, if a graph cannot be executed (Executable.h), or if
 /// `native` is for other graphs. `native` must be null on a GPU.
 std::unique_ptr<Stage>
 makeGraphStage(const program::ProgramT &program, uint32_t stage,

@@ -37,12 +37,12 @@ public:
   /// Requires that the program has a package whose last layer has a graph that
   /// computes the weight of the loss.
   explicit WeightGraph(const program::ProgramT &program)
-      : graphs(graphsOf(*program.model->package,
-                        program::layerCount(*program.model) - 1)),
+      : graphs(
+            graphsOf(*program.model, program::layerCount(*program.model) - 1)),
         samples(program.micro_batch_size),
         executable(*graphs.weight, samples, at::kCPU) {
     constants =
-        constantsOf(program::kindOf(*program.model->package,
+        constantsOf(program::kindOf(*program.model,
                                     program::layerCount(*program.model) - 1),
                     at::kCPU);
     std::vector<uint32_t> given;
@@ -101,12 +101,11 @@ public:
                    std::unique_ptr<DataSource> data, uint64_t windowSteps)
       : inner(std::move(data)), graph(program),
         microBatches(uint64_t{program.micro_batches} * program.data_parallel),
-        windowSteps(windowSteps),
-        terms(program::lossTerms(*program.model->package)),
-        lossType(graphsOf(*program.model->package,
-                          program::layerCount(*program.model) - 1)
-                     .outputs[0]
-                     ->type),
+        windowSteps(windowSteps), terms(program::lossTerms(*program.model)),
+        lossType(
+            graphsOf(*program.model, program::layerCount(*program.model) - 1)
+                .outputs[0]
+                ->type),
         sampleBytes(static_cast<size_t>(
             program::sampleBytes(program::labelFields(*program.model)))),
         labelBytes(static_cast<size_t>(
@@ -236,7 +235,7 @@ std::unique_ptr<DataSource>
 chimera::runtime::withLossWeights(const program::ProgramT &program,
                                   std::unique_ptr<DataSource> data,
                                   uint64_t windowSteps) {
-  if (program::lossTerms(*program.model->package) == 0)
+  if (program::lossTerms(*program.model) == 0)
     return data;
   return std::make_unique<LossWeightedData>(program, std::move(data),
                                             windowSteps);

@@ -181,7 +181,7 @@ std::vector<Tensor> NativeFunction::run(std::vector<Tensor> inputs) const {
 
 NativeCode::NativeCode(const program::ProgramT &program,
                        const std::string &folder) {
-  const program::PackageT &package = *program.model->package;
+  const program::PackageT &package = *program.model;
   std::set<uint32_t> samples;
   for (const auto &kind : package.kinds)
     for (const auto &archive : kind->graphs->native) {

@@ -19,7 +19,7 @@ using namespace chimera;
 using namespace chimera::runtime;
 using at::Tensor;
 
-PromptInputs::PromptInputs(const program::ModelT &model)
+PromptInputs::PromptInputs(const program::PackageT &model)
     : fields(program::inputFields(model)),
       tokensOfSample(program::contextOf(model).value_or(0)) {
   if (const auto ofTokens = program::indexOfTokens(fields, program::kInputIds))

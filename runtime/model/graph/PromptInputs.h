@@ -23,7 +23,7 @@ namespace chimera::runtime {
 class PromptInputs {
 public:
   /// Throws std::invalid_argument if the model has other inputs.
-  explicit PromptInputs(const program::ModelT &model);
+  explicit PromptInputs(const program::PackageT &model);
 
   /// The number of tokens in a sample.
   uint64_t context() const { return static_cast<uint64_t>(tokensOfSample); }

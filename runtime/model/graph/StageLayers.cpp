@@ -37,7 +37,7 @@ static const program::PackageT &packageOf(const program::ProgramT &program) {
     throw std::invalid_argument("expected a program with a model, got one of "
                                 "bare stages, which the synthetic and exact "
                                 "stages can run");
-  if (std::string problem = program::checkModel(*program.model);
+  if (std::string problem = program::checkPackage(*program.model);
       !problem.empty())
     throw std::invalid_argument("model: " + problem);
   if (std::string problem =
@@ -45,7 +45,7 @@ static const program::PackageT &packageOf(const program::ProgramT &program) {
                                       program.micro_batch_size, /*parts=*/1);
       !problem.empty())
     throw std::invalid_argument(problem);
-  return *program.model->package;
+  return *program.model;
 }
 
 StageLayers::StageLayers(const program::ProgramT &program, uint32_t first,

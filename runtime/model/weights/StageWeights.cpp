@@ -73,12 +73,12 @@ StageWeights::StageWeights(const program::ProgramT &program, uint32_t first,
                            uint32_t layers, const DevicePlacement &placement)
     : types(program::typesOf(program)), seed(program.seed),
       placement(placement) {
-  const program::ModelT *model = program.model.get();
+  const program::PackageT *model = program.model.get();
   if (!model)
     throw std::invalid_argument("expected a program with a model, got one of "
                                 "bare stages, which the synthetic and exact "
                                 "stages can run");
-  if (std::string problem = program::checkModel(*model); !problem.empty())
+  if (std::string problem = program::checkPackage(*model); !problem.empty())
     throw std::invalid_argument("model: " + problem);
   if (std::string problem = program::checkTypes(types); !problem.empty())
     throw std::invalid_argument(problem);

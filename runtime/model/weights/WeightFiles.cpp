@@ -47,7 +47,7 @@ struct FileTensor {
 
 std::vector<FileTensor> tensorsOf(const program::ProgramT &program,
                                   const WeightNames &names) {
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   const int64_t elementBytes = program::bytesOf(program.weight_type);
   std::vector<FileTensor> tensors;
   uint64_t begin = 0;
@@ -75,7 +75,7 @@ std::vector<OutputTensor> outputsOf(const program::ProgramT &program,
 
 // The number of the tied parameter within the first layer of a tied model.
 size_t tiedNumber(const program::ProgramT &program) {
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   const uint32_t last = program::layerCount(model) - 1;
   for (uint32_t number = 0;; ++number)
     if (const program::ParameterId start =

@@ -141,7 +141,7 @@ std::string checkHasWeights(const program::ProgramT &program) {
   if (!program.model)
     return "expected a program with a model, got one of bare stages, which has "
            "no weights to keep";
-  const std::string problem = program::checkModel(*program.model);
+  const std::string problem = program::checkPackage(*program.model);
   return problem.empty() ? "" : "model: " + problem;
 }
 
@@ -185,7 +185,7 @@ WeightNames::WeightNames(const program::ProgramT &program,
     std::string name;
     bool isMatrix;
   };
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   std::vector<Held> parameters;
   for (const auto &[layer, number, parameter] :
        program::stageParameters(model, 0, program::layerCount(model)))

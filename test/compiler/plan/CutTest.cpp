@@ -124,7 +124,7 @@ TEST(CutModel, GivesEachPartOfABackwardTime) {
 }
 
 TEST(Model, CountsWhatEachPartKeeps) {
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+  Model model(std::make_shared<program::PackageT>(smallModel()), kFloats,
               optimizerNamed(program::kSgd));
   std::vector<LayerCost> whole = model.table(4, 1, nullptr).layers,
                          halves = model.table(4, 2, nullptr).layers,

@@ -27,15 +27,7 @@ json mean(int64_t time) {
 json smallProfile() {
   return {{"micro_batch_size", 2},
           {"unit", "ns"},
-          {"model",
-           {{"architecture", "gpt2"},
-            {"layers", 1},
-            {"heads", 2},
-            {"width", 16},
-            {"context", 8},
-            {"vocabulary", 32},
-            {"dropout", 0.0},
-            {"tied", false}}},
+          {"model", json::parse(program::modelKey(smallModel()))},
           {"weight_type", "float32"},
           {"activation_type", "float32"},
           {"optimizer", {{"name", "sgd"}}},
@@ -180,16 +172,13 @@ TEST(Profile, SaysWhatIsWrong) {
 TEST(Profile, RefusesProfilesOfTwoModels) {
   Profile profile;
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), profile), "");
-  program::ModelT model = smallModel();
-  model.layers = 2;
-  program::buildGpt2(model, program::DataType::Float32);
-  EXPECT_EQ(checkProfile(profile, model, kFloats, "sgd"),
+  program::SmallGpt2 deep = kSmallModel, wide = kSmallModel;
+  deep.layers = 2;
+  wide.width = 32;
+  EXPECT_EQ(checkProfile(profile, program::builtGpt2(deep), kFloats, "sgd"),
             "p.json: expected a profile of a model with 4 layers (with "
             "embedding and head), got 3");
-  model = smallModel();
-  model.width = 32;
-  program::buildGpt2(model, program::DataType::Float32);
-  EXPECT_NE(checkProfile(profile, model, kFloats, "sgd")
+  EXPECT_NE(checkProfile(profile, program::builtGpt2(wide), kFloats, "sgd")
                 .find("expected a profile of the model"),
             std::string::npos);
   EXPECT_EQ(
@@ -204,9 +193,7 @@ TEST(Profile, RefusesProfilesOfTwoModels) {
 
 /// The profile was measured with 8 samples.
 TEST(Profile, OfAPackageReachesOtherSizes) {
-  auto exported = std::make_shared<program::ModelT>();
-  exported->architecture = program::kExported;
-  exported->package = program::samplePackage();
+  const std::shared_ptr<program::PackageT> exported = program::samplePackage();
   constexpr program::Types kDoubles = {program::DataType::Float64,
                                        program::DataType::Float64};
   Model model(exported, kDoubles, optimizerNamed("sgd"));
@@ -259,7 +246,7 @@ TEST(Profile, CombinesWithAProfileOfTheOtherBackwards) {
   EXPECT_EQ(read(smallProfile(), split),
             ""); // new: times of the last stage's halves
   EXPECT_EQ(missingKinds(machine.profiles), kBackward | kRecompute);
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+  Model model(std::make_shared<program::PackageT>(smallModel()), kFloats,
               optimizerNamed("sgd"));
   for (bool isWholeFirst : {true, false}) {
     EXPECT_EQ(isWholeFirst ? read(whole, split) : read(split, whole), "");
@@ -295,7 +282,7 @@ TEST(Profile, IsSharedByLayersAndAddsUp) {
   machine.profiles.resize(1);
   ASSERT_EQ(readProfile("p.json", smallProfile().dump(), machine.profiles[0]),
             "");
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+  Model model(std::make_shared<program::PackageT>(smallModel()), kFloats,
               optimizerNamed("sgd"));
   ASSERT_EQ(model.check(2, 1, &machine), "");
   std::vector<LayerCost> layers = model.table(2, 1, &machine).layers;
@@ -326,7 +313,7 @@ TEST(Profile, ReachesOtherSizes) {
         readProfile("p.json", document.dump(), machine.profiles.emplace_back()),
         "");
   }
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+  Model model(std::make_shared<program::PackageT>(smallModel()), kFloats,
               optimizerNamed("sgd"));
   auto forward = [&](int64_t size) {
     return model.table(size, 1, &machine).layers[2].forward;
@@ -359,7 +346,7 @@ TEST(Profile, RefusesTimesThatOverflow) {
   json document = smallProfile();
   document["stages"][1]["forward"] = {{"count", 1}, {"total", (1LL << 60) - 1}};
   ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
-  Model model(std::make_shared<program::ModelT>(smallModel()), kFloats,
+  Model model(std::make_shared<program::PackageT>(smallModel()), kFloats,
               optimizerNamed("sgd"));
   for (int64_t size : {1, 2, 3, 16, 64, 1 << 20})
     EXPECT_NE(model.check(size, 1, &machine), "") << size;

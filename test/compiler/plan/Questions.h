@@ -16,10 +16,12 @@
 
 namespace chimera::plan {
 
-/// A GPT-2 of one layer, with an embedding and a head.
-inline program::ModelT smallModel() {
-  return program::builtGpt2(
-      {.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 32});
+/// The sizes of a GPT-2 of one layer, with an embedding and a head.
+inline constexpr program::SmallGpt2 kSmallModel{
+    .layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 32};
+
+inline program::PackageT smallModel() {
+  return program::builtGpt2(kSmallModel);
 }
 
 inline program::OptimizerT optimizerNamed(const char *name) {

@@ -241,7 +241,7 @@ TEST_F(ArrayDataTest, digestIsOfTheSamples) {
 }
 
 TEST_F(ArrayDataTest, findsLabelsThatAreNoClass) {
-  program::LayerGraphsT &last = *program.model->package->kinds[2]->graphs;
+  program::LayerGraphsT &last = *program.model->kinds[2]->graphs;
   ArrayData unknown(npys(0, 20), program, 0.5);
   EXPECT_EQ(unknown.check(2), ""); // the model does not state its classes
   last.logits = std::make_unique<program::GraphT>(*last.forward);
@@ -290,7 +290,7 @@ TEST_F(ArrayDataTest, findsLabelsThatAreNoClass) {
 
 // The scales of loss terms do not come from the data.
 TEST_F(ArrayDataTest, leavesOutScales) {
-  program::PackageT &package = *program.model->package;
+  program::PackageT &package = *program.model;
   package.labels.push_back(program::kLossScales);
   package.kinds[2]->graphs->labels.push_back(
       program::perSample(program::TensorType::Float64, {2}));

@@ -32,10 +32,8 @@ inline program::ProgramT programOfArrays() {
   program.data_parallel = 2;
   program.micro_batch_size = 2;
   program.seed = 5;
-  program.model = std::make_unique<program::ModelT>();
-  program.model->architecture = program::kExported;
-  program.model->package = program::samplePackage();
-  program::PackageT &package = *program.model->package;
+  program.model = program::samplePackage();
+  program::PackageT &package = *program.model;
   package.inputs = {"pixels", "known"};
   package.labels = {"classes"};
   program::setFields(

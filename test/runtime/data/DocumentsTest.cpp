@@ -120,9 +120,8 @@ protected:
   /// Gives the program a model with the inputs input_ids and position_ids, and
   /// with a loss that has a weight.
   void takePositions() {
-    program.model->package = program::packageWithTwoLossTerms();
-    program.model->architecture = program::kExported;
-    program::PackageT &package = *program.model->package;
+    program.model = program::packageWithTwoLossTerms();
+    program::PackageT &package = *program.model;
     package.inputs = {program::kInputIds, program::kPositionIds};
     package.labels = {program::kLabels, program::kLossScales};
     package.kinds[0]->parameters[0]->shape[0] = 600;
@@ -273,7 +272,7 @@ TEST_F(DocumentsTest, PositionsRestartInEachDocument) {
   }
   EXPECT_TRUE(hasRestarts);
   // With a mask too, transformers' models do not look at positions.
-  program.model->package->inputs[1] = program::kAttentionMask;
+  program.model->inputs[1] = program::kAttentionMask;
   TextData masked = open({path}, 0, {});
   masked.load(program::ValueKind::Labels, {.step = 0, .index = 0},
               bytesOf(out));
@@ -282,7 +281,7 @@ TEST_F(DocumentsTest, PositionsRestartInEachDocument) {
 
 TEST_F(DocumentsTest, RefusesLabelsAcrossDocumentsInAMean) {
   takePositions();
-  program::PackageT &package = *program.model->package;
+  program::PackageT &package = *program.model;
   package.labels = {program::kLabels};
   package.kinds[2]->graphs->labels.resize(1);
   package.kinds[2]->graphs->weight.reset();

@@ -23,9 +23,8 @@ class SentencePairsTest : public TextDataTest {};
 program::ProgramT programOfPairs() {
   program::ProgramT program = smallProgram({.context = 8}, {4});
   program.micro_batches = 500; // so a mini-batch has 1000 samples
-  program.model->package = program::packageWithTwoLossTerms();
-  program.model->architecture = program::kExported;
-  program::PackageT &package = *program.model->package;
+  program.model = program::packageWithTwoLossTerms();
+  program::PackageT &package = *program.model;
   package.inputs = {program::kInputIds, program::kTokenTypeIds,
                     program::kAttentionMask};
   package.labels = {program::kNextSentenceLabel, program::kLabels,
@@ -185,7 +184,7 @@ TEST_F(SentencePairsTest, refusesModelsOfOtherFields) {
   EXPECT_EQ(
       refusalOf({.masking = kPairs.masking, .pairing = Pairing{301, 302, 302}}),
       "(accepted)");
-  program::PackageT &package = *ofPairs.model->package;
+  program::PackageT &package = *ofPairs.model;
   int64_t &vocabulary = package.kinds[0]->parameters[0]->shape[0];
   vocabulary = 303;
   expectRefusal(kPairs,
@@ -208,7 +207,7 @@ TEST_F(SentencePairsTest, refusesModelsOfOtherFields) {
 TEST_F(SentencePairsTest, makesPairsWithoutMasks) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
-  program::PackageT &package = *ofPairs.model->package;
+  program::PackageT &package = *ofPairs.model;
   package.labels = {program::kNextSentenceLabel};
   package.kinds[2]->graphs->labels.resize(1);
   TextData data(
@@ -226,7 +225,7 @@ TEST_F(SentencePairsTest, makesPairsWithoutMasks) {
 TEST_F(SentencePairsTest, refusesTokensBeyondAPackagesVocabulary) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
-  ofPairs.model->package->kinds[0]->parameters[0]->shape[0] = 200;
+  ofPairs.model->kinds[0]->parameters[0]->shape[0] = 200;
   TokenSampleOptions form = kPairs;
   form.masking->token = 0;
   form.pairing = Pairing{1, 2, 3};
@@ -248,8 +247,7 @@ TEST_F(SentencePairsTest, refusesTokensBeyondAPackagesVocabulary) {
 TEST_F(SentencePairsTest, checksAllTokensInAdvance) {
   writeRamp(250);
   program::ProgramT ofPairs = programOfPairs();
-  int64_t &vocabulary =
-      ofPairs.model->package->kinds[0]->parameters[0]->shape[0];
+  int64_t &vocabulary = ofPairs.model->kinds[0]->parameters[0]->shape[0];
   TokenSampleOptions form = kPairs;
   form.masking->token = 0;
   form.pairing = Pairing{1, 2, 3};

@@ -137,9 +137,9 @@ INSTANTIATE_TEST_SUITE_P(Tied, HeldOutTest, testing::Bool());
 
 TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
   writeRamp(600);
-  program = smallProgram(
-      {.context = 8, .vocabulary = 256, .dropout = 0.5, .tied = GetParam()},
-      {4});
+  Sizes sizes{
+      .context = 8, .vocabulary = 256, .dropout = 0.5, .tied = GetParam()};
+  program = smallProgram(sizes, {4});
   program.micro_batches = 2;
   program.data_parallel = 1;
   TextData data(path, program, 0.5);
@@ -161,7 +161,8 @@ TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
   EXPECT_EQ(line.labels[0], data.heldOutSample(6, 8).labels[0]);
   EXPECT_NEAR(loss, std::log(256), 0.1);
   // Evaluation computes the same as a training forward without dropout.
-  changeGpt2(program, [](program::ModelT &model) { model.dropout = 0; });
+  sizes.dropout = 0;
+  setGpt2(program, sizes.gpt2());
   Line<double> without(program);
   without.tokens = line.tokens;
   without.labels = line.labels;

@@ -343,7 +343,7 @@ TEST_F(TokensTest, windowsAreOfTokens) {
   }
   // Each token occurs once in the training part.
   EXPECT_NEAR(data.unigramLoss(data, 3), -std::log(1.0 / (80 + 1100)), 1e-12);
-  changeGpt2(program, [](program::ModelT &model) { model.vocabulary = 1000; });
+  setGpt2(program, {.context = 8, .vocabulary = 1000});
   TextData small(open(), program, 0.2);
   try {
     small.load(program::ValueKind::Tokens, {}, bytesOf(tokens));
@@ -361,12 +361,10 @@ TEST_F(TokensTest, aModelThatSaysNoVocabularyHasTheLargestTokens) {
   program::ProgramT program;
   program.micro_batches = program.data_parallel = 1;
   program.micro_batch_size = 2;
-  program.model = std::make_unique<program::ModelT>();
-  program.model->architecture = program::kExported;
-  program.model->package = program::samplePackage();
+  program.model = program::samplePackage();
   // The package looks up its tokens with another operator than an embedding, so
   // its vocabulary is unknown.
-  program.model->package->kinds[0]->graphs->forward->calls[0]->operator_ =
+  program.model->kinds[0]->graphs->forward->calls[0]->operator_ =
       "aten::index_select";
   const auto path = write<uint32_t>("a", 4'000'000'000u, 100);
   TextData data(openTokens({path}, {.format = TokenFormat::UInt32}), program,

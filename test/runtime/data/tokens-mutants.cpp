@@ -295,9 +295,7 @@ program::ProgramT programOf(Random &random) {
   program.micro_batches = 2;
   program.seed = random();
   if (below(random, 3) == 0) {
-    program.model = std::make_unique<program::ModelT>();
-    program.model->architecture = program::kExported;
-    program.model->package = program::samplePackage();
+    program.model = program::samplePackage();
   }
   return program;
 }

@@ -203,30 +203,54 @@ void changeSize(ProgramT &program, Random &random) {
   }
 }
 
+/// A GPT-2 of small sizes, with one size that may be any.
+std::unique_ptr<program::PackageT> someGpt2(program::DataType type,
+                                            Random &random) {
+  auto upTo = [&](uint64_t most) {
+    return 1 + static_cast<uint32_t>(random.below(most));
+  };
+  program::Gpt2Sizes sizes{.layers = upTo(4),
+                           .heads = upTo(2),
+                           .width = 8,
+                           .context = upTo(8),
+                           .vocabulary = upTo(20),
+                           .tied = random.oneIn(2)};
+  uint32_t *each[] = {&sizes.layers, &sizes.heads, &sizes.width, &sizes.context,
+                      &sizes.vocabulary};
+  changeNumber(*each[random.below(std::size(each))], random);
+  std::string error;
+  return program::gpt2Package(sizes, type, error);
+}
+
+/// Changes the model. test/runtime/model/graph/graph-mutants.cpp changes
+/// graphs.
 void changeModel(ProgramT &program, Random &random) {
-  if (!program.model) {
-    program.model = std::make_unique<program::ModelT>();
-    program.model->architecture = "gpt2";
+  program::PackageT *model = program.model.get();
+  if (!model || model->layers.empty() || model->kinds.empty() ||
+      random.oneIn(2)) {
+    program.model = someGpt2(program.activation_type, random);
     return;
   }
-  program::ModelT &model = *program.model;
-  uint32_t *sizes[] = {&model.layers, &model.heads, &model.width,
-                       &model.context, &model.vocabulary};
-  switch (random.below(9)) {
+  auto &layer = model->layers[random.below(model->layers.size())];
+  auto &kind = model->kinds[random.below(model->kinds.size())];
+  switch (random.below(8)) {
   case 0:
-    return changeText(model.architecture, random);
-  case 1:
-    return changeNumber(model.dropout, random);
-  case 2:
-    return changeNumber(model.tied, random);
-  case 3:
     return program.model.reset();
+  case 1:
+    return changeNumber(layer->kind, random);
+  case 2:
+    return changeText(layer->path, random);
+  case 3:
+    return layer.reset();
+  case 4:
+    return kind.reset();
+  case 5:
+    return changeNumber(model->type, random);
+  case 6:
+    return changeText(model->producer, random);
   default:
-    changeNumber(*sizes[random.below(std::size(sizes))], random);
+    return model->layers.pop_back();
   }
-  // A program whose sizes and package disagree is refused at once.
-  if (random.oneIn(2))
-    program::buildGpt2(model, program.activation_type);
 }
 
 void changeTraining(ProgramT &program, Random &random) {

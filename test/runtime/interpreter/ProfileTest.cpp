@@ -11,6 +11,7 @@
 #include "runtime/model/ExactStage.h"
 #include "runtime/model/SyntheticStage.h"
 #include "runtime/program/Layers.h"
+#include "runtime/program/ModelKey.h"
 #include "runtime/train/Run.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -214,7 +215,7 @@ TEST(Profile, DescribesItsRun) {
   program::ProgramT program =
       program::samplePipeline({.workers = 3, .ofModel = true});
   json profile = profileOf(program, makeSyntheticStages(/*unitNanoseconds=*/0));
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   EXPECT_EQ(profile["schedule"], program.schedule);
   EXPECT_EQ(profile["micro_batches"], program.micro_batches);
   EXPECT_EQ(profile["micro_batch_size"], program.micro_batch_size);
@@ -227,10 +228,7 @@ TEST(Profile, DescribesItsRun) {
             program::nameOf(program.activation_type));
   EXPECT_EQ(profile["optimizer"]["name"], program.optimizer->name);
   EXPECT_EQ(profile["optimizer"]["beta2"], program.optimizer->beta2);
-  EXPECT_EQ(profile["model"]["architecture"], model.architecture);
-  EXPECT_EQ(profile["model"]["layers"], model.layers);
-  EXPECT_EQ(profile["model"]["width"], model.width);
-  EXPECT_EQ(profile["model"]["vocabulary"], model.vocabulary);
+  EXPECT_EQ(profile["model"], json::parse(program::modelKey(model)));
   // The stages have consecutive layers, and each layer is in exactly one stage.
   uint32_t next = 0;
   for (const json &stage : profile["stages"]) {

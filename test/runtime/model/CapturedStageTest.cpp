@@ -396,14 +396,12 @@ TEST(CapturedStage, IsForProgramsWhoseActionsStayTheSame) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   EXPECT_EQ(graphsUnsupportedReason(program), "");
   for (const double dropout : {0.0, 0.1}) {
-    program.model = std::make_unique<program::ModelT>(
-        program::builtGpt2({.layers = 1,
-                            .heads = 1,
-                            .width = 4,
-                            .context = 2,
-                            .vocabulary = 3,
-                            .dropout = dropout},
-                           program::DataType::Float32));
+    setGpt2(program, {.layers = 1,
+                      .heads = 1,
+                      .width = 4,
+                      .context = 2,
+                      .vocabulary = 3,
+                      .dropout = dropout});
     EXPECT_EQ(
         graphsUnsupportedReason(program),
         dropout > 0

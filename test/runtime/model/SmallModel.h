@@ -11,6 +11,7 @@
 #include "runtime/model/Stage.h"
 #include "runtime/model/graph/GraphStage.h"
 #include "runtime/model/tensors/Tensors.h"
+#include "runtime/program/Fields.h"
 #include "runtime/program/Optimizer.h"
 #include "test/runtime/program/BuiltGpt2.h"
 
@@ -35,6 +36,9 @@ struct Sizes {
   std::optional<program::DataType> activations = {};
 
   program::Types types() const { return {type, activations.value_or(type)}; }
+  program::SmallGpt2 gpt2() const {
+    return {layers, heads, width, context, vocabulary, dropout, tied};
+  }
 };
 
 /// A program with a model, an optimizer and one stage for each number in
@@ -43,15 +47,8 @@ struct Sizes {
 inline program::ProgramT smallProgram(const Sizes &sizes,
                                       std::vector<uint32_t> layers = {}) {
   program::ProgramT program;
-  program.model = std::make_unique<program::ModelT>(
-      program::builtGpt2({.layers = sizes.layers,
-                          .heads = sizes.heads,
-                          .width = sizes.width,
-                          .context = sizes.context,
-                          .vocabulary = sizes.vocabulary,
-                          .dropout = sizes.dropout,
-                          .tied = sizes.tied},
-                         sizes.types().activations));
+  program.model = std::make_unique<program::PackageT>(
+      program::builtGpt2(sizes.gpt2(), sizes.types().activations));
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.optimizer->beta1 = 0.9;
@@ -103,10 +100,10 @@ template <typename T> Bytes bytesOf(std::vector<T> &values) {
 inline std::vector<int64_t> someTokens(const program::ProgramT &program,
                                        int64_t salt) {
   std::vector<int64_t> tokens(program.micro_batch_size *
-                              program.model->context);
+                              program::contextOf(*program.model).value());
   for (size_t i = 0; i < tokens.size(); ++i)
     tokens[i] = static_cast<int64_t>(i * i + i / 3 + 7 * salt) %
-                program.model->vocabulary;
+                program::vocabularyOf(*program.model).value();
   return tokens;
 }
 

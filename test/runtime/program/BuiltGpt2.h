@@ -9,49 +9,40 @@
 #define CHIMERA_TEST_RUNTIME_PROGRAM_BUILTGPT2_H
 
 #include "runtime/program/Gpt2Package.h"
+#include "runtime/program/Program.h"
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
 namespace chimera::program {
 
-struct Gpt2Sizes {
+/// The sizes of a small GPT-2.
+struct SmallGpt2 {
   uint32_t layers = 2, heads = 2, width = 8, context = 6, vocabulary = 11;
   double dropout = 0;
   bool tied = false;
+
+  Gpt2Sizes sizes() const {
+    return {layers, heads, width, context, vocabulary, dropout, tied};
+  }
 };
 
-/// A GPT-2 without its package.
-inline ModelT gpt2Of(const Gpt2Sizes &sizes) {
-  ModelT model;
-  model.architecture = kGpt2;
-  model.layers = sizes.layers;
-  model.heads = sizes.heads;
-  model.width = sizes.width;
-  model.context = sizes.context;
-  model.vocabulary = sizes.vocabulary;
-  model.dropout = sizes.dropout;
-  model.tied = sizes.tied;
-  return model;
-}
-
 /// A GPT-2 whose activations have this type. Throws std::invalid_argument if
-/// buildGpt2 refuses its sizes.
-inline ModelT builtGpt2(const Gpt2Sizes &sizes,
-                        DataType type = DataType::Float32) {
-  ModelT model = gpt2Of(sizes);
-  if (std::string problem = buildGpt2(model, type); !problem.empty())
-    throw std::invalid_argument(problem);
-  return model;
+/// gpt2Package refuses its sizes.
+inline PackageT builtGpt2(const SmallGpt2 &gpt2,
+                          DataType type = DataType::Float32) {
+  std::string error;
+  std::unique_ptr<PackageT> package = gpt2Package(gpt2.sizes(), type, error);
+  if (!package)
+    throw std::invalid_argument(error);
+  return std::move(*package);
 }
 
-/// Changes sizes of the program's GPT-2, and its package with them.
-template <typename Change>
-void changeGpt2(ProgramT &program, const Change &change) {
-  change(*program.model);
-  if (std::string problem = buildGpt2(*program.model, program.activation_type);
-      !problem.empty())
-    throw std::invalid_argument(problem);
+/// Gives the program a GPT-2 of these sizes, in the type of its activations.
+inline void setGpt2(ProgramT &program, const SmallGpt2 &gpt2) {
+  program.model =
+      std::make_unique<PackageT>(builtGpt2(gpt2, program.activation_type));
 }
 
 } // namespace chimera::program

@@ -15,21 +15,20 @@
 namespace chimera::program {
 namespace {
 
-TEST(ModelKey, AreThoseOfAnArchitecture) {
-  EXPECT_EQ(modelKey(builtGpt2({.layers = 4,
+/// A sample has 8 tokens, so 64 bytes.
+TEST(ModelKey, OfAGpt2IsItsParametersAndASample) {
+  EXPECT_EQ(modelKey(builtGpt2({.layers = 1,
                                 .heads = 2,
                                 .width = 16,
                                 .context = 8,
                                 .vocabulary = 32})),
-            R"({"architecture":"gpt2","layers":4,"heads":2,"width":16,)"
-            R"("context":8,"vocabulary":32,"dropout":0.0,"tied":false})");
+            R"({"layers":3,"parameters":[640,3280,544],"sample_bytes":64})");
 }
 
-/// A sample of exportedModel() has 2 tokens, so 16 bytes.
-TEST(ModelKey, OfAPackageAreItsParametersAndASample) {
-  EXPECT_EQ(modelKey(exportedModel()),
-            R"({"architecture":"exported","layers":3,"parameters":[15,3,3],)"
-            R"("sample_bytes":16})");
+/// A sample has 2 tokens, so 16 bytes.
+TEST(ModelKey, OfAPackageIsItsParametersAndASample) {
+  EXPECT_EQ(modelKey(*samplePackage()),
+            R"({"layers":3,"parameters":[15,3,3],"sample_bytes":16})");
 }
 
 } // namespace

@@ -75,8 +75,9 @@ TEST(Optimizer, APatternThatMatchesNothingIsRefused) {
       << fault;
 }
 
-/// The sample model, which has layers between the first and the last one.
-ModelT sampleModel() {
+/// The sample model. It has width 8, and layers between the first and the last
+/// one.
+PackageT sampleModel() {
   return std::move(*samplePipeline({.ofModel = true}).model);
 }
 
@@ -86,13 +87,13 @@ OptimizerT named(const char *name) {
   return optimizer;
 }
 
-UpdateRule ruleOf(const OptimizerT &optimizer, const ModelT &model,
+UpdateRule ruleOf(const OptimizerT &optimizer, const PackageT &model,
                   uint32_t layer, uint32_t number) {
   return stateLayout(optimizer, model, layer, 1).parameters[number].rule;
 }
 
 TEST(Optimizer, MuonIsForTheMatricesOfInnerLayers) {
-  const ModelT model = sampleModel();
+  const PackageT model = sampleModel();
   OptimizerT muon = named(kMuon);
   const uint32_t layers = layerCount(model);
   ASSERT_GT(layers, 2u);
@@ -117,7 +118,7 @@ TEST(Optimizer, MuonIsForTheMatricesOfInnerLayers) {
 }
 
 TEST(Optimizer, OthersUpdateAllParametersAlike) {
-  const ModelT model = sampleModel();
+  const PackageT model = sampleModel();
   const std::pair<const char *, UpdateRule> rules[] = {
       {kAdamW, UpdateRule::AdamW},
       {kSgd, UpdateRule::Sgd},
@@ -131,7 +132,7 @@ TEST(Optimizer, OthersUpdateAllParametersAlike) {
 }
 
 TEST(Optimizer, StatesLieOneAfterAnother) {
-  const ModelT model = sampleModel();
+  const PackageT model = sampleModel();
   const uint32_t layers = layerCount(model);
   for (const char *name : {kAdamW, kMuon, kSgd, kSgdMomentum})
     for (uint32_t first = 0; first < layers; ++first)
@@ -164,8 +165,8 @@ TEST(Optimizer, StatesLieOneAfterAnother) {
 }
 
 TEST(Optimizer, MuonKeepsOneStateOfAMatrix) {
-  const ModelT model = sampleModel();
-  const int64_t c = model.width, all = parameterCount(model, 1, 1);
+  const PackageT model = sampleModel();
+  const int64_t c = 8, all = parameterCount(model, 1, 1);
   // [3c, c], [c, c], [4c, c] and [c, 4c].
   const int64_t matrices = 12 * c * c;
   EXPECT_EQ(stateLayout(named(kMuon), model, 1, 1).elements,
@@ -175,8 +176,8 @@ TEST(Optimizer, MuonKeepsOneStateOfAMatrix) {
 }
 
 TEST(Optimizer, AnUpdateOfMuonIsThreeProductsAnIteration) {
-  const ModelT model = sampleModel();
-  const int64_t c = model.width;
+  const PackageT model = sampleModel();
+  const int64_t c = 8;
   // The shorter side is c. The longer sides are 3c, c, 4c and 4c.
   int64_t flops = 0;
   for (int64_t l : {3 * c, c, 4 * c, 4 * c})
@@ -186,7 +187,7 @@ TEST(Optimizer, AnUpdateOfMuonIsThreeProductsAnIteration) {
 }
 
 TEST(Optimizer, MuonNeedsAMatrix) {
-  const ModelT model = sampleModel();
+  const PackageT model = sampleModel();
   OptimizerT optimizer = named(kMuon);
   EXPECT_EQ(faultOfParameters(optimizer, model), "");
   optimizer.no_muon = {"*"};
@@ -199,7 +200,7 @@ TEST(Optimizer, MuonNeedsAMatrix) {
 }
 
 TEST(Optimizer, PatternsOfNoMuonAreForMuon) {
-  const ModelT model = sampleModel();
+  const PackageT model = sampleModel();
   OptimizerT optimizer = named(kMuon);
   optimizer.no_muon = {"*router*"};
   EXPECT_EQ(faultOfOptimizer(optimizer), "");

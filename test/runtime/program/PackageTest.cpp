@@ -323,8 +323,8 @@ INSTANTIATE_TEST_SUITE_P(Package, RefusedPackage, testing::ValuesIn(kFaults),
                          });
 
 TEST(PackageTest, isAModelOfItsLayers) {
-  const ModelT model = exportedModel();
-  EXPECT_EQ(checkModel(model), "");
+  PackageT model = *samplePackage();
+  EXPECT_EQ(checkPackage(model), "");
   EXPECT_EQ(layerCount(model), 3u);
   EXPECT_EQ(parameterCount(model, 0, 3), 15 + 3 + 3);
   EXPECT_EQ(parameterName(model, 1, 0), "block.scale");
@@ -343,7 +343,7 @@ TEST(PackageTest, isAModelOfItsLayers) {
 }
 
 TEST(PackageTest, servesEveryNumberOfSamples) {
-  const ModelT model = exportedModel();
+  PackageT model = *samplePackage();
   const Types types{DataType::Float64, DataType::Float64};
   for (uint32_t samples : {1u, 3u, 8u, kMaxSamples})
     for (uint32_t parts : {1u, samples}) {
@@ -355,14 +355,14 @@ TEST(PackageTest, servesEveryNumberOfSamples) {
     }
   EXPECT_EQ(checkTypesAndSizes(model, types, kMaxSamples + 1, 1),
             "expected 1 to 1048576 samples in a micro-batch, got 1048577");
-  auto &saved = model.package->kinds[1]->graphs->saved;
+  auto &saved = model.kinds[1]->graphs->saved;
   saved.push_back(perSample(TensorType::Float64, {1 << 20, 1 << 10}));
   EXPECT_EQ(checkTypesAndSizes(model, types, 1 << 14, 1), "");
   EXPECT_EQ(checkTypesAndSizes(model, types, (1 << 14) + 1, 1),
             "expected tensors of at most 2^44 elements, but 16385 samples in a "
             "micro-batch need larger ones: use fewer");
   // A number for each pair of samples.
-  model.package->kinds[1]->graphs->forward_flops = Operations(1, 2, 1ull << 40);
+  model.kinds[1]->graphs->forward_flops = Operations(1, 2, 1ull << 40);
   EXPECT_EQ(layerCost(model, 3, 1).forwardFlops, 7 + (9ll << 40));
   EXPECT_EQ(checkTypesAndSizes(model, types, 1 << 11, 1),
             "expected less than 2^61 operations in a layer, but 2048 samples "
@@ -370,19 +370,19 @@ TEST(PackageTest, servesEveryNumberOfSamples) {
 }
 
 TEST(PackageTest, isDividedIfItsLossMayBe) {
-  const ModelT model = exportedModel();
+  PackageT model = *samplePackage();
   const Types types{DataType::Float64, DataType::Float64};
-  model.package->divisible = false;
+  model.divisible = false;
   EXPECT_EQ(checkTypesAndSizes(model, types, 4, 1), "");
   EXPECT_EQ(checkTypesAndSizes(model, types, 4, 2),
             "expected whole micro-batches, because the exporter found that "
             "this model cannot compute parts of them, got 2 parts: use a "
             "schedule that does not divide micro-batches");
   // Boundaries need not grow with the samples then.
-  for (auto *tensor : {model.package->kinds[0]->graphs->outputs[0].get(),
-                       model.package->kinds[1]->graphs->inputs[0].get()})
+  for (auto *tensor : {model.kinds[0]->graphs->outputs[0].get(),
+                       model.kinds[1]->graphs->inputs[0].get()})
     tensor->shape[0] = 1;
-  EXPECT_EQ(checkModel(model), "");
+  EXPECT_EQ(checkPackage(model), "");
 }
 
 TEST(PackageTest, logitsAreAmongTheLargestTensors) {
@@ -399,7 +399,7 @@ TEST(PackageTest, logitsAreAmongTheLargestTensors) {
 }
 
 TEST(PackageTest, isUsedInItsType) {
-  const ModelT model = exportedModel();
+  PackageT model = *samplePackage();
   EXPECT_NE(
       checkTypesAndSizes(model, {DataType::Float32, DataType::Float32}, 4, 1)
           .find("the type in which the package computes, float64, got float32"),

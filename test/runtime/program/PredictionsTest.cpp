@@ -17,19 +17,19 @@ namespace chimera::program {
 namespace {
 
 TEST(Predictions, OfTheBuiltInModelAreItsTokens) {
-  const ModelT model = builtGpt2({.context = 3});
+  const PackageT model = builtGpt2({.context = 3});
   EXPECT_EQ(predictedField(model), 0u);
   const std::vector<int64_t> labels = {0, -100, 7, -1, 1, 2};
   EXPECT_EQ(countLabels(model, 2, std::as_bytes(std::span(labels))), 4u);
 }
 
 /// Gives the sample package logits, and labels of these types.
-ModelT modelWith(const std::vector<TensorType> &labels) {
-  ModelT model = exportedModel();
-  model.package->labels.clear();
+PackageT modelWith(const std::vector<TensorType> &labels) {
+  PackageT model = *samplePackage();
+  model.labels.clear();
   for (size_t i = 0; i < labels.size(); ++i)
-    model.package->labels.push_back("label" + std::to_string(i));
-  LayerGraphsT &graphs = *model.package->kinds[2]->graphs;
+    model.labels.push_back("label" + std::to_string(i));
+  LayerGraphsT &graphs = *model.kinds[2]->graphs;
   graphs.logits = std::make_unique<GraphT>(*graphs.forward);
   graphs.labels.clear();
   for (TensorType type : labels)
@@ -38,7 +38,7 @@ ModelT modelWith(const std::vector<TensorType> &labels) {
 }
 
 TEST(Predictions, NeedLogitsAndOneLabelOfWholeNumbers) {
-  EXPECT_EQ(predictedField(exportedModel()), std::nullopt);
+  EXPECT_EQ(predictedField(*samplePackage()), std::nullopt);
   EXPECT_EQ(predictedField(modelWith({TensorType::Int64})), 0u);
   EXPECT_EQ(predictedField(modelWith({TensorType::Float32, TensorType::Int64})),
             1u);

@@ -8,7 +8,6 @@
 #include "test/runtime/program/SampleDescription.h"
 
 #include "runtime/program/Layers.h"
-#include "test/runtime/program/BuiltGpt2.h"
 
 #include <algorithm>
 #include <memory>
@@ -71,27 +70,20 @@ private:
 
   void describeModel() {
     const Types types = typesOf(program);
-    auto model =
-        std::make_unique<ModelT>(builtGpt2({.layers = options.workers - 2,
-                                            .heads = 2,
-                                            .width = 8,
-                                            .context = 4,
-                                            .vocabulary = options.vocabulary,
-                                            .dropout = 0.25},
-                                           types.activations));
+    setGpt2(program, gpt2Of(options));
+    const PackageT &model = *program.model;
     program.micro_batch_size = options.backwardParts;
     options.tokenBytes =
-        static_cast<uint64_t>(inputBytes(*model, program.micro_batch_size));
+        static_cast<uint64_t>(inputBytes(model, program.micro_batch_size));
     options.boundaryBytes = static_cast<uint64_t>(
-        program::boundaryBytes(*model, program.micro_batch_size, 0));
+        program::boundaryBytes(model, program.micro_batch_size, 0));
     for (uint32_t s = 0; s < options.workers; ++s) {
-      int64_t weights = parameterBytes(types, parameterCount(*model, s, 1));
+      int64_t weights = parameterBytes(types, parameterCount(model, s, 1));
       Stage &stage = program.stages[s];
       stage.mutate_weights_bytes(static_cast<uint64_t>(weights));
       stage.mutate_optimizer_bytes(2 * static_cast<uint64_t>(weights));
       stage.mutate_boundary_bytes(options.boundaryBytes);
     }
-    program.model = std::move(model);
   }
 
   void addPipeline(Direction direction, uint32_t turn, uint32_t first,

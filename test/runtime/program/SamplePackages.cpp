@@ -238,11 +238,4 @@ std::unique_ptr<PackageT> packageWithTwoLossTerms() {
   return package;
 }
 
-ModelT exportedModel() {
-  ModelT model;
-  model.architecture = kExported;
-  model.package = samplePackage();
-  return model;
-}
-
 } // namespace chimera::program

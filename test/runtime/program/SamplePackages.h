@@ -45,9 +45,6 @@ std::unique_ptr<PackageT> weighedPackage();
 /// (loss_scales) but does not use it.
 std::unique_ptr<PackageT> packageWithTwoLossTerms();
 
-/// A model whose package is samplePackage().
-ModelT exportedModel();
-
 } // namespace chimera::program
 
 #endif // CHIMERA_TEST_RUNTIME_PROGRAM_SAMPLEPACKAGES_H

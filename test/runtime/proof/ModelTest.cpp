@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/program/Layers.h"
-#include "test/runtime/program/BuiltGpt2.h"
+#include "test/runtime/program/SampleDescription.h"
 #include "test/runtime/proof/Refused.h"
 
 namespace chimera::program {
@@ -15,9 +15,9 @@ namespace {
 // A model with width 8, context 4 and vocabulary 16. A number has 8 bytes, so a
 // row has 64 bytes. The embedding of stage 0 has 20 rows (16 tokens and 4
 // positions). The boundary between two stages has 4 rows.
-ProgramT sampleOfModel() {
-  return samplePipeline({.workers = 4, .microBatches = 2, .ofModel = true});
-}
+constexpr SampleOptions kOfModel{
+    .workers = 4, .microBatches = 2, .ofModel = true};
+ProgramT sampleOfModel() { return samplePipeline(kOfModel); }
 
 TEST(Model, MayHaveAnySizes) {
   for (uint32_t workers : {3, 4, 6})
@@ -43,19 +43,16 @@ void resize(ProgramT &program, ValueKind kind, uint64_t bytes) {
         buffer.mutate_bytes(bytes);
 }
 
-/// Changes one size of the model, and its package.
-void resizeModel(ProgramT &program, uint32_t ModelT::*size, uint32_t value) {
-  changeGpt2(program, [&](ModelT &model) { model.*size = value; });
+/// Changes one size of the model.
+void resizeModel(ProgramT &program, uint32_t SmallGpt2::*size, uint32_t value) {
+  SmallGpt2 gpt2 = gpt2Of(kOfModel);
+  gpt2.*size = value;
+  setGpt2(program, gpt2);
 }
 
 const Refusal kModelCases[] = {
-    {"Unknown", Rule::Structure,
-     "expected architecture 'gpt2' or 'exported', got 'lstm'",
-     [](ProgramT &p) { p.model->architecture = "lstm"; }},
-    {"SizesOfAnotherModel", Rule::Structure,
-     "expected the package of a GPT-2 of the model's sizes, got another: "
-     "compile it with chimera-compile of this version",
-     [](ProgramT &p) { p.model->width = 16; }},
+    {"NotAPackage", Rule::Structure, "expected one of 3 kinds",
+     [](ProgramT &p) { p.model->layers[1]->kind = 3; }},
     {"NoSamples", Rule::Structure,
      "expected a micro-batch size of at least 1, got 0",
      [](ProgramT &p) { p.micro_batch_size = 0; }},
@@ -80,18 +77,18 @@ const Refusal kModelCases[] = {
      [](ProgramT &p) { p.stages[3].mutate_layers(UINT32_MAX); }},
     {"LayersOfAnotherModel", Rule::Structure,
      "expected stages of the model's 5 layers, got the first 4",
-     [](ProgramT &p) { resizeModel(p, &ModelT::layers, 3); }},
+     [](ProgramT &p) { resizeModel(p, &SmallGpt2::layers, 3); }},
     {"OtherWidth", Rule::Structure,
      "stage 0: expected 2560 bytes of weights for this model, got 1280",
-     [](ProgramT &p) { resizeModel(p, &ModelT::width, 16); }},
+     [](ProgramT &p) { resizeModel(p, &SmallGpt2::width, 16); }},
     {"OtherVocabulary", Rule::Structure,
      "stage 0: expected 1344 bytes of weights for this model, got 1280",
-     [](ProgramT &p) { resizeModel(p, &ModelT::vocabulary, 17); }},
+     [](ProgramT &p) { resizeModel(p, &SmallGpt2::vocabulary, 17); }},
     {"OtherDataType", Rule::Structure,
      "stage 0: expected 640 bytes of weights for this model, got 1280",
      [](ProgramT &p) {
        p.weight_type = p.activation_type = DataType::Float32;
-       changeGpt2(p, [](ModelT &) {});
+       setGpt2(p, gpt2Of(kOfModel));
      }},
     {"WeightsOfBFloat16", Rule::Structure,
      "expected weights of float32 or float64, got bfloat16",

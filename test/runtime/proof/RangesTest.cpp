@@ -107,7 +107,7 @@ const RangeCase kRangeCases[] = {
     {"PartsThatDoNotDivideTheMicroBatch", Rule::Structure,
      "that divide the micro-batch size 3, got 2",
      [](ProgramT &p) {
-       p.model = std::make_unique<ModelT>();
+       p.model = std::make_unique<PackageT>();
        p.micro_batch_size = 3;
      }},
     {"PartsThatDoNotDivideTheBoundary", Rule::Structure,

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/program/AsynchronousPrograms.h"
-#include "test/runtime/program/BuiltGpt2.h"
+#include "test/runtime/program/SampleDescription.h"
 #include "test/runtime/program/TiedPrograms.h"
 #include "test/runtime/proof/Refused.h"
 
@@ -62,10 +62,12 @@ TEST(Tied, IsReducedApart) {
 TEST(Tied, IsWhatTheModelSays) {
   // The tied matrix has the shape [16, 8] (vocabulary and width) and 8 bytes
   // per element.
-  ProgramT program = sampleTied(
-      {.workers = 3, .microBatches = 2, .ofModel = true}, 16 * 8 * 8);
+  const SampleOptions options{.workers = 3, .microBatches = 2, .ofModel = true};
+  ProgramT program = sampleTied(options, 16 * 8 * 8);
   const auto setTied = [&](bool tied) {
-    changeGpt2(program, [&](ModelT &model) { model.tied = tied; });
+    SmallGpt2 gpt2 = gpt2Of(options);
+    gpt2.tied = tied;
+    setGpt2(program, gpt2);
   };
   setTied(true);
   EXPECT_TRUE(verifyProgram(program).empty());

@@ -72,13 +72,11 @@ TEST_F(DescriptionTest, isRefusedIfItWasEdited) {
 
 TEST_F(DescriptionTest, hasADigestOfTheOperators) {
   chimera::program::ProgramT program = test::smallProgram({});
-  program.model = std::make_unique<chimera::program::ModelT>();
-  program.model->architecture = chimera::program::kExported;
-  program.model->package = chimera::program::samplePackage();
+  program.model = chimera::program::samplePackage();
   auto digest = [&] { return describeCheckpoint(program, 1, 2, 3).graphs; };
   const std::string before = digest();
   EXPECT_EQ(before.size(), 16u);
-  auto &calls = program.model->package->kinds[0]->graphs->forward->calls;
+  auto &calls = program.model->kinds[0]->graphs->forward->calls;
   ASSERT_FALSE(calls.empty());
   // Integers do not count.
   auto &arguments = calls[0]->arguments;

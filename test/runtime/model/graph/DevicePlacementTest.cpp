@@ -188,7 +188,7 @@ TEST(PlaceTest, leavesOutUpdatesLikeTheHost) {
 
 TEST(PlaceTest, aWrongIndexIsFoundWithoutWaiting) {
   const program::ProgramT program = smallProgram({}, {2, 2});
-  const auto vocabulary = static_cast<int64_t>(program.model->vocabulary);
+  const int64_t vocabulary = Sizes{}.vocabulary;
   CountingKernels kernels;
   for (const bool ofLabels : {false, true})
     for (const int64_t wrong : {int64_t{-1}, vocabulary, vocabulary + 5}) {
@@ -222,7 +222,7 @@ TEST(PlaceTest, withoutAFlagAWrongIndexIsThrown) {
   const program::ProgramT program = smallProgram({}, {4});
   CountingKernels kernels;
   Line<double> line(program, {.kernels = &kernels});
-  line.tokens[0] = program.model->vocabulary;
+  line.tokens[0] = Sizes{}.vocabulary;
   EXPECT_THROW(line.forward({0, 0}), std::runtime_error);
   EXPECT_FALSE(makeGraphStage(program, 0)->needsErrorFlag());
 }

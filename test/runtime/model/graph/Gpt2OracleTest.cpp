@@ -72,7 +72,8 @@ Results ofPackage(Line<T, A> &line, Backward backward) {
 
 /// The results of the oracle for the weights, tokens and labels of `line`.
 template <typename T, typename A>
-Results ofOracle(const program::ProgramT &program, Line<T, A> &line) {
+Results ofOracle(const Sizes &sizes, const program::ProgramT &program,
+                 Line<T, A> &line) {
   Gpt2Parameters parameters;
   std::vector<at::Tensor> leaves; // in the order of the stages' gradients
   for (size_t s = 0; s < line.parts.size(); ++s) {
@@ -87,16 +88,15 @@ Results ofOracle(const program::ProgramT &program, Line<T, A> &line) {
     }
   }
   auto tensorOf = [&](std::vector<int64_t> &tokens) {
-    return at::from_blob(tokens.data(),
-                         {program.micro_batch_size, program.model->context},
+    return at::from_blob(tokens.data(), {sizes.microBatchSize, sizes.context},
                          at::kLong);
   };
   const at::AutoGradMode differentiable(true);
   Results results;
   for (MicroBatch microBatch : kMicroBatches) {
-    const at::Tensor loss = gpt2Loss(program, parameters, tensorOf(line.tokens),
-                                     tensorOf(line.labels), microBatch,
-                                     c10::CppTypeToScalarType<T>::value);
+    const at::Tensor loss = gpt2Loss(
+        sizes.gpt2().sizes(), program.seed, parameters, tensorOf(line.tokens),
+        tensorOf(line.labels), microBatch, c10::CppTypeToScalarType<T>::value);
     results.losses.push_back(loss.template item<double>());
     std::vector<double> gradients;
     for (const at::Tensor &each : torch::autograd::grad({loss}, leaves)) {
@@ -121,7 +121,7 @@ void expectEqual(Sizes sizes, const std::vector<uint32_t> &layers,
     const program::ProgramT program = smallProgram(sizes, layers);
     Line<T, A> line(program);
     changeWeights(line);
-    const Results expected = ofOracle(program, line);
+    const Results expected = ofOracle(sizes, program, line);
     double largest = 0;
     for (double gradient : expected.gradients)
       largest = std::max(largest, std::abs(gradient));

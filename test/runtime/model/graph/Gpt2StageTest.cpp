@@ -234,6 +234,8 @@ TEST(Gpt2StageTest, samplesHaveTheirOwnDropout) {
             ofTwo);
 }
 
+constexpr double kDropout = 0.25;
+
 // For each element, whether dropout keeps it, by the documented formula.
 std::vector<bool> documentedMask(const program::ProgramT &program,
                                  uint64_t layer, DropoutSite site,
@@ -247,7 +249,7 @@ std::vector<bool> documentedMask(const program::ProgramT &program,
       const float number = static_cast<float>(
           philox({static_cast<uint32_t>(n / 4), 0, 0, 0}, key)[n % 4]);
       kept.push_back(number * 0x1p-32f + 0x1p-33f >
-                     static_cast<float>(program.model->dropout));
+                     static_cast<float>(kDropout));
     }
   return kept;
 }
@@ -258,7 +260,7 @@ std::vector<bool> documentedMask(const program::ProgramT &program,
 class MaskTest : public testing::Test {
 protected:
   std::vector<double> run(uint32_t layer, std::vector<std::string> ones) {
-    program = smallProgram({.dropout = 0.25}, {1, 1, 1, 1});
+    program = smallProgram({.dropout = kDropout}, {1, 1, 1, 1});
     Line<double> line(program);
     auto &part = line.parts[layer];
     std::fill(part.weights.begin(), part.weights.end(), 0);
@@ -410,10 +412,10 @@ TEST(Gpt2StageTest, refusesAProgramWithoutModel) {
 
 TEST(Gpt2StageTest, refusesABadModel) {
   program::ProgramT program = smallProgram({}, {4});
-  program.model->heads = 3;
+  program.model->layers[1]->kind = 9;
   EXPECT_NE(refusal([&] {
               makeGraphStage(program, 0);
-            }).find("a width divisible by the number of heads"),
+            }).find("expected one of 3 kinds"),
             std::string::npos);
 }
 
@@ -444,7 +446,7 @@ TEST(Gpt2StageTest, refusesStagesThatAreNotTheModels) {
             std::string::npos);
   // The stages of the program have the sizes of another model.
   program = smallProgram({}, {2, 2});
-  changeGpt2(program, [](program::ModelT &model) { model.width = 16; });
+  setGpt2(program, {.width = 16});
   EXPECT_NE(
       refusal([&] { makeGraphStage(program, 0); }).find("stage 0: expected "),
       std::string::npos);

@@ -29,9 +29,7 @@ inline program::ProgramT sampleProgram(
     const std::vector<uint32_t> &layers,
     std::unique_ptr<program::PackageT> package = program::samplePackage()) {
   program::ProgramT program;
-  program.model = std::make_unique<program::ModelT>();
-  program.model->architecture = program::kExported;
-  program.model->package = std::move(package);
+  program.model = std::move(package);
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.weight_type = program.activation_type = program::DataType::Float64;

@@ -158,7 +158,7 @@ TEST_F(GraphStageTest, FirstPartsKeepNothingButTheirStash) {
 
 TEST_F(GraphStageTest, sumsWeightedLosses) {
   program::ProgramT program = sampleProgram({3});
-  program.model->package = program::weighedPackage();
+  program.model = program::weighedPackage();
   auto stage = makeGraphStage(program, 0);
   std::vector<double> all = weights(), gradient(21);
   double sum = 0;
@@ -197,8 +197,7 @@ TEST_F(GraphStageTest, drawsAsItsPackageSays) {
   auto package = program::samplePackage();
   package->kinds[0]->parameters[0]->shape = {kRows, 3};
   program::ProgramT program = sampleProgram({1, 2}, std::move(package));
-  program::LayerParameterT &parameter =
-      *program.model->package->kinds[0]->parameters[0];
+  program::LayerParameterT &parameter = *program.model->kinds[0]->parameters[0];
   std::vector<double> state(6 * kRows);
   const auto drawn = [&](program::Initialization start) {
     parameter.start = start;
@@ -257,7 +256,7 @@ TEST_F(GraphStageTest, drawsAsItsPackageSays) {
 /// Gives the last layer a graph of logits. The logits of a token are its three
 /// summands of the loss.
 void addLogits(program::ProgramT &program) {
-  program::LayerGraphsT &graphs = *program.model->package->kinds[2]->graphs;
+  program::LayerGraphsT &graphs = *program.model->kinds[2]->graphs;
   graphs.logits = std::make_unique<program::GraphT>(*graphs.forward);
   graphs.logits->calls.pop_back();
   graphs.logits->outputs[0].mutate_value(2);
@@ -289,7 +288,7 @@ TEST_F(GraphStageTest, beginsWithGivenValues) {
 
 TEST_F(GraphStageTest, wantsValuesThatItCannotDraw) {
   program::ProgramT program = sampleProgram({3});
-  program.model->package->kinds[1]->parameters[0]->start =
+  program.model->kinds[1]->parameters[0]->start =
       program::Initialization::Given;
   std::vector<double> weight(21), state(42);
   try {
@@ -321,7 +320,7 @@ TEST_F(GraphStageTest, predictsTheNextToken) {
   EXPECT_EQ(model->nextLogits(one), (std::vector<double>{16, 45, 96}));
   EXPECT_EQ(model->nextLogits(two), (std::vector<double>{4, 18, 48}));
 
-  program.model->package->kinds[2]->graphs->logits.reset();
+  program.model->kinds[2]->graphs->logits.reset();
   EXPECT_THROW(makePredictor(program, nullptr), std::invalid_argument);
 }
 
@@ -370,7 +369,7 @@ TEST_F(GraphStageTest, refusesWhatItCannotRun) {
             "expected a program with a model, got one of bare stages, which "
             "the synthetic and exact stages can run");
   EXPECT_NE(refusal([](auto &program) {
-              program.model->package->layers[1]->kind = 9;
+              program.model->layers[1]->kind = 9;
             }).find("expected one of 3 kinds"),
             std::string::npos);
   EXPECT_EQ(refusal([](auto &program) { program.micro_batch_size = 0; }),
@@ -381,13 +380,12 @@ TEST_F(GraphStageTest, refusesWhatItCannotRun) {
             std::string::npos);
   // makeGraphStage refuses a graph with an operator that exported models may
   // not call.
-  EXPECT_EQ(
-      refusal([](auto &program) {
-        program.model->package->kinds[0]->graphs->forward->calls[0]->operator_ =
-            "aten::from_file";
-      }),
-      "expected an operator that packages may call, got "
-      "'aten::from_file'");
+  EXPECT_EQ(refusal([](auto &program) {
+              program.model->kinds[0]->graphs->forward->calls[0]->operator_ =
+                  "aten::from_file";
+            }),
+            "expected an operator that packages may call, got "
+            "'aten::from_file'");
   EXPECT_EQ(
       refusal([](auto &program) { program.optimizer->name = "x"; }),
       "expected optimizer 'adamw', 'muon', 'sgd' or 'sgd-momentum', got 'x'");

@@ -34,7 +34,7 @@ TEST(LossWeights, AreComputedOncePerMicroBatch) {
   EXPECT_EQ(means->lossWeight({.step = 1, .index = 2}), 1);
   EXPECT_EQ(CountedLabels::asked, 0);
 
-  program.model->package = program::weighedPackage();
+  program.model = program::weighedPackage();
   auto sums = withLossWeights(program, std::make_unique<CountedLabels>());
   EXPECT_EQ(sums->lossWeight({.step = 0, .index = 2}), 201);
   EXPECT_EQ(sums->lossWeight({.step = 1, .index = 3}), 302);
@@ -50,7 +50,7 @@ TEST(LossWeights, AreComputedOncePerMicroBatch) {
 // per micro-batch. The weight of the second term is the sum of the labels.
 TEST(LossWeights, ScaleTheTermsOfALoss) {
   program::ProgramT program = sampleProgram({3});
-  program.model->package = program::packageWithTwoLossTerms();
+  program.model = program::packageWithTwoLossTerms();
   program.micro_batches = 2;
   CountedLabels::asked = 0;
   auto data = withLossWeights(program, std::make_unique<CountedLabels>(),
@@ -87,10 +87,10 @@ public:
 
 TEST(LossWeights, AreZeroIfAllTermsAreEmpty) {
   program::ProgramT program = sampleProgram({3});
-  program.model->package = program::packageWithTwoLossTerms();
+  program.model = program::packageWithTwoLossTerms();
   program.micro_batches = 2;
   // Make the weight of the first term also the sum of the labels.
-  program.model->package->kinds[2]->graphs->weight->outputs[0].mutate_value(1);
+  program.model->kinds[2]->graphs->weight->outputs[0].mutate_value(1);
   auto data = withLossWeights(program, std::make_unique<NoLabels>());
   for (uint64_t index : {0, 1}) {
     EXPECT_EQ(data->lossWeight({.step = 0, .index = index}), 0);

@@ -54,16 +54,14 @@ protected:
              (std::string("native-") + test->name());
     std::filesystem::remove_all(folder);
     std::filesystem::create_directory(folder);
-    program.model = std::make_unique<program::ModelT>();
-    program.model->architecture = program::kExported;
-    program.model->package = program::samplePackage();
-    program.model->package->producer = "torch " TORCH_VERSION;
+    program.model = program::samplePackage();
+    program.model->producer = "torch " TORCH_VERSION;
     program.micro_batch_size = 4;
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
   program::LayerGraphsT &graphs() const {
-    return *program.model->package->kinds[1]->graphs;
+    return *program.model->kinds[1]->graphs;
   }
 
   /// Writes a file of native code to which the package refers.
@@ -157,7 +155,7 @@ TEST_F(NativeCodeTest, anUnknownType) {
 
 TEST_F(NativeCodeTest, anotherVersionOfPyTorch) {
   write(archive("DEFAULT"));
-  program.model->package->producer = "torch 1.0.0";
+  program.model->producer = "torch 1.0.0";
   expectRefusal(", got native code for torch 1.0.0");
 }
 
@@ -172,9 +170,9 @@ TEST_F(NativeCodeTest, codeForOtherGraphs) {
   const NativeCode code(program, folder);
   EXPECT_EQ(code.loadFunction(graphs(), 4, "backward", 1, 1), nullptr);
   EXPECT_EQ(code.loadFunction(graphs(), 2, "forward", 1, 1), nullptr);
-  EXPECT_EQ(code.loadFunction(*program.model->package->kinds[0]->graphs, 4,
-                              "forward", 1, 1),
-            nullptr);
+  EXPECT_EQ(
+      code.loadFunction(*program.model->kinds[0]->graphs, 4, "forward", 1, 1),
+      nullptr);
   EXPECT_EQ(code.callCount(), 0u);
   EXPECT_THROW(code.loadFunction(graphs(), 4, "forward", 2, 1),
                std::invalid_argument);

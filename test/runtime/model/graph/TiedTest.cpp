@@ -161,9 +161,7 @@ TEST(TiedTest, refusesTiedParametersThatAreNotTheModels) {
             }),
             expected + "704 bytes at 0 of the first stage and 0 of the last");
   EXPECT_EQ(
-      refusal([](program::ProgramT &program) {
-        changeGpt2(program, [](program::ModelT &model) { model.tied = false; });
-      }),
+      refusal([](program::ProgramT &program) { setGpt2(program, {}); }),
       "expected none as tied parameters for this model, got 704 bytes at 0 of "
       "the first stage and 128 of the last");
   // A program with a single stage must not state tied parameters.

@@ -53,10 +53,8 @@ class Zeros : public DataSource {
 /// the next token. Throws if the package is refused.
 static void train(std::unique_ptr<program::PackageT> package) {
   program::ProgramT program;
-  program.model = std::make_unique<program::ModelT>();
-  program.model->architecture = program::kExported;
-  program.model->package = std::move(package);
-  const program::PackageT &own = *program.model->package;
+  program.model = std::move(package);
+  const program::PackageT &own = *program.model;
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.activation_type = own.type;

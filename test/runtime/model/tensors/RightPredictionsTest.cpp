@@ -64,7 +64,7 @@ TEST(RightPredictions, ofTheBuiltInModelHaveTheSmallestLoss) {
       std::ranges::fill(line.labels, -100);
       int64_t best = -1, chosen = -1;
       double least = INFINITY;
-      for (int64_t label = 0; label < program.model->vocabulary; ++label) {
+      for (int64_t label = 0; label < Sizes().vocabulary; ++label) {
         line.labels[position] = label;
         if (const double loss = forward(ForwardMode::Evaluation);
             loss < least) {

@@ -79,7 +79,7 @@ protected:
   std::vector<double> loaded(const WeightNames &names) {
     const LoadedWeights saved(program, file, names);
     std::vector<double> values;
-    const program::ModelT &model = *program.model;
+    const program::PackageT &model = *program.model;
     for (const auto &[layer, number, parameter] :
          program::stageParameters(model, 0, program::layerCount(model))) {
       std::vector<double> part(static_cast<size_t>(parameter.elements()));
@@ -160,9 +160,7 @@ TEST_F(WeightNamesTest, roundTrip) {
 }
 
 TEST_F(WeightNamesTest, roundTripOfAnExportedModel) {
-  program.model = std::make_unique<program::ModelT>();
-  program.model->architecture = program::kExported;
-  program.model->package = program::samplePackage();
+  program.model = program::samplePackage();
   const std::string first = program::parameterName(*program.model, 0, 0);
   weights.resize(
       static_cast<size_t>(program::parameterCount(*program.model, 0, 3)));

@@ -47,7 +47,7 @@ protected:
   template <typename T> std::vector<T> loaded() {
     const LoadedWeights saved(program, path);
     std::vector<T> values;
-    const program::ModelT &model = *program.model;
+    const program::PackageT &model = *program.model;
     for (const auto &[layer, number, parameter] :
          program::stageParameters(model, 0, program::layerCount(model))) {
       std::vector<T> part(static_cast<size_t>(parameter.elements()));

@@ -35,7 +35,7 @@ TEST_F(WeightsTest, roundTripInFloat32) {
 
 TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   ASSERT_TRUE(saveWeights(program, bytesOf(weights), path, error)) << error;
-  changeGpt2(program, [](program::ModelT &model) { model.tied = true; });
+  setGpt2(program, {.tied = true});
   weights.resize(weights.size() - 11 * 8);
   // The file has the weights of a model without tied parameters.
   EXPECT_NE(load().find("layers.3.head.weight: expected the same values as in "
@@ -45,7 +45,7 @@ TEST_F(WeightsTest, aTiedModelsMatrixIsThereOnce) {
   EXPECT_EQ(load(), "(loaded)");
   EXPECT_EQ(read().find("head.weight"), std::string::npos);
   // Now the file has the weights of a tied model, but the model is not tied.
-  changeGpt2(program, [](program::ModelT &model) { model.tied = false; });
+  setGpt2(program, {});
   weights.resize(weights.size() + 11 * 8);
   EXPECT_NE(load().find("layers.3.head.weight: missing"), std::string::npos);
 }
@@ -297,7 +297,7 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
 
 // Many checkpoints of Qwen2 contain the tied matrix twice, under both names.
 TEST_F(WeightsTest, readsATiedMatrixUnderBothNames) {
-  changeGpt2(program, [](program::ModelT &model) { model.tied = true; });
+  setGpt2(program, {.tied = true});
   weights.resize(weights.size() - 11 * 8);
   const size_t tiedBytes = 11 * 8 * sizeof(double);
   auto saveBoth = [&](size_t changed) {

@@ -57,7 +57,7 @@ void save(const Sample &sample, const WeightNames &names,
 
 Sample sampleOf(program::ProgramT program, std::string names,
                 const std::string &name, const Folder &folder) {
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   const auto bytes = static_cast<size_t>(program::parameterBytes(
       program::typesOf(program),
       program::parameterCount(model, 0, program::layerCount(model))));
@@ -78,9 +78,7 @@ std::vector<Sample> samples(const Folder &folder) {
       sampleOf(smallProgram({.type = program::DataType::Float32, .tied = true}),
                kGpt2, "tied", folder));
   program::ProgramT exported = smallProgram({});
-  exported.model = std::make_unique<program::ModelT>();
-  exported.model->architecture = program::kExported;
-  exported.model->package = program::samplePackage();
+  exported.model = program::samplePackage();
   std::string names = kExported;
   names.replace(names.find("PATH"), 4,
                 program::parameterName(*exported.model, 0, 0));
@@ -152,7 +150,7 @@ Opened openMutant(const Sample &sample, const Folder &folder, Random &random) {
 /// Returns all weights of the file `path`, read with these names.
 std::vector<uint32_t> read(const Sample &sample, const WeightNames &names,
                            const std::string &path) {
-  const program::ModelT &model = *sample.program.model;
+  const program::PackageT &model = *sample.program.model;
   const LoadedWeights saved(sample.program, path, names);
   saved.digest();
   std::vector<uint32_t> all;

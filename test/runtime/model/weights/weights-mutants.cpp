@@ -33,7 +33,7 @@ struct Sample {
 };
 
 Sample sampleOf(program::ProgramT program, const Folder &folder) {
-  const program::ModelT &model = *program.model;
+  const program::PackageT &model = *program.model;
   const auto bytes = static_cast<size_t>(program::parameterBytes(
       program::typesOf(program),
       program::parameterCount(model, 0, program::layerCount(model))));
@@ -80,9 +80,7 @@ std::vector<Sample> samples(const Folder &folder) {
       smallProgram({.layers = 1, .type = program::DataType::Float32}), folder));
   narrow(all.back());
   program::ProgramT exported = smallProgram({});
-  exported.model = std::make_unique<program::ModelT>();
-  exported.model->architecture = program::kExported;
-  exported.model->package = program::samplePackage();
+  exported.model = program::samplePackage();
   all.push_back(sampleOf(std::move(exported), folder));
   return all;
 }
@@ -338,7 +336,7 @@ std::string inMemory(const Json &entry, const std::string &bytes) {
 
 /// Reads all tensors, and compares them with the bytes of the shards.
 void useShards(const Opened &opened) {
-  const program::ModelT &model = *opened.program->model;
+  const program::PackageT &model = *opened.program->model;
   opened.weights->digest();
   for (const auto &[layer, number, parameter] :
        program::stageParameters(model, 0, program::layerCount(model))) {
@@ -375,7 +373,7 @@ void useShards(const Opened &opened) {
 void use(const Opened &opened, const Folder &folder, Random &random) {
   if (!opened.shards.empty())
     return useShards(opened);
-  const program::ModelT &model = *opened.program->model;
+  const program::PackageT &model = *opened.program->model;
   const std::string &file = opened.file;
   // Sometimes change the length of the file, which is already open.
   const uint64_t size =
