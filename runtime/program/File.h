@@ -31,7 +31,7 @@
 
 namespace chimera::program {
 
-inline constexpr uint32_t kMajorVersion = 8;
+inline constexpr uint32_t kMajorVersion = 9;
 inline constexpr uint32_t kMinorVersion = 0;
 
 /// The checksum in the header. It detects damage, not tampering.

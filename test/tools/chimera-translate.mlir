@@ -11,7 +11,7 @@
 // RUN: chimera-translate --program-to-json %t.text | FileCheck %s
 
 // The version of the file, the sizes of the stages and the placement.
-// CHECK: "version": "8.0"
+// CHECK: "version": "9.0"
 // CHECK: "stages": [
 // CHECK: "first_layer": 0
 // CHECK-NEXT: "layers": 2
