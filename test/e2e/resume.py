@@ -240,10 +240,10 @@ class Resume(Trainings):
         self.compile_file("sgd")
         self.expect_error("expected a checkpoint of the optimizer sgd, got one of "
                           "adamw", "sgd", *resume)
-        (self.shared / "other.mlir").write_text(
-            description.replace("heads(2)", "heads(4)"))
-        self.compile_file("other")
-        self.expect_error("expected a checkpoint of the model {", "other", *resume)
+        (self.shared / "wide.mlir").write_text(
+            description.replace("width(32)", "width(48)"))
+        self.compile_file("wide")
+        self.expect_error("expected a checkpoint of the model {", "wide", *resume)
         # Checkpoints of another run in the folder.
         self.train("chimera", "--steps", 2, "--checkpoint", self.folder / "mine")
         self.expect_error("has a checkpoint after 3 steps, and this run begins after "
@@ -253,7 +253,12 @@ class Resume(Trainings):
                           self.folder / "new", "--log", self.folder / "new")
         output = self.train("chimera", "--steps", 4, *resume, "--learning-rate", 0.1)
         self.assertIn("learning_rate was 0.01 and is 0.1: results will differ", output)
-        # Other data or another seed are told, and are no error.
+        # Other graphs, other data or another seed are told, and are no error.
+        (self.shared / "heads.mlir").write_text(
+            description.replace("heads(2)", "heads(4)"))
+        self.compile_file("heads")
+        self.assertIn("the layers compute with other operators or numbers",
+                      self.train("heads", "--steps", 4, *resume))
         other = self.folder / "other"
         other.write_text(self.text.read_text()[::-1])
         self.trained = other

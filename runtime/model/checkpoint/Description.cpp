@@ -105,13 +105,6 @@ std::string objectOf(const nlohmann::ordered_json &root, const char *key) {
   return found->dump();
 }
 
-/// A model without its dropout, which may change.
-nlohmann::ordered_json withoutDropout(const std::string &model) {
-  auto sizes = nlohmann::ordered_json::parse(model);
-  sizes.erase("dropout");
-  return sizes;
-}
-
 std::map<std::string, Checksums>
 checksumsOf(const nlohmann::ordered_json &root) {
   std::map<std::string, Checksums> all;
@@ -255,7 +248,7 @@ chimera::runtime::readDescription(const std::string &folder) try {
 std::string
 chimera::runtime::reasonNotToResume(const CheckpointDescription &saved,
                                     const CheckpointDescription &now) {
-  if (withoutDropout(saved.model) != withoutDropout(now.model))
+  if (saved.model != now.model)
     return "expected a checkpoint of the model " + now.model + ", got one of " +
            saved.model;
   if (saved.optimizer != now.optimizer)
@@ -307,11 +300,9 @@ std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
         std::to_string(now.seed));
   if (!saved.data.empty() && !now.data.empty() && saved.data != now.data)
     add("the data or their order are other ones");
-  if (saved.model != now.model)
-    add("the dropout is another one");
-  // Another dropout also changes the graphs of a built-in GPT-2.
-  if (saved.model == now.model && saved.graphs != now.graphs)
-    add("the layers compute with other operators or numbers");
+  if (saved.graphs != now.graphs)
+    add("the layers compute with other operators or numbers, such as another "
+        "dropout");
   for (const std::string &change : changedNumbers(saved.numbers, now.numbers))
     add(change);
   return changes.empty() ? ""

@@ -90,8 +90,8 @@ std::string reasonNotToResume(const CheckpointDescription &saved,
                               const CheckpointDescription &now);
 
 /// Says why a run that continues from a checkpoint will not give the numbers of
-/// an uninterrupted run: another seed, other data, other graphs of the layers,
-/// another dropout or other numbers of the optimizer. Empty if it will.
+/// an uninterrupted run: another seed, other data, other graphs of the layers
+/// or other numbers of the optimizer. Empty if it will.
 std::string noteOfChanges(const CheckpointDescription &saved,
                           const CheckpointDescription &now);
 
