@@ -18,7 +18,7 @@
 //    "weight_type": "float32",
 //    "data": "91c2...",                digest of the data, or "" if unknown
 //    "program": "train (chimera)",     the program that wrote it
-//    "model": {…},                     its sizes (ModelKey.h)
+//    "model": {…},                     its layers (ModelKey.h)
 //    "graphs": "0b31...",              digest of the model's graphs
 //    "numbers": {…},                   of the optimizer and its schedule
 //    "checksums": {"model-00001-of-00002.safetensors": {"NAME": "..."}}}
