@@ -74,7 +74,7 @@ TEST(Dump, SpellsOutTheProgram) {
                 "tied",          "pipelines",       "message_model",
                 "communicators", "workers",         "files",
                 "locations",     "buffer_alignment"}));
-  EXPECT_EQ(json["version"], "8.0");
+  EXPECT_EQ(json["version"], "9.0");
   EXPECT_EQ(json["buffer_alignment"], 64);
   EXPECT_EQ(json["weight_type"], "float64");
   EXPECT_EQ(json["activation_type"], "float64");
