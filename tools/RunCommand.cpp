@@ -354,8 +354,8 @@ int train(const RunSettings &settings, const program::ProgramT &program,
       printRunSummary(settings, program, load,
                       describeRanks(settings, program, job, share), share);
     if (load.drawsWeights && !settings.quiet)
-      std::printf("the weights are drawn at random: --load starts from others, "
-                  "such as values.safetensors of an exported model\n");
+      std::printf(
+          "the weights are drawn at random: --load starts from others\n");
     if (!load.noEvaluationReason.empty() && !settings.quiet)
       std::printf("%s\n", load.noEvaluationReason.c_str());
     reportResume(settings, load);

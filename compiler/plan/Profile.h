@@ -52,7 +52,7 @@ struct Profile {
   std::string name; ///< name of the profile's file, for error messages
   int64_t microBatchSize = 1;
   int32_t layers = 0;    ///< number of layers of the model
-  std::string model;     ///< architecture and sizes, as JSON
+  std::string model;     ///< its key (ModelKey.h)
   std::string types;     ///< weights, activations: "float32, bfloat16"
   std::string optimizer; ///< name of the optimizer
   int64_t threads = 1;   ///< threads of a rank
@@ -73,8 +73,8 @@ struct Profile {
 std::string readProfile(std::string_view name, std::string_view text,
                         Profile &profile);
 
-/// Returns an error if the profile is of another model, of other types or of
-/// another optimizer, else an empty text.
+/// Returns an error if the profile is of a model with another key (ModelKey.h),
+/// of other types or of another optimizer, else an empty text.
 std::string checkProfile(const Profile &profile, const program::PackageT &model,
                          program::Types types, std::string_view optimizer);
 

@@ -244,12 +244,13 @@ static BlockSizes blockLike(const program::PackageT &model) {
   BlockSizes sizes{kMaxWidth, 4, kMaxContext, 1};
   const std::vector<int64_t> &boundary =
       program::graphsOf(model, 0).outputs.at(0)->shape;
-  if (boundary.size() != 3)
+  // The constant of a dimension that depends on the number of samples may be 0.
+  if (boundary.size() != 3 || boundary[1] < 1 || boundary[2] < 1)
     return sizes;
   sizes.context =
-      static_cast<uint32_t>(std::clamp<int64_t>(boundary[1], 1, kMaxContext));
+      static_cast<uint32_t>(std::min<int64_t>(boundary[1], kMaxContext));
   sizes.width =
-      static_cast<uint32_t>(std::clamp<int64_t>(boundary[2], 1, kMaxWidth));
+      static_cast<uint32_t>(std::min<int64_t>(boundary[2], kMaxWidth));
   if (sizes.width % sizes.heads != 0)
     sizes.heads = 1;
   return sizes;

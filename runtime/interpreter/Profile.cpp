@@ -81,8 +81,7 @@ ordered_json toJson(const program::OptimizerT &optimizer) {
           {"momentum", optimizer.momentum}};
 }
 
-/// Adds the properties of a program that determine the times of its
-/// instructions.
+/// Adds the properties of a program by which its profile is recognised.
 void addProgram(ordered_json &document, const program::ProgramT &program) {
   document["name"] = program.name;
   document["schedule"] = program.schedule;

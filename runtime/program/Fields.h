@@ -43,7 +43,7 @@ inline constexpr char kInputIds[] = "input_ids", kLabels[] = "labels",
                       kNextSentenceLabel[] = "next_sentence_label";
 
 /// The inputs of the first stage and the labels of the last stage, in order.
-/// For "gpt2", `input_ids` and `labels`.
+/// For the built-in GPT-2, `input_ids` and `labels`.
 std::vector<Field> inputFields(const PackageT &model);
 std::vector<Field> labelFields(const PackageT &model);
 
@@ -61,10 +61,9 @@ std::optional<size_t> indexOfTokens(const std::vector<Field> &fields,
 /// of tokens.
 std::optional<int64_t> contextOf(const PackageT &model);
 
-/// The number of different tokens that the model knows. For a package, it is
-/// the number of rows of the embedding table of its first layer, or of the
-/// smallest one if there are several. None if the first layer has no embedding
-/// of the tokens.
+/// The number of different tokens that the model knows. It is the number of
+/// rows of the embedding table of its first layer, or of the smallest one if
+/// there are several. None if the first layer has no embedding of the tokens.
 std::optional<int64_t> vocabularyOf(const PackageT &model);
 
 } // namespace chimera::program

@@ -1,4 +1,4 @@
-//===- ModelKey.cpp - The properties that fix a model's times -------------===//
+//===- ModelKey.cpp - Recognises a model ----------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

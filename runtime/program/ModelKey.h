@@ -1,4 +1,4 @@
-//===- ModelKey.h - The properties that fix a model's times -----*- C++ -*-===//
+//===- ModelKey.h - Recognises a model -------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,9 +14,10 @@
 
 namespace chimera::program {
 
-/// A JSON object with properties of a model by which the profile of another
-/// model is recognised: the number of layers, the number of parameter elements
-/// of each layer, and the bytes of one sample's inputs.
+/// A JSON object by which profiles and checkpoints of another model are
+/// recognised: the number of layers, the number of parameter elements of each
+/// layer, and the bytes of one sample's inputs. Models that differ only in
+/// their operators, for example in the number of heads, have the same key.
 std::string modelKey(const PackageT &model);
 
 } // namespace chimera::program

@@ -1,4 +1,4 @@
-//===- Package.h - A PyTorch model as layers --------------------*- C++ -*-===//
+//===- Package.h - A model as layers ----------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -15,8 +15,9 @@ windows (TextData.h). It reads the initial weights from a file:
         --data TEXT --steps 5 --weights w0 --compare w5
 
 --model has the clauses of the model in the description. Numbers on the command line
-replace those of the program. Without --program-json all of them are needed. Exits with 0 if everything agrees, 1 if something differs, 2 if
-it cannot run. Needs no package but torch.
+replace those of the program. Without --program-json all of them are needed. Exits
+with 0 if everything agrees, 1 if something differs, 2 if it cannot run. Needs no
+package but torch.
 """
 
 import argparse

@@ -34,7 +34,7 @@ namespace {
 /// The graph that computes the loss weight of a micro-batch from its labels.
 class WeightGraph {
 public:
-  /// Requires that the program has a package whose last layer has a graph that
+  /// Requires that the program has a model whose last layer has a graph that
   /// computes the weight of the loss.
   explicit WeightGraph(const program::ProgramT &program)
       : graphs(

@@ -29,10 +29,10 @@ namespace chimera::runtime {
 
 class StageLayers {
 public:
-  /// Layers [first, first + count) of the program's package, or all layers if
+  /// Layers [first, first + count) of the program's model, or all layers if
   /// `count` is 0. The program and `native`, which may be null, must outlive
-  /// this object. Throws std::invalid_argument if the program has no package,
-  /// or if checkPackage or checkTypesAndSizes rejects it. Throws like
+  /// this object. Throws std::invalid_argument if the program has no model, or
+  /// if checkPackage or checkTypesAndSizes rejects it. Throws like
   /// StageWeights and Layer.
   StageLayers(const program::ProgramT &program, uint32_t first, uint32_t count,
               const DevicePlacement &placement, const NativeCode *native);

@@ -226,13 +226,11 @@ std::unique_ptr<program::PackageT> someGpt2(program::DataType type,
 /// graphs.
 void changeModel(ProgramT &program, Random &random) {
   program::PackageT *model = program.model.get();
-  if (!model || model->layers.empty() || model->kinds.empty() ||
-      random.oneIn(2)) {
+  if (!model || model->layers.empty() || random.oneIn(2)) {
     program.model = someGpt2(program.activation_type, random);
     return;
   }
   auto &layer = model->layers[random.below(model->layers.size())];
-  auto &kind = model->kinds[random.below(model->kinds.size())];
   switch (random.below(8)) {
   case 0:
     return program.model.reset();
@@ -241,9 +239,9 @@ void changeModel(ProgramT &program, Random &random) {
   case 2:
     return changeText(layer->path, random);
   case 3:
-    return layer.reset();
+    return changeList(model->layers, random);
   case 4:
-    return kind.reset();
+    return changeList(model->kinds, random);
   case 5:
     return changeNumber(model->type, random);
   case 6:

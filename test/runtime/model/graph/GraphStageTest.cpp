@@ -378,8 +378,7 @@ TEST_F(GraphStageTest, refusesWhatItCannotRun) {
               program.stages[0].mutate_weights_bytes(8);
             }).find("expected 120 bytes of weights"),
             std::string::npos);
-  // makeGraphStage refuses a graph with an operator that exported models may
-  // not call.
+  // makeGraphStage refuses a graph with an operator that packages may not call.
   EXPECT_EQ(refusal([](auto &program) {
               program.model->kinds[0]->graphs->forward->calls[0]->operator_ =
                   "aten::from_file";
