@@ -1,4 +1,4 @@
-//===- ModelKey.h - Recognises a model -------------------------*- C++ -*-===//
+//===- ModelKey.h - Recognises a model --------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
