@@ -236,8 +236,7 @@ DeviceSpeed chimera::runtime::measureSpeed(Control &control, Device &device,
           updatesRate * static_cast<double>(moved)};
 }
 
-/// The sizes of a block whose speed is like that of the model's layers.
-static BlockSizes blockLike(const program::PackageT &model) {
+BlockSizes chimera::runtime::blockLike(const program::PackageT &model) {
   // These limits are large enough for the speed of long matrix products. Larger
   // blocks would take seconds.
   constexpr uint32_t kMaxWidth = 256, kMaxContext = 128;

@@ -56,11 +56,14 @@ DeviceSpeed measureSpeed(Control &control, Device &device,
                          std::chrono::milliseconds window, int64_t clockAhead,
                          std::chrono::milliseconds timeout);
 
-/// The time of a transformer block on the host with the program's activation
-/// type, divided by its time with float32. If the model's first layer makes a
-/// sequence of vectors, the block has their number and width, up to a limit.
-/// Otherwise it has common sizes. Uses this thread and its compute threads for
-/// some tenths of a second. Throws the exceptions of the stages.
+/// The sizes of a transformer block that stands for the model's layers: if the
+/// first layer makes a sequence of vectors [samples, number, width], their
+/// number (at most 128) and width (at most 256), otherwise these limits.
+BlockSizes blockLike(const program::PackageT &model);
+
+/// The time of such a block on the host with the program's activation type,
+/// divided by its time with float32. Uses this thread and its compute threads
+/// for some tenths of a second. Throws the exceptions of the stages.
 double relativeTimeOfType(const program::ProgramT &program,
                           const StageFactory &stages);
 

@@ -27,10 +27,10 @@ std::string RowDrawer::exact(int64_t ticks) const {
 
 std::string RowDrawer::drawBubble(const std::string &title, double x, double y,
                                   double width) {
-  return "<g><title>" + title + "</title><rect class=\"bubble\" x=\"" +
-         svgNumber(x) + "\" y=\"" + svgNumber(y + (kRow - kBox) / 2) +
-         "\" width=\"" + svgNumber(width) + "\" height=\"" + svgNumber(kBox) +
-         "\"/></g>\n";
+  return withTooltip(title, "<rect class=\"bubble\" x=\"" + svgNumber(x) +
+                                "\" y=\"" + svgNumber(y + (kRow - kBox) / 2) +
+                                "\" width=\"" + svgNumber(width) +
+                                "\" height=\"" + svgNumber(kBox) + "\"/>");
 }
 
 static std::string coverInWords(const Action &action) {
@@ -64,12 +64,13 @@ std::string RowDrawer::drawSpan(size_t worker, const char *style,
                                 double bottom) const {
   if (!axis.shows(span.begin, span.end))
     return {};
-  return "<g><title>" + name + ", P" + std::to_string(worker) + ", " +
-         timeline.axis() + " " + exact(span.begin) + " to " + exact(span.end) +
-         "</title><rect class=\"" + style + "\" x=\"" +
-         svgNumber(xOf(span.begin)) + "\" y=\"" + svgNumber(top) +
-         "\" width=\"" + svgNumber(xOf(span.end) - xOf(span.begin)) +
-         "\" height=\"" + svgNumber(bottom - top) + "\"/></g>\n";
+  return withTooltip(
+      name + ", P" + std::to_string(worker) + ", " + timeline.axis() + " " +
+          exact(span.begin) + " to " + exact(span.end),
+      std::string("<rect class=\"") + style + "\" x=\"" +
+          svgNumber(xOf(span.begin)) + "\" y=\"" + svgNumber(top) +
+          "\" width=\"" + svgNumber(xOf(span.end) - xOf(span.begin)) +
+          "\" height=\"" + svgNumber(bottom - top) + "\"/>");
 }
 
 /// Boxes for sends and receives. They are in the middle of the row and have

@@ -14,6 +14,7 @@
 #include "runtime/program/Layers.h"
 #include "test/runtime/Timeouts.h"
 #include "test/runtime/calibrate/ForwardingChannels.h"
+#include "test/runtime/program/BuiltGpt2.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -299,6 +300,29 @@ TEST(MachineText, HasTheLinksOfNodes) {
   ASSERT_NE(within, std::string::npos) << table;
   EXPECT_LT(between, table.find("message: sender          0.31")) << table;
   EXPECT_LT(within, table.find("message: sender          0.20")) << table;
+}
+
+TEST(BlockLike, HasTheSizesOfTheFirstBoundary) {
+  auto sizesOf = [](const program::PackageT &model) {
+    const BlockSizes sizes = blockLike(model);
+    return std::vector{sizes.width, sizes.heads, sizes.context, sizes.samples};
+  };
+  using Numbers = std::vector<uint32_t>;
+  EXPECT_EQ(sizesOf(program::builtGpt2({.width = 8, .context = 6})),
+            (Numbers{8, 4, 6, 1}));
+  // A width that four heads do not divide.
+  EXPECT_EQ(sizesOf(program::builtGpt2({.width = 6, .context = 6})),
+            (Numbers{6, 1, 6, 1}));
+  program::PackageT large = program::builtGpt2({.width = 512, .context = 1024});
+  EXPECT_EQ(sizesOf(large), (Numbers{256, 4, 128, 1}));
+  // In these shapes no dimension is known to count vectors: the dimension of
+  // the samples has the constant 0.
+  auto &boundary = large.kinds[0]->graphs->outputs[0]->shape;
+  for (const std::vector<int64_t> &shape :
+       {std::vector<int64_t>{6, 0, 8}, {0, 8}, {0, 3, 8, 8}}) {
+    boundary = shape;
+    EXPECT_EQ(sizesOf(large), (Numbers{256, 4, 128, 1}));
+  }
 }
 
 TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {

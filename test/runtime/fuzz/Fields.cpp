@@ -231,7 +231,7 @@ void changeModel(ProgramT &program, Random &random) {
     return;
   }
   auto &layer = model->layers[random.below(model->layers.size())];
-  switch (random.below(8)) {
+  switch (random.below(7)) {
   case 0:
     return program.model.reset();
   case 1:
@@ -244,10 +244,8 @@ void changeModel(ProgramT &program, Random &random) {
     return changeList(model->kinds, random);
   case 5:
     return changeNumber(model->type, random);
-  case 6:
-    return changeText(model->producer, random);
   default:
-    return model->layers.pop_back();
+    return changeText(model->producer, random);
   }
 }
 

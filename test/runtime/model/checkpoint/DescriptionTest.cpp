@@ -162,9 +162,8 @@ TEST_F(DescriptionTest, saysWhatMayNotChange) {
   EXPECT_EQ(noteOfChanges(saved, now),
             "the layers compute with other operators or numbers, such as "
             "another dropout, and learning_rate was 0.001 and is 0.5, and "
-            "lr_steps was not set and "
-            "is 9: results will differ from those of a run without "
-            "interruption");
+            "lr_steps was not set and is 9: results will differ from those of "
+            "a run without interruption");
   now.model = R"({"layers":4})";
   EXPECT_EQ(reasonNotToResume(saved, now),
             "expected a checkpoint of the model {\"layers\":4}, got one of "
