@@ -20,7 +20,7 @@ using ConstBytes = std::span<const std::byte>;
 
 /// The type of the elements that an all-reduce sums: of weights, gradients and
 /// losses. Sums of UInt64 are modulo 2^64.
-enum class ElementType { Float32, Float64, UInt64 };
+enum class ElementType { Float32, Float64, BFloat16, UInt64 };
 
 } // namespace chimera::runtime
 

@@ -7,6 +7,7 @@
 
 #include "runtime/device/Fold.h"
 
+#include "runtime/device/BFloat16.h"
 #include "runtime/system/ParallelFor.h"
 #include "runtime/system/VectorWidths.h"
 
@@ -16,7 +17,9 @@
 using namespace chimera::runtime;
 
 uint64_t chimera::runtime::elementBytes(ElementType type) {
-  return type == ElementType::Float32 ? 4 : 8;
+  return type == ElementType::BFloat16  ? 2
+         : type == ElementType::Float32 ? 4
+                                        : 8;
 }
 
 namespace {
@@ -33,18 +36,22 @@ template <typename T>
                                                 std::byte *sum, uint64_t begin,
                                                 uint64_t end) {
   constexpr uint64_t kBlock = 512;
-  T accumulator[kBlock];
+  Arithmetic<T> accumulator[kBlock];
   T next[kBlock];
-  for (uint64_t at = begin; at < end; at += sizeof(accumulator)) {
-    uint64_t size = std::min<uint64_t>(sizeof(accumulator), end - at);
+  for (uint64_t at = begin; at < end; at += sizeof(next)) {
+    uint64_t size = std::min<uint64_t>(sizeof(next), end - at);
     uint64_t count = size / sizeof(T);
-    std::memcpy(accumulator, contributions[0] + at, size);
+    std::memcpy(next, contributions[0] + at, size);
+    for (uint64_t i = 0; i < count; ++i)
+      accumulator[i] = next[i];
     for (const std::byte *contribution : contributions.subspan(1)) {
       std::memcpy(next, contribution + at, size);
       for (uint64_t i = 0; i < count; ++i)
         accumulator[i] += next[i];
     }
-    std::memcpy(sum + at, accumulator, size);
+    for (uint64_t i = 0; i < count; ++i)
+      next[i] = T(accumulator[i]);
+    std::memcpy(sum + at, next, size);
   }
 }
 
@@ -57,6 +64,11 @@ CHIMERA_FOR_EACH_SIMD_WIDTH void foldDoubles(Contributions contributions,
                                              std::byte *sum, uint64_t begin,
                                              uint64_t end) {
   foldElements<double>(contributions, sum, begin, end);
+}
+CHIMERA_FOR_EACH_SIMD_WIDTH void foldBFloat16s(Contributions contributions,
+                                               std::byte *sum, uint64_t begin,
+                                               uint64_t end) {
+  foldElements<BFloat16>(contributions, sum, begin, end);
 }
 CHIMERA_FOR_EACH_SIMD_WIDTH void foldIntegers(Contributions contributions,
                                               std::byte *sum, uint64_t begin,
@@ -83,6 +95,8 @@ void chimera::runtime::fold(ElementType type, Contributions contributions,
     return foldAll(foldFloats, 4, contributions, sum, bytes);
   case ElementType::Float64:
     return foldAll(foldDoubles, 8, contributions, sum, bytes);
+  case ElementType::BFloat16:
+    return foldAll(foldBFloat16s, 2, contributions, sum, bytes);
   case ElementType::UInt64:
     break;
   }
@@ -106,7 +120,7 @@ template <typename T>
   for (int64_t i = begin; i < end; ++i) {
     T value;
     std::memcpy(&value, elements + i * sizeof(T), sizeof(T));
-    value = static_cast<T>(value * factor);
+    value = T(static_cast<Arithmetic<T>>(value * factor));
     std::memcpy(elements + i * sizeof(T), &value, sizeof(T));
   }
 }
@@ -120,16 +134,22 @@ CHIMERA_FOR_EACH_SIMD_WIDTH void multiplyDoubles(std::byte *elements,
                                                  double factor) {
   multiply<double>(elements, begin, end, factor);
 }
+CHIMERA_FOR_EACH_SIMD_WIDTH void multiplyBFloat16s(std::byte *elements,
+                                                   int64_t begin, int64_t end,
+                                                   double factor) {
+  multiply<BFloat16>(elements, begin, end, factor);
+}
 } // namespace
 
 void chimera::runtime::scaleElements(ElementType type, Bytes bytes,
                                      double factor) {
   if (type == ElementType::UInt64)
     return;
-  bool isFloat = type == ElementType::Float32;
+  const auto multiplyAll = type == ElementType::Float32   ? multiplyFloats
+                           : type == ElementType::Float64 ? multiplyDoubles
+                                                          : multiplyBFloat16s;
   auto count = static_cast<int64_t>(bytes.size() / elementBytes(type));
   parallelFor(count, kGrain / 4, [&](int64_t begin, int64_t end) {
-    (isFloat ? multiplyFloats : multiplyDoubles)(bytes.data(), begin, end,
-                                                 factor);
+    multiplyAll(bytes.data(), begin, end, factor);
   });
 }

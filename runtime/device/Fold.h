@@ -27,7 +27,8 @@ uint64_t elementBytes(ElementType type);
 /// overlap a contribution partly. Memory may be unaligned. If the type is
 /// UInt64 and the last element is incomplete, its bytes are summed as a shorter
 /// integer. For floating-point types `bytes` must be a multiple of the element
-/// size. Requires at least one contribution.
+/// size. BFloat16 is added in float32, and only the sum is rounded. Requires at
+/// least one contribution.
 void fold(ElementType type, std::span<const std::byte *const> contributions,
           std::byte *sum, uint64_t bytes);
 

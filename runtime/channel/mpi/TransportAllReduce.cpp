@@ -22,10 +22,30 @@ MPI_Datatype datatypeOf(ElementType type) {
     return MPI_FLOAT;
   case ElementType::Float64:
     return MPI_DOUBLE;
+  case ElementType::BFloat16: // MPI has no such type
+    return MPI_UINT16_T;
   case ElementType::UInt64:
     break;
   }
   return MPI_UINT64_T;
+}
+
+/// Adds numbers in bfloat16, two at a time (MPI_User_function).
+void addBFloat16s(void *given, void *sum, int *count, MPI_Datatype *) {
+  auto *to = static_cast<std::byte *>(sum);
+  const std::byte *const both[] = {static_cast<const std::byte *>(given), to};
+  fold(ElementType::BFloat16, both, to, 2 * static_cast<uint64_t>(*count));
+}
+
+MPI_Op operationOf(ElementType type) {
+  if (type != ElementType::BFloat16)
+    return MPI_SUM;
+  static const MPI_Op add = [] {
+    MPI_Op made = MPI_OP_NULL;
+    check(MPI_Op_create(addBFloat16s, /*commute=*/1, &made), "MPI_Op_create");
+    return made;
+  }();
+  return add;
 }
 } // namespace
 
@@ -42,8 +62,8 @@ void TransportAllReduce::start() {
   auto startPiece = [&](const void *from, void *to, uint64_t count) {
     requests.push_back(MPI_REQUEST_NULL);
     check(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to,
-                         static_cast<int>(count), datatypeOf(type), MPI_SUM,
-                         communicator, &requests.back()),
+                         static_cast<int>(count), datatypeOf(type),
+                         operationOf(type), communicator, &requests.back()),
           "MPI_Iallreduce");
   };
   // Sum at most this number of elements in one call, because MPI counts

@@ -294,7 +294,9 @@ private:
     }
     const ncclDataType_t ncclType = type == ElementType::Float32   ? ncclFloat32
                                     : type == ElementType::Float64 ? ncclFloat64
-                                                                   : ncclUint64;
+                                    : type == ElementType::BFloat16
+                                        ? ncclBfloat16
+                                        : ncclUint64;
     communicators->callAsGroup({&stream.communicator, 1}, [&] {
       expect(ncclAllReduce(own.data(), sum.data(),
                            sum.size() / elementBytes(type), ncclType, ncclSum,

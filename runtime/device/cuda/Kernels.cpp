@@ -28,11 +28,14 @@ constexpr unsigned kBlocksOnProcessor = 8;
 constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {
     {&Kernels::Loaded::FoldFloat, "chimeraFoldFloat"},
     {&Kernels::Loaded::FoldDouble, "chimeraFoldDouble"},
+    {&Kernels::Loaded::FoldBFloat16, "chimeraFoldBFloat16"},
     {&Kernels::Loaded::FoldInteger, "chimeraFoldInteger"},
     {&Kernels::Loaded::ScaleFloat, "chimeraScaleFloat"},
     {&Kernels::Loaded::ScaleDouble, "chimeraScaleDouble"},
+    {&Kernels::Loaded::ScaleBFloat16, "chimeraScaleBFloat16"},
     {&Kernels::Loaded::AdamWFloat, "chimeraAdamWFloat"},
     {&Kernels::Loaded::AdamWDouble, "chimeraAdamWDouble"},
+    {&Kernels::Loaded::AdamWBFloat16, "chimeraAdamWBFloat16"},
     {&Kernels::Loaded::KeepElements, "chimeraKeepElements"},
 };
 
@@ -139,9 +142,10 @@ void Kernels::fold(cudaStream_t stream, ElementType type,
   Summands summands{};
   for (ConstBytes contribution : contributions)
     summands.begin[summands.count++] = contribution.data();
-  cudaKernel_t kernel = type == ElementType::Float32   ? loaded.FoldFloat
-                        : type == ElementType::Float64 ? loaded.FoldDouble
-                                                       : loaded.FoldInteger;
+  cudaKernel_t kernel = type == ElementType::Float32    ? loaded.FoldFloat
+                        : type == ElementType::Float64  ? loaded.FoldDouble
+                        : type == ElementType::BFloat16 ? loaded.FoldBFloat16
+                                                        : loaded.FoldInteger;
   uint64_t size = elementBytes(type);
   launch(kernel, stream, (sum.size() + size - 1) / size, summands, sum.data(),
          counted(sum.size()));
@@ -152,6 +156,8 @@ void Kernels::scale(cudaStream_t stream, ElementType type, Bytes bytes,
   if (type == ElementType::UInt64)
     return; // integers have no fractions
   uint64_t count = bytes.size() / elementBytes(type);
-  launch(type == ElementType::Float32 ? loaded.ScaleFloat : loaded.ScaleDouble,
+  launch(type == ElementType::Float32   ? loaded.ScaleFloat
+         : type == ElementType::Float64 ? loaded.ScaleDouble
+                                        : loaded.ScaleBFloat16,
          stream, count, bytes.data(), counted(count), factor);
 }

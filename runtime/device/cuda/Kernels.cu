@@ -18,6 +18,39 @@ using Byte = unsigned char;
 using Word = unsigned int;
 using Count = unsigned long long;
 
+/// A number in bfloat16, as BFloat16.h says. Arithmetic is in float.
+struct BFloat16 {
+  unsigned short bits;
+};
+
+namespace {
+/// The type in which numbers of type T are added and multiplied.
+template <typename T> struct ArithmeticOf { using Type = T; };
+template <> struct ArithmeticOf<BFloat16> { using Type = float; };
+template <typename T> using Arithmetic = typename ArithmeticOf<T>::Type;
+
+/// Conversions between a number in memory and the type of its arithmetic.
+template <typename T> __device__ T wide(T value) { return value; }
+__device__ float wide(BFloat16 value) {
+  union {
+    Word bits;
+    float value;
+  } all = {Word(value.bits) << 16};
+  return all.value;
+}
+template <typename T> __device__ T rounded(Arithmetic<T> value) {
+  return static_cast<T>(value);
+}
+template <> __device__ BFloat16 rounded<BFloat16>(float value) {
+  union {
+    float value;
+    Word bits;
+  } all = {value};
+  Word upper = (all.bits + 0x7FFF + (all.bits >> 16 & 1)) >> 16;
+  return {static_cast<unsigned short>(value != value ? 0x7FC0 : upper)};
+}
+} // namespace
+
 /// The contributions of one sum. The limit keeps the struct small enough for a
 /// kernel's arguments.
 constexpr int kMaxSummands = 256;
@@ -81,10 +114,10 @@ __device__ void fold(const Summands &summands, Byte *sum, Count bytes) {
   for (Count i = firstElement(); i * sizeof(T) < bytes; i += stride()) {
     Count at = i * sizeof(T);
     int size = bytes - at < sizeof(T) ? int(bytes - at) : int(sizeof(T));
-    T value = loadElement<T>(summands.begin[0] + at, size);
+    auto value = wide(loadElement<T>(summands.begin[0] + at, size));
     for (int k = 1; k < summands.count; ++k)
-      value += loadElement<T>(summands.begin[k] + at, size);
-    storeElement(sum + at, size, value);
+      value += wide(loadElement<T>(summands.begin[k] + at, size));
+    storeElement(sum + at, size, rounded<T>(value));
   }
 }
 
@@ -92,18 +125,20 @@ template <typename T>
 __device__ void scale(Byte *elements, Count count, double factor) {
   for (Count i = firstElement(); i < count; i += stride()) {
     Byte *at = elements + i * sizeof(T);
-    T value = loadElement<T>(at, sizeof(T));
-    storeElement(at, sizeof(T), static_cast<T>(value * factor));
+    auto value = wide(loadElement<T>(at, sizeof(T)));
+    storeElement(at, sizeof(T),
+                 rounded<T>(static_cast<Arithmetic<T>>(value * factor)));
   }
 }
 
 /// Each thread handles four elements of each array at a time, so that enough
-/// reads are in flight. Requires arrays that are aligned for T.
-template <typename T>
-__device__ void adamW(const Factors<T> &f, const Runs &runs,
-                      const T *gradientSum, T *weights, T *average,
-                      T *averageOfSquares, const int *stops,
-                      const double *clippedScale) {
+/// reads are in flight. Requires arrays that are aligned for Number.
+template <typename Number>
+__device__ void adamW(const Factors<Arithmetic<Number>> &f, const Runs &runs,
+                      const Number *gradientSum, Number *weights,
+                      Number *average, Number *averageOfSquares,
+                      const int *stops, const double *clippedScale) {
+  using T = Arithmetic<Number>;
   if (stops && *stops)
     return;
   const T scale = clippedScale ? T(*clippedScale) : f.scale;
@@ -116,10 +151,10 @@ __device__ void adamW(const Factors<T> &f, const Runs &runs,
     for (int k = 0; k < kAtOnce; ++k) {
       Count i = begin + k * stride();
       if (i < count) {
-        gradient[k] = gradientSum[i];
-        weight[k] = weights[i];
-        mean[k] = average[i];
-        square[k] = averageOfSquares[i];
+        gradient[k] = wide(gradientSum[i]);
+        weight[k] = wide(weights[i]);
+        mean[k] = wide(average[i]);
+        square[k] = wide(averageOfSquares[i]);
       }
     }
     for (int k = 0; k < kAtOnce; ++k) {
@@ -128,13 +163,13 @@ __device__ void adamW(const Factors<T> &f, const Runs &runs,
         T scaled = scale * gradient[k];
         T newMean = mean[k] + f.new1 * (scaled - mean[k]);
         T newSquare = f.old2 * square[k] + f.new2 * scaled * scaled;
-        average[i] = newMean;
-        averageOfSquares[i] = newSquare;
+        average[i] = rounded<Number>(newMean);
+        averageOfSquares[i] = rounded<Number>(newSquare);
         while (i >= runs.end[run])
           ++run;
-        weights[i] =
+        weights[i] = rounded<Number>(
             (runs.decays[run] ? f.keep : T(1)) * weight[k] -
-            f.stepSize * newMean / (sqrt(newSquare) * f.perRoot2 + f.epsilon);
+            f.stepSize * newMean / (sqrt(newSquare) * f.perRoot2 + f.epsilon));
       }
     }
   }
@@ -149,6 +184,10 @@ extern "C" __global__ void chimeraFoldDouble(Summands summands, Byte *sum,
                                              Count bytes) {
   fold<double>(summands, sum, bytes);
 }
+extern "C" __global__ void chimeraFoldBFloat16(Summands summands, Byte *sum,
+                                               Count bytes) {
+  fold<BFloat16>(summands, sum, bytes);
+}
 extern "C" __global__ void chimeraFoldInteger(Summands summands, Byte *sum,
                                               Count bytes) {
   fold<Count>(summands, sum, bytes);
@@ -162,23 +201,32 @@ extern "C" __global__ void chimeraScaleDouble(Byte *elements, Count count,
                                               double factor) {
   scale<double>(elements, count, factor);
 }
+extern "C" __global__ void chimeraScaleBFloat16(Byte *elements, Count count,
+                                                double factor) {
+  scale<BFloat16>(elements, count, factor);
+}
 
-extern "C" __global__ void chimeraAdamWFloat(Factors<float> factors, Runs runs,
-                                             const float *gradientSum,
-                                             float *weights, float *average,
-                                             float *averageOfSquares,
-                                             const int *stops,
-                                             const double *scale) {
+extern "C" __global__ void
+chimeraAdamWFloat(Factors<float> factors, Runs runs, const float *gradientSum,
+                  float *weights, float *average, float *averageOfSquares,
+                  const int *stops, const double *scale) {
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares, stops,
         scale);
 }
-extern "C" __global__ void chimeraAdamWDouble(Factors<double> factors,
-                                              Runs runs,
-                                              const double *gradientSum,
-                                              double *weights, double *average,
-                                              double *averageOfSquares,
-                                              const int *stops,
-                                              const double *scale) {
+extern "C" __global__ void
+chimeraAdamWDouble(Factors<double> factors, Runs runs,
+                   const double *gradientSum, double *weights, double *average,
+                   double *averageOfSquares, const int *stops,
+                   const double *scale) {
+  adamW(factors, runs, gradientSum, weights, average, averageOfSquares, stops,
+        scale);
+}
+
+extern "C" __global__ void
+chimeraAdamWBFloat16(Factors<float> factors, Runs runs,
+                     const BFloat16 *gradientSum, BFloat16 *weights,
+                     BFloat16 *average, BFloat16 *averageOfSquares,
+                     const int *stops, const double *scale) {
   adamW(factors, runs, gradientSum, weights, average, averageOfSquares, stops,
         scale);
 }

@@ -38,8 +38,9 @@ public:
 
   /// The kernels, with their names in Kernels.cu without the prefix "chimera".
   struct Loaded {
-    cudaKernel_t FoldFloat, FoldDouble, FoldInteger, ScaleFloat, ScaleDouble,
-        AdamWFloat, AdamWDouble, KeepElements;
+    cudaKernel_t FoldFloat, FoldDouble, FoldBFloat16, FoldInteger, ScaleFloat,
+        ScaleDouble, ScaleBFloat16, AdamWFloat, AdamWDouble, AdamWBFloat16,
+        KeepElements;
   };
   const Loaded &all() const { return loaded; }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/channel/mpi/Session.h"
+#include "runtime/device/BFloat16.h"
 #include "runtime/device/Fold.h"
 #include "runtime/device/Host.h"
 
@@ -46,9 +47,9 @@ template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
     if constexpr (std::is_integral_v<T>)
       value = static_cast<T>(random());
     else
-      value = std::ldexp(static_cast<T>(random() >> 40),
-                         static_cast<int>(random() % 40) - 20) *
-              (random() % 2 ? 1 : -1);
+      value = T(std::ldexp(static_cast<Arithmetic<T>>(random() >> 40),
+                           static_cast<int>(random() % 40) - 20) *
+                (random() % 2 ? 1 : -1));
   return values;
 }
 
@@ -108,20 +109,25 @@ void compareSums(ElementType type, Compare compare) {
   }
 }
 
+/// The distance from 1 to the next number.
+template <typename T> constexpr double kEpsilon = 0x1p-7; // of BFloat16
+template <> constexpr double kEpsilon<float> = 0x1p-23;
+template <> constexpr double kEpsilon<double> = 0x1p-52;
+
 template <typename T>
 void expectNear(const std::vector<T> &expected, const std::vector<T> &got,
                 const ReduceGroup &group) {
-  std::vector<T> magnitude(expected.size());
+  std::vector<double> magnitude(expected.size());
   size_t count = group.contributors.size();
   for (size_t i = 0; i < count; ++i) {
     std::vector<T> one = contribution<T>(i, expected.size());
     for (size_t j = 0; j < one.size(); ++j)
-      magnitude[j] += std::abs(one[j]);
+      magnitude[j] += std::abs(static_cast<double>(one[j]));
   }
   for (size_t j = 0; j < expected.size(); ++j)
-    ASSERT_LE(std::abs(expected[j] - got[j]),
-              static_cast<T>(2 * count) * std::numeric_limits<T>::epsilon() *
-                  magnitude[j])
+    ASSERT_LE(std::abs(static_cast<double>(expected[j]) -
+                       static_cast<double>(got[j])),
+              static_cast<double>(2 * count) * kEpsilon<T> * magnitude[j])
         << "element " << j << " of group " << group.id;
 }
 
@@ -131,6 +137,10 @@ TEST(OwnAllReduce, Float32DiffersByRoundingAtMost) {
 
 TEST(OwnAllReduce, Float64DiffersByRoundingAtMost) {
   compareSums<double>(ElementType::Float64, expectNear<double>);
+}
+
+TEST(OwnAllReduce, BFloat16DiffersByRoundingAtMost) {
+  compareSums<BFloat16>(ElementType::BFloat16, expectNear<BFloat16>);
 }
 
 TEST(OwnAllReduce, IntegersAreEqual) {

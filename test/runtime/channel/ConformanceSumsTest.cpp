@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/device/BFloat16.h"
 #include "runtime/device/Host.h"
 #include "test/runtime/channel/Conformance.h"
 
@@ -28,21 +29,24 @@ template <typename T> std::vector<T> contribution(size_t i, size_t elements) {
     if constexpr (std::is_integral_v<T>)
       value = random();
     else
-      value = std::ldexp(static_cast<T>(random() >> 40),
-                         static_cast<int>(random() % 40) - 20) *
-              (random() % 2 ? 1 : -1);
+      value = T(std::ldexp(static_cast<Arithmetic<T>>(random() >> 40),
+                           static_cast<int>(random() % 40) - 20) *
+                (random() % 2 ? 1 : -1));
   return values;
 }
 
 template <typename T>
 std::vector<T> serialFold(size_t contributions, size_t elements) {
-  std::vector<T> sum = contribution<T>(0, elements);
-  for (size_t i = 1; i < contributions; ++i) {
+  std::vector<Arithmetic<T>> sum(elements);
+  for (size_t i = 0; i < contributions; ++i) {
     std::vector<T> next = contribution<T>(i, elements);
     for (size_t j = 0; j < elements; ++j)
-      sum[j] += next[j];
+      sum[j] = i == 0 ? Arithmetic<T>(next[j]) : sum[j] + next[j];
   }
-  return sum;
+  std::vector<T> rounded;
+  for (Arithmetic<T> each : sum)
+    rounded.push_back(T(each));
+  return rounded;
 }
 
 /// Lists of contributors for all-reduces of a world. Some lists contain a rank
@@ -112,6 +116,9 @@ TEST_P(Conformance, AllReduceFloat32IsTheSerialFold) {
 }
 TEST_P(Conformance, AllReduceFloat64IsTheSerialFold) {
   reduceAll<double>(GetParam(), ElementType::Float64);
+}
+TEST_P(Conformance, AllReduceBFloat16IsTheSerialFoldRoundedOnce) {
+  reduceAll<BFloat16>(GetParam(), ElementType::BFloat16);
 }
 TEST_P(Conformance, AllReduceUInt64IsTheSerialFold) {
   reduceAll<uint64_t>(GetParam(), ElementType::UInt64);

@@ -64,10 +64,12 @@ std::function<void()> bind(dim3 grid, dim3 block, void **arguments) {
 #define KERNEL(name)                                                           \
   { #name, bind < name> }
 constexpr test::KernelOnHost kKernels[] = {
-    KERNEL(chimeraFoldFloat),   KERNEL(chimeraFoldDouble),
-    KERNEL(chimeraFoldInteger), KERNEL(chimeraScaleFloat),
-    KERNEL(chimeraScaleDouble), KERNEL(chimeraAdamWFloat),
-    KERNEL(chimeraAdamWDouble), KERNEL(chimeraKeepElements),
+    KERNEL(chimeraFoldFloat),     KERNEL(chimeraFoldDouble),
+    KERNEL(chimeraFoldBFloat16),  KERNEL(chimeraFoldInteger),
+    KERNEL(chimeraScaleFloat),    KERNEL(chimeraScaleDouble),
+    KERNEL(chimeraScaleBFloat16), KERNEL(chimeraAdamWFloat),
+    KERNEL(chimeraAdamWDouble),   KERNEL(chimeraAdamWBFloat16),
+    KERNEL(chimeraKeepElements),
 };
 } // namespace
 

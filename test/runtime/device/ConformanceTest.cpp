@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/device/BFloat16.h"
 #include "test/runtime/device/Devices.h"
 
 #include <algorithm>
@@ -127,6 +128,23 @@ TEST_P(DeviceConformance, SumsAreLeftFolds) {
   queue->fold(ElementType::Float64, {summands[0], summands[2], summands[1]},
               summands[1]);
   EXPECT_EQ(read<double>(*queue, summands[1])[0], 1.0);
+}
+
+TEST_P(DeviceConformance, SumsOfBFloat16AreRoundedOnce) {
+  auto queue = device->makeQueue("q");
+  std::vector<Bytes> summands;
+  for (float value : {1.0f, 0x1p-8f, 0x1p-8f}) {
+    summands.push_back(allocate<BFloat16>(3));
+    load(*queue, summands.back(), std::vector<BFloat16>(3, BFloat16(value)));
+  }
+  Bytes sum = allocate<BFloat16>(3);
+  queue->fold(ElementType::BFloat16, {summands[0], summands[1], summands[2]},
+              sum);
+  EXPECT_EQ(read<BFloat16>(*queue, sum),
+            std::vector<BFloat16>(3, BFloat16(1 + 0x1p-7f)));
+  queue->scale(ElementType::BFloat16, sum, 0.1);
+  EXPECT_EQ(read<BFloat16>(*queue, sum),
+            std::vector<BFloat16>(3, BFloat16((1 + 0x1p-7f) * 0.1f)));
 }
 
 TEST_P(DeviceConformance, IntegersHaveNoFractions) {

@@ -7,6 +7,7 @@
 
 #include "runtime/device/Fold.h"
 
+#include "runtime/device/BFloat16.h"
 #include "runtime/system/ParallelFor.h"
 
 #include <cmath>
@@ -33,6 +34,41 @@ TEST(Fold, AddsFromTheLeft) {
             0.0);
   EXPECT_EQ(foldOf<double>(ElementType::Float64, {{1e16}, {-1e16}, {1.0}})[0],
             1.0);
+}
+
+TEST(Fold, RoundsASumOfBFloat16Once) {
+  // The distance from 1 to the next number is 2^-7. Half of it is lost if each
+  // sum is rounded, and counts if only the last one is.
+  const BFloat16 one(1.0f), half(0x1p-8f);
+  EXPECT_EQ(foldOf<BFloat16>(ElementType::BFloat16, {{one}, {half}, {half}})[0],
+            1 + 0x1p-7f);
+  EXPECT_EQ(foldOf<BFloat16>(ElementType::BFloat16, {{one}, {half}})[0], 1.0f);
+}
+
+TEST(Fold, ScalesBFloat16) {
+  std::vector<BFloat16> values(1001, BFloat16(3.0f));
+  scaleElements(ElementType::BFloat16,
+                std::as_writable_bytes(std::span(values)), 0.1);
+  for (BFloat16 value : values)
+    EXPECT_EQ(value, BFloat16(0.3f));
+}
+
+TEST(BFloat16, RoundsToTheNearestEvenNumber) {
+  const auto bitsOf = [](uint32_t bits) {
+    return BFloat16(std::bit_cast<float>(bits)).bits;
+  };
+  EXPECT_EQ(bitsOf(0x3F808000), 0x3F80); // halfway, to the even one below
+  EXPECT_EQ(bitsOf(0x3F818000), 0x3F82); // halfway, to the even one above
+  EXPECT_EQ(bitsOf(0x3F808001), 0x3F81);
+  EXPECT_EQ(bitsOf(0xBF80FFFF), 0xBF81);
+  EXPECT_EQ(bitsOf(0x00008001), 0x0001); // a subnormal number
+  EXPECT_EQ(bitsOf(0x7F7FFFFF), 0x7F80); // too large: infinity
+  EXPECT_EQ(bitsOf(0xFF800000), 0xFF80);
+  EXPECT_EQ(bitsOf(0x7F800001), 0x7FC0); // NaN
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto value = std::bit_cast<float>(bits << 16);
+    EXPECT_EQ(bitsOf(bits << 16), std::isnan(value) ? 0x7FC0 : bits);
+  }
 }
 
 TEST(Fold, StartsWithTheFirstContribution) {

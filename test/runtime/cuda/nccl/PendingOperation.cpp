@@ -27,10 +27,11 @@ size_t test::bytesOf(ncclDataType_t type) {
 }
 
 std::optional<ElementType> test::elementType(ncclDataType_t type) {
-  return type == ncclFloat32   ? std::optional(ElementType::Float32)
-         : type == ncclFloat64 ? std::optional(ElementType::Float64)
-         : type == ncclUint64  ? std::optional(ElementType::UInt64)
-                               : std::nullopt;
+  return type == ncclFloat32    ? std::optional(ElementType::Float32)
+         : type == ncclFloat64  ? std::optional(ElementType::Float64)
+         : type == ncclBfloat16 ? std::optional(ElementType::BFloat16)
+         : type == ncclUint64   ? std::optional(ElementType::UInt64)
+                                : std::nullopt;
 }
 
 void PendingOperation::arrive() {
