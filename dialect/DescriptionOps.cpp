@@ -267,9 +267,6 @@ static bool isInDescribedPhase(PipelineOp op) {
 
 static LogicalResult verifyTypes(PipelineOp op) {
   DataType weights = op.getWeightType();
-  if (weights == DataType::BF16)
-    return op.emitOpError("expected weight_type to be f32 or f64, got bf16: to "
-                          "compute in bf16, give activation_type(bf16)");
   DataType activations = op.getActivationType().value_or(weights);
   if (activations == weights ||
       (weights == DataType::F32 && activations == DataType::BF16))

@@ -233,10 +233,12 @@ def Chimera_PipelineOp : Chimera_Op<"pipeline", [
     the schedule ends as early as with any number that fits into `memory_cap`.
 
     *Types.* Weights, their gradients and the optimizer state have
-    `weight_type`, f32 (the default) or f64. Stages compute in
+    `weight_type`: f32 (the default), f64 or bf16. Stages compute in
     `activation_type`, which is also the type of activations and of their
     gradients. It is the `weight_type` by default, and may be bf16 if the
-    weights are f32.
+    weights are f32. A stage then also holds a copy of its weights in bf16. With
+    weights of bf16 everything takes half the memory of f32, but updates smaller
+    than half of a weight's last bit are lost.
 
     *Machine.* If a pipeline is on a machine, the machine provides the values
     that the pipeline does not state: the `link`, and as `memory_cap` the memory

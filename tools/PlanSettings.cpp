@@ -141,7 +141,9 @@ static cl::opt<int64_t> bucketBytes(
 static cl::opt<DataType>
     weightType("weight-type", cl::desc("Type of weights"),
                cl::values(clEnumValN(DataType::F32, "f32", "float32"),
-                          clEnumValN(DataType::F64, "f64", "float64")),
+                          clEnumValN(DataType::F64, "f64", "float64"),
+                          clEnumValN(DataType::BF16, "bf16",
+                                     "bfloat16, and so are activations")),
                cl::init(DataType::F32), cl::cat(category));
 static cl::opt<bool> bfloat16("bf16",
                               cl::desc("Compute in bfloat16 "

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // AdamW (Loshchilov, Hutter, ICLR 2019) as torch.optim.AdamW computes it. All
-// arithmetic is in T, the type of the weights. The update of each element is:
+// arithmetic is in T: the type of the weights, or float32 for weights of
+// bfloat16. The update of each element is:
 //
 //   gradient = scale * gradientSum
 //   average += new1 * (gradient - average)

@@ -19,6 +19,7 @@
 #ifndef CHIMERA_RUNTIME_MODEL_STAGEKERNELS_H
 #define CHIMERA_RUNTIME_MODEL_STAGEKERNELS_H
 
+#include "runtime/device/BFloat16.h"
 #include "runtime/model/AdamWFactors.h"
 
 #include <cstdint>
@@ -56,6 +57,12 @@ public:
                      std::span<const DecayRange> ranges,
                      const double *gradientSum, double *weights,
                      double *average, double *averageOfSquares,
+                     const int32_t *stops = nullptr,
+                     const double *scale = nullptr) = 0;
+  virtual void adamW(const AdamWFactors<float> &factors,
+                     std::span<const DecayRange> ranges,
+                     const BFloat16 *gradientSum, BFloat16 *weights,
+                     BFloat16 *average, BFloat16 *averageOfSquares,
                      const int32_t *stops = nullptr,
                      const double *scale = nullptr) = 0;
 };

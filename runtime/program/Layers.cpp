@@ -33,16 +33,13 @@ Types typesOf(const ProgramT &program) {
 }
 
 std::string checkTypes(Types types) {
-  if (types.weights == DataType::Float32 &&
-      types.activations == DataType::BFloat16)
+  if (types.activations == types.weights ||
+      (types.weights == DataType::Float32 &&
+       types.activations == DataType::BFloat16))
     return "";
-  if (types.weights == DataType::BFloat16)
-    return "expected weights of float32 or float64, got bfloat16";
-  if (types.activations != types.weights)
-    return std::string("expected activations of the weights' type, or of "
-                       "bfloat16 beside weights of float32, got ") +
-           nameOf(types.activations) + " beside " + nameOf(types.weights);
-  return "";
+  return std::string("expected activations of the weights' type, or of "
+                     "bfloat16 beside weights of float32, got ") +
+         nameOf(types.activations) + " beside " + nameOf(types.weights);
 }
 
 std::string checkTypesAndSizes(const PackageT &model, Types types,

@@ -90,8 +90,8 @@ int64_t bytesOf(DataType type);
 Types typesOf(const ProgramT &program);
 
 /// Returns an error text, or an empty text if models can be trained in these
-/// types. Weights must be float32 or float64. Activations must have the type of
-/// the weights, or be bfloat16 if the weights are float32.
+/// types. Activations must have the type of the weights, or be bfloat16 if the
+/// weights are float32.
 std::string checkTypes(Types types);
 
 /// The number of layers of the model, including embedding and head.

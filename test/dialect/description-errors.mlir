@@ -72,8 +72,8 @@ chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_type(f16
 
 // -----
 
-// expected-error@below {{expected weight_type to be f32 or f64, got bf16: to compute in bf16, give activation_type(bf16)}}
-chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_type(bf16)
+// expected-error@below {{expected activation_type to be equal to weight_type, or bf16 with f32, got f32 with bf16}}
+chimera.pipeline @p stages(1) micro_batches(1) schedule("gpipe") weight_type(bf16) activation_type(f32)
 
 // -----
 

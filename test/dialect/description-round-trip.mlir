@@ -49,6 +49,11 @@ chimera.training @heavy optimizer(sgd) nesterov momentum(0.9) lr_schedule(consta
 // CHECK: chimera.training @hidden optimizer(muon) momentum(9.375000e-01) nesterov no_muon("*router*"){{$}}
 chimera.training @hidden no_muon("*router*") nesterov optimizer(muon) momentum(0.9375)
 
+// CHECK-LABEL: chimera.pipeline @narrow
+// CHECK-SAME: schedule("gpipe") weight_type(bf16){{$}}
+chimera.pipeline @narrow stages(1) micro_batches(1) schedule("gpipe")
+    weight_type(bf16)
+
 // CHECK-LABEL: chimera.pipeline @types
 // CHECK-SAME: schedule("gpipe") activation_type(bf16) {
 // CHECK-NEXT: bytes <weights = 9, optimizer = 12, stash = 1, boundary = 1, copy = 3, weight_stash = 2>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a small GPT-2 whose stages compute in bfloat16 with float32 weights. The
-schedules have one pipeline, two pipelines, or stages that read older weights. Compares
-the result with
+"""Trains a small GPT-2 whose stages compute in bfloat16, with weights of float32 or of
+bfloat16. The schedules have one pipeline, two pipelines, or stages that read older
+weights. Compares the result with
 
 - `chimera-run --sequential`: bit by bit if the schedule sums gradients in the order of
   the micro-batches, otherwise by the norm of the first step's gradients;
@@ -31,15 +31,19 @@ chimera.model @tiny gpt2 layers(4) heads(2) width(32) context(16)
 chimera.pipeline @train of @tiny stages(3) micro_batches(6)
     schedule({schedule}) micro_batch_size(2) {types} {options}
 """
-# For each case: the schedule, the dropout, options, whether the head is tied, and
-# whether gradients are summed in the order of the micro-batches.
+MIXED, ALL = "activation_type(bf16)", "weight_type(bf16)"
+# For each case: the types, the schedule, the dropout, options, whether the head is tied,
+# and whether gradients are summed in the order of the micro-batches.
 CASES = [
-    ("1f1b", 0.0, "", "", True),
-    ("gpipe", 0.1, "recompute(all)", "", True),
-    ("pipedream-2bw", 0.1, "", "", True),
-    ("pipedream", 0.0, "", "", True),
-    ("chimera", 0.1, "", "", False),
-    ("1f1b", 0.0, "split_backward", "tied", False),
+    (MIXED, "1f1b", 0.0, "", "", True),
+    (MIXED, "gpipe", 0.1, "recompute(all)", "", True),
+    (MIXED, "pipedream-2bw", 0.1, "", "", True),
+    (MIXED, "pipedream", 0.0, "", "", True),
+    (MIXED, "chimera", 0.1, "", "", False),
+    (MIXED, "1f1b", 0.0, "split_backward", "tied", False),
+    (ALL, "1f1b", 0.0, "", "", True),
+    (ALL, "chimera", 0.1, "", "", False),
+    (ALL, "interleaved-1f1b", 0.0, "split_backward", "tied", False),
 ]
 # The model is so large that matrix products take most of the time.
 SLOW = """
@@ -67,18 +71,19 @@ class Training:
         self.held_out = losses(log, "held_out_loss")
 
 
-def check_case(args, folder, schedule, dropout, options, tied, in_order):
+def check_case(args, folder, narrow, schedule, dropout, options, tied, in_order):
     checks = Checks()
-    case = f"{schedule} {options} {tied} dropout {dropout}"
+    case = f"{narrow} {schedule} {options} {tied} dropout {dropout}"
     programs = {}
-    for types in ("", "activation_type(bf16)"):
+    for types in ("", narrow):
         source = folder / f"program{len(types)}.mlir"
-        workers = 2 if schedule == "chimera" else 3
+        workers = 3 if "pipedream" in schedule or schedule in ("1f1b", "gpipe") else 2
+        stages = {"chimera": 2, "interleaved-1f1b": 4}.get(schedule, 3)
         source.write_text(
             DESCRIPTION.format(
-                schedule=f'"{schedule}"', dropout=dropout, tied=tied,
-                options=options, types=types,
-            ).replace("stages(3)", f"stages({workers})")
+                schedule=f'"{schedule}"', dropout=dropout, tied=tied, types=types,
+                options=f"{options} workers({workers})" if stages > 3 else options,
+            ).replace("stages(3)", f"stages({stages})")
         )  # fmt: skip
         programs[types] = source.with_suffix(".chimera")
         run(args.tools / "chimera-compile", source, "-o", programs[types])

@@ -203,10 +203,11 @@ class Dcp(unittest.TestCase):
         self.assertGreater(worst_difference(ours, start), 1e-3)
 
     def test_the_same_bits_come_back(self):
-        """Also from float32, and with a file of names that transposes matrices."""
+        """Also from float32 and bfloat16, and with a file of names that transposes
+        matrices."""
         for optimizer, type, names in (
             ("adamw", "f32", True), ("sgd", "f32", True), ("sgd-momentum", "f64", False),
-            ("muon", "f32", True),
+            ("muon", "f32", True), ("adamw", "bf16", True),
         ):  # fmt: skip
             with self.subTest(optimizer, type=type, names=names):
                 self.setUp()

@@ -33,6 +33,7 @@ chimera.pipeline @train of @model stages(4) micro_batches(4)
 """
 GPT2 = "gpt2 layers(4) heads(4) width(64) context(64) vocabulary(256) dropout({dropout})"
 F64, BF16 = "weight_type(f64)", "activation_type(bf16)"
+ALL_BF16 = "weight_type(bf16)"
 SCHEDULES = ('"chimera"', '"gpipe"', '"1f1b"', HALVING)
 OPTIONS = (
     ("1.0e-1", ""),
@@ -43,6 +44,7 @@ OPTIONS = (
     ("1.0e-1", f"{F64} split_backward"),
     ("0.0", BF16),
     ("1.0e-1", f"{BF16} split_backward"),
+    ("1.0e-1", f"{ALL_BF16} split_backward"),
 )
 EXPORTED = (
     ("llama", "layers=4 heads=4 groups=2 width=64 context=64"),

@@ -123,8 +123,13 @@ def read_tensors(path):
         if name == "__metadata__":
             continue
         begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        kind = {"F64": "d", "F32": "f"}[entry["dtype"]]
-        tensors[name] = array.array(kind, data[begin:end])
+        kind = {"F64": "d", "F32": "f", "BF16": "f"}[entry["dtype"]]
+        elements = data[begin:end]
+        if entry["dtype"] == "BF16":  # each is the upper half of a float32
+            elements = b"".join(
+                b"\0\0" + elements[i : i + 2] for i in range(0, len(elements), 2)
+            )
+        tensors[name] = array.array(kind, elements)
     return tensors
 
 

@@ -69,9 +69,10 @@ NUMBERS = [
     ("nesterov", truth, ("optimizer", "nesterov")),
     ("clip-norm", float, ("optimizer", "clip_norm")),
 ]
-TYPES = {"float32": torch.float32, "float64": torch.float64}
-COMPUTED_TYPES = TYPES | {"bfloat16": torch.bfloat16}
-SAFETENSORS_TYPES = {"F32": torch.float32, "F64": torch.float64}
+TYPES = {
+    "float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16,
+}  # fmt: skip
+SAFETENSORS_TYPES = {"F32": torch.float32, "F64": torch.float64, "BF16": torch.bfloat16}
 
 
 # --- the model ----------------------------------------------------------------
@@ -315,7 +316,7 @@ def train(run, text, parameters):
                     weights = history.read(step, m)
                     model = Gpt2(
                         weights, run.layers, run.heads, run.tied,
-                        COMPUTED_TYPES[run.computed],
+                        TYPES[run.computed],
                     )  # fmt: skip
                     index = copy * run.micro_batches + m
                     tokens, labels = windows(text, run, step, index)
@@ -330,7 +331,7 @@ def train(run, text, parameters):
             }
             if run.clip_norm > 0:
                 torch.nn.utils.clip_grad_norm_(parameters.values(), run.clip_norm)
-            with muon_in(COMPUTED_TYPES[run.computed]):
+            with muon_in(TYPES[run.computed]):
                 for optimizer in optimizers:
                     optimizer.step()
             history.keep()
@@ -401,7 +402,7 @@ def arguments():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtype", choices=sorted(TYPES), help="of the weights")
     parser.add_argument(
-        "--computed", choices=sorted(COMPUTED_TYPES), help="type of activations"
+        "--computed", choices=sorted(TYPES), help="type of activations"
     )
     for name, kind, _ in NUMBERS:
         parser.add_argument("--" + name, type=kind)

@@ -28,8 +28,13 @@ def read_gradients(path):
         if name == "__metadata__":
             continue
         begin, end = (8 + size + at for at in entry["data_offsets"])
-        letter = {"F32": "f", "F64": "d"}[entry["dtype"]]
-        tensors[name] = memoryview(data[begin:end]).cast(letter)
+        letter = {"F32": "f", "F64": "d", "BF16": "f"}[entry["dtype"]]
+        elements = data[begin:end]
+        if entry["dtype"] == "BF16":  # each is the upper half of a float32
+            elements = b"".join(
+                b"\0\0" + elements[i : i + 2] for i in range(0, len(elements), 2)
+            )
+        tensors[name] = memoryview(elements).cast(letter)
     return tensors
 
 

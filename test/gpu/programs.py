@@ -80,6 +80,7 @@ def exported():
     for number, (name, stages, schedule, more) in enumerate((
         ("llama", 2, '"1f1b"', "split_backward"),
         ("llama", 2, '"chimera"', grid.COPIED),
+        ("llama", 2, '"chimera"', "weight_type(bf16)"),
         ("gpt2", 4, '"chimera"', "recompute(all)"),
         ("convolution", 2, '"gpipe"', ""),
         ("many-classes", 2, '"1f1b"', ""),
@@ -207,7 +208,7 @@ def main():
     with copied_packages(options.to):
         trained = [
             compiled(case)
-            | {"most": 1e-2 if grid.COPIED in case[1] else 1e-4}
+            | {"most": 1e-2 if "bf16" in case[1] else 1e-4}
             | {"data": data, "tokens": tokens}
             for cases, data, tokens in ((models(), "text", "bytes"),
                                         (exported(), "numbers", "uint16"))

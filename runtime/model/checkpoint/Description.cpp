@@ -166,9 +166,7 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
                             program.data_parallel * program.micro_batch_size,
           .seed = program.seed,
           .optimizer = program.optimizer->name,
-          .weightType = program.weight_type == program::DataType::Float64
-                            ? "float64"
-                            : "float32",
+          .weightType = program::nameOf(program.weight_type),
           .data = dataDigest == 0 ? "" : hexadecimal(dataDigest),
           .program = program.name + " (" + program.schedule + ")",
           .model = program::modelKey(*program.model),

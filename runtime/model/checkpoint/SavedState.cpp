@@ -9,6 +9,7 @@
 
 #include "runtime/model/checkpoint/Folder.h"
 #include "runtime/model/checkpoint/Shard.h"
+#include "runtime/model/weights/FileTypes.h"
 #include "runtime/program/File.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Printable.h"
@@ -46,8 +47,7 @@ CheckpointDescription descriptionFor(const program::ProgramT &program,
 /// The type and the shape of a tensor as a safetensors header has them.
 std::string typeAndShape(program::DataType type,
                          const std::vector<int64_t> &shape) {
-  return std::string(type == program::DataType::Float64 ? "\"F64\" "
-                                                        : "\"F32\" ") +
+  return '"' + std::string(fileTypeOf(type).name) + "\" " +
          nlohmann::json(shape).dump();
 }
 } // namespace

@@ -51,6 +51,13 @@ class CudaStageKernels final : public StageKernels {
     update(cuda::launchContext().kernels.all().AdamWDouble, factors, ranges,
            gradientSum, weights, average, averageOfSquares, stops, scale);
   }
+  void adamW(const AdamWFactors<float> &factors,
+             std::span<const DecayRange> ranges, const BFloat16 *gradientSum,
+             BFloat16 *weights, BFloat16 *average, BFloat16 *averageOfSquares,
+             const int32_t *stops, const double *scale) override {
+    update(cuda::launchContext().kernels.all().AdamWBFloat16, factors, ranges,
+           gradientSum, weights, average, averageOfSquares, stops, scale);
+  }
 
   /// Launches the kernel once for each kMost ranges, since the argument Runs
   /// has no room for more.

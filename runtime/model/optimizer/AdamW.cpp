@@ -19,21 +19,23 @@ namespace {
 /// The minimum number of elements per thread.
 constexpr int64_t kGrain = 1 << 15;
 
-template <typename T>
+template <typename Number>
 [[gnu::always_inline]] inline void
-updateRange(const AdamWFactors<T> &f, int64_t begin, int64_t end,
-            const T *__restrict gradientSum, T *__restrict weights,
-            T *__restrict average, T *__restrict averageOfSquares) {
+updateRange(const AdamWFactors<Arithmetic<Number>> &f, int64_t begin,
+            int64_t end, const Number *__restrict gradientSum,
+            Number *__restrict weights, Number *__restrict average,
+            Number *__restrict averageOfSquares) {
+  using T = Arithmetic<Number>;
   for (int64_t i = begin; i < end; ++i) {
-    const T gradient = f.scale * gradientSum[i];
-    const T mean = average[i] + f.new1 * (gradient - average[i]);
+    const T gradient = f.scale * T(gradientSum[i]), before = average[i];
+    const T mean = before + f.new1 * (gradient - before);
     const T square =
-        f.old2 * averageOfSquares[i] + f.new2 * gradient * gradient;
-    average[i] = mean;
-    averageOfSquares[i] = square;
-    weights[i] =
-        f.keep * weights[i] -
-        f.stepSize * mean / (std::sqrt(square) * f.perRoot2 + f.epsilon);
+        f.old2 * T(averageOfSquares[i]) + f.new2 * gradient * gradient;
+    average[i] = Number(mean);
+    averageOfSquares[i] = Number(square);
+    weights[i] = Number(f.keep * T(weights[i]) -
+                        f.stepSize * mean /
+                            (std::sqrt(square) * f.perRoot2 + f.epsilon));
   }
 }
 
@@ -53,13 +55,21 @@ CHIMERA_FOR_EACH_SIMD_WIDTH void update(const AdamWFactors<double> &f,
   updateRange(f, begin, end, gradientSum, weights, average, averageOfSquares);
 }
 
+CHIMERA_FOR_EACH_SIMD_WIDTH void update(const AdamWFactors<float> &f,
+                                        int64_t begin, int64_t end,
+                                        const BFloat16 *gradientSum,
+                                        BFloat16 *weights, BFloat16 *average,
+                                        BFloat16 *averageOfSquares) {
+  updateRange(f, begin, end, gradientSum, weights, average, averageOfSquares);
+}
+
 } // namespace
 
 template <typename T>
 void adamWStep(const program::OptimizerT &optimizer, const Update &numbers,
                bool decay, int64_t elements, const T *gradientSum, T *weights,
                T *average, T *averageOfSquares) {
-  const AdamWFactors<T> factors = adamWFactors<T>(optimizer, numbers, decay);
+  const auto factors = adamWFactors<Arithmetic<T>>(optimizer, numbers, decay);
   parallelFor(elements, kGrain, [&](int64_t begin, int64_t end) {
     update(factors, begin, end, gradientSum, weights, average,
            averageOfSquares);
@@ -72,5 +82,8 @@ template void adamWStep<float>(const program::OptimizerT &, const Update &,
 template void adamWStep<double>(const program::OptimizerT &, const Update &,
                                 bool, int64_t, const double *, double *,
                                 double *, double *);
+template void adamWStep<BFloat16>(const program::OptimizerT &, const Update &,
+                                  bool, int64_t, const BFloat16 *, BFloat16 *,
+                                  BFloat16 *, BFloat16 *);
 
 } // namespace chimera::runtime

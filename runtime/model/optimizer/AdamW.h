@@ -14,6 +14,7 @@
 #ifndef CHIMERA_RUNTIME_MODEL_OPTIMIZER_ADAMW_H
 #define CHIMERA_RUNTIME_MODEL_OPTIMIZER_ADAMW_H
 
+#include "runtime/device/BFloat16.h"
 #include "runtime/model/Stage.h"
 
 #include <cstdint>
@@ -21,8 +22,8 @@
 namespace chimera::runtime {
 
 /// Updates `elements` weights and their two averages in place. `decay`: whether
-/// weight decay applies to these weights. All arithmetic is in T, which is
-/// float or double.
+/// weight decay applies to these weights. T is float, double or BFloat16; all
+/// arithmetic is in Arithmetic<T>.
 template <typename T>
 void adamWStep(const program::OptimizerT &optimizer, const Update &update,
                bool decay, int64_t elements, const T *gradientSum, T *weights,
@@ -35,6 +36,10 @@ extern template void adamWStep<double>(const program::OptimizerT &,
                                        const Update &, bool, int64_t,
                                        const double *, double *, double *,
                                        double *);
+extern template void adamWStep<BFloat16>(const program::OptimizerT &,
+                                         const Update &, bool, int64_t,
+                                         const BFloat16 *, BFloat16 *,
+                                         BFloat16 *, BFloat16 *);
 
 } // namespace chimera::runtime
 

@@ -40,15 +40,17 @@ void chimera::runtime::muonStep(const program::OptimizerT &optimizer,
                                 const UpdateTensors &tensors, bool decay,
                                 at::ScalarType type, const Tensor &gradientSum,
                                 Tensor weight, Tensor momentumBuffer) {
-  const Tensor gradient =
-      tensors.scale.defined()
-          ? gradientSum.mul(tensors.scale.to(gradientSum.scalar_type()))
-          : gradientSum.mul(update.scale);
-  const Tensor buffer = momentumBuffer.lerp(gradient, 1 - optimizer.momentum);
+  const at::ScalarType computed = arithmeticOf(weight.scalar_type());
+  const Tensor sum = gradientSum.to(computed);
+  const Tensor gradient = tensors.scale.defined()
+                              ? sum.mul(tensors.scale.to(computed))
+                              : sum.mul(update.scale);
+  const Tensor buffer =
+      momentumBuffer.to(computed).lerp(gradient, 1 - optimizer.momentum);
   Tensor change = orthogonalized(
       optimizer.nesterov ? gradient.lerp(buffer, optimizer.momentum) : buffer,
       type);
-  change = change.to(weight.scalar_type());
+  change = change.to(computed);
   change.mul_(0.2 * std::sqrt(std::max(weight.size(0), weight.size(1))));
   if (decay && optimizer.weight_decay != 0)
     change.add_(weight, optimizer.weight_decay);
@@ -59,5 +61,5 @@ void chimera::runtime::muonStep(const program::OptimizerT &optimizer,
   } else {
     momentumBuffer.copy_(buffer);
   }
-  weight.add_(change, -update.learningRate);
+  addTo(weight, change, -update.learningRate);
 }

@@ -42,9 +42,11 @@ namespace chimera::runtime {
 at::Tensor orthogonalized(const at::Tensor &matrix, at::ScalarType type);
 
 /// Updates a matrix and its momentum buffer in place. `decay`: whether weight
-/// decay applies to the matrix. All three matrices have one shape and one type;
-/// the direction is orthogonalized in `type`. Needs temporary memory of at most
-/// five such matrices and two squares of their shorter side.
+/// decay applies to the matrix. All three matrices have one shape and one type.
+/// The direction is orthogonalized in `type`. If the matrices are bfloat16, all
+/// else is computed in float32. Needs temporary memory of at most five such
+/// matrices (six if they are bfloat16) of at least float32, and of two squares
+/// of their shorter side.
 void muonStep(const program::OptimizerT &optimizer, const Update &update,
               const UpdateTensors &tensors, bool decay, at::ScalarType type,
               const at::Tensor &gradientSum, at::Tensor weight,

@@ -7,6 +7,7 @@
 
 #include "runtime/model/optimizer/SquaredNorm.h"
 
+#include "runtime/device/BFloat16.h"
 #include "runtime/system/ParallelFor.h"
 #include "runtime/system/VectorWidths.h"
 
@@ -52,6 +53,11 @@ CHIMERA_FOR_EACH_SIMD_WIDTH double sumOfSquares(const double *elements,
   return sumOfSquaresIn(elements, count);
 }
 
+CHIMERA_FOR_EACH_SIMD_WIDTH double sumOfSquares(const BFloat16 *elements,
+                                                int64_t count) {
+  return sumOfSquaresIn(elements, count);
+}
+
 template <typename T> double squaredNormAs(ConstBytes bytes) {
   const auto *elements = reinterpret_cast<const T *>(bytes.data());
   const auto count = static_cast<int64_t>(bytes.size() / sizeof(T));
@@ -72,7 +78,9 @@ template <typename T> double squaredNormAs(ConstBytes bytes) {
 
 double squaredNormOf(program::DataType type, ConstBytes elements) {
   return type == program::DataType::Float64 ? squaredNormAs<double>(elements)
-                                            : squaredNormAs<float>(elements);
+         : type == program::DataType::BFloat16
+             ? squaredNormAs<BFloat16>(elements)
+             : squaredNormAs<float>(elements);
 }
 
 } // namespace chimera::runtime

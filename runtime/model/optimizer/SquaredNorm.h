@@ -14,9 +14,8 @@
 namespace chimera::runtime {
 
 /// The sum of the squares of all elements, computed in float64. `elements` is
-/// host memory. `type`, the type of an element, must be Float32 or Float64. The
-/// order of summation depends only on the number of elements, so the result
-/// does not depend on the number of threads or on the processor.
+/// host memory. The order of summation depends only on the number of elements,
+/// so the result does not depend on the number of threads or on the processor.
 double squaredNormOf(program::DataType type, ConstBytes elements);
 
 } // namespace chimera::runtime

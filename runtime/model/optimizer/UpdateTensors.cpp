@@ -15,6 +15,18 @@ using namespace chimera;
 using namespace chimera::runtime;
 using at::Tensor;
 
+at::ScalarType chimera::runtime::arithmeticOf(at::ScalarType type) {
+  return type == at::kBFloat16 ? at::kFloat : type;
+}
+
+void chimera::runtime::addTo(Tensor weight, const Tensor &change,
+                             double factor) {
+  if (weight.scalar_type() == change.scalar_type())
+    weight.add_(change, factor);
+  else
+    weight.copy_(weight.to(change.scalar_type()).add_(change, factor));
+}
+
 Tensor chimera::runtime::clippedScaleOf(const Tensor &squaredNorm, double scale,
                                         double limit) {
   return squaredNorm.sqrt()

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whether an update changes anything, and by how much gradients are clipped, if
-// a device decides this and the host does not wait for the decision. The
-// functions compute what Clipping.h and flagAfterNonFinite compute on the host.
+// Updates that are written with operators of LibTorch. Also: whether an update
+// changes anything, and by how much gradients are clipped, if a device decides
+// this and the host does not wait for the decision. These functions compute
+// what Clipping.h and flagAfterNonFinite compute on the host.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -19,6 +20,13 @@
 #include <ATen/core/Tensor.h>
 
 namespace chimera::runtime {
+
+/// The type in which weights of `type` are updated: float32 for bfloat16.
+at::ScalarType arithmeticOf(at::ScalarType type);
+
+/// Adds `factor` times `change`. The type of `change` is arithmeticOf the type
+/// of `weight`. Rounds the sum once.
+void addTo(at::Tensor weight, const at::Tensor &change, double factor);
 
 /// Scalar tensors.
 struct UpdateTensors {

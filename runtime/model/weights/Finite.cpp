@@ -31,6 +31,11 @@ template <typename Bits, Bits kExponent>
   return found == 0;
 }
 
+CHIMERA_FOR_EACH_SIMD_WIDTH bool areFiniteIn(const uint16_t *elements,
+                                             int64_t begin, int64_t end) {
+  return areFiniteIn<uint16_t, 0x7F80u>(elements, begin, end);
+}
+
 CHIMERA_FOR_EACH_SIMD_WIDTH bool areFiniteIn(const uint32_t *elements,
                                              int64_t begin, int64_t end) {
   return areFiniteIn<uint32_t, 0x7F800000u>(elements, begin, end);
@@ -56,7 +61,9 @@ template <typename Bits> bool areFiniteAs(ConstBytes bytes) {
 
 bool areFinite(program::DataType type, ConstBytes elements) {
   return type == program::DataType::Float64 ? areFiniteAs<uint64_t>(elements)
-                                            : areFiniteAs<uint32_t>(elements);
+         : type == program::DataType::BFloat16
+             ? areFiniteAs<uint16_t>(elements)
+             : areFiniteAs<uint32_t>(elements);
 }
 
 } // namespace chimera::runtime

@@ -13,8 +13,7 @@
 
 namespace chimera::runtime {
 
-/// Whether no element is infinite or NaN. `elements` is host memory. `type`,
-/// the type of an element, must be Float32 or Float64.
+/// Whether no element is infinite or NaN. `elements` is host memory.
 bool areFinite(program::DataType type, ConstBytes elements);
 
 } // namespace chimera::runtime

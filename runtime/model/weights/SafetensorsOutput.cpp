@@ -7,6 +7,7 @@
 
 #include "runtime/model/weights/SafetensorsOutput.h"
 
+#include "runtime/model/weights/FileTypes.h"
 #include "runtime/model/weights/Transposed.h"
 #include "runtime/program/Layers.h"
 
@@ -32,7 +33,7 @@ static std::string headerOf(const std::vector<OutputTensor> &tensors) {
     if (tensor.isTransposed)
       std::swap(shape[0], shape[1]);
     auto &entry = header[tensor.name];
-    entry["dtype"] = tensor.type == program::DataType::Float64 ? "F64" : "F32";
+    entry["dtype"] = fileTypeOf(tensor.type).name;
     entry["shape"] = shape;
     entry["data_offsets"] = {begin, begin + tensor.bytes};
     begin += tensor.bytes;

@@ -308,6 +308,8 @@ void StageWeights::update(const Update &given, ConstBytes gradientSum,
     stepOfSgd(numbers, onGpu, gradientSum, weights, optimizerState);
   else if (type() == at::kDouble)
     stepOfAdamW<double>(numbers, onGpu, gradientSum, weights, optimizerState);
+  else if (type() == at::kBFloat16)
+    stepOfAdamW<BFloat16>(numbers, onGpu, gradientSum, weights, optimizerState);
   else
     stepOfAdamW<float>(numbers, onGpu, gradientSum, weights, optimizerState);
   refreshCopy(weights.data());
@@ -395,8 +397,9 @@ void StageWeights::stepOfSgd(const Update &numbers, const UpdateTensors &onGpu,
       optimizerState.empty() ? Tensor() : flat(optimizerState.data());
   const Tensor isHalted =
       onGpu.stops.defined() ? onGpu.stops.to(at::kBool) : Tensor();
+  const at::ScalarType computed = arithmeticOf(type());
   const Tensor scale =
-      onGpu.scale.defined() ? onGpu.scale.to(type()) : Tensor();
+      onGpu.scale.defined() ? onGpu.scale.to(computed) : Tensor();
   // The maximum number of elements that are updated at a time. They need
   // temporary memory.
   constexpr int64_t kBlock = int64_t{1} << 20;
@@ -408,14 +411,15 @@ void StageWeights::stepOfSgd(const Update &numbers, const UpdateTensors &onGpu,
     for (; begin < range.end; begin += std::min(kBlock, range.end - begin)) {
       const int64_t size = std::min(kBlock, range.end - begin);
       Tensor weight = all.narrow(0, begin, size);
-      const Tensor gradient = gradients.narrow(0, begin, size);
+      const Tensor gradient = gradients.narrow(0, begin, size).to(computed);
       Tensor change =
           scale.defined() ? gradient.mul(scale) : gradient.mul(numbers.scale);
       if (range.decays && optimizer.weight_decay != 0)
         change.add_(weight, optimizer.weight_decay);
       if (momenta.defined()) {
         Tensor momentum = momenta.narrow(0, begin, size);
-        const Tensor next = momentum.mul(optimizer.momentum).add_(change);
+        const Tensor next =
+            momentum.to(computed).mul(optimizer.momentum).add_(change);
         momentum.copy_(isHalted.defined() ? at::where(isHalted, momentum, next)
                                           : next);
         change =
@@ -423,7 +427,7 @@ void StageWeights::stepOfSgd(const Update &numbers, const UpdateTensors &onGpu,
       }
       if (isHalted.defined())
         change.masked_fill_(isHalted, 0);
-      weight.add_(change, -numbers.learningRate);
+      addTo(weight, change, -numbers.learningRate);
     }
 }
 
@@ -441,8 +445,8 @@ void StageWeights::stepOfAdamW(const Update &numbers,
       *ofSquares = state + run.stateOffsets[1];
     if (placement.kernels) {
       placement.kernels->adamW(
-          adamWFactors<T>(optimizer, numbers, /*decay=*/true), run.ranges,
-          gradient, weight, average, ofSquares,
+          adamWFactors<Arithmetic<T>>(optimizer, numbers, /*decay=*/true),
+          run.ranges, gradient, weight, average, ofSquares,
           onGpu.stops.defined() ? onGpu.stops.const_data_ptr<int32_t>()
                                 : nullptr,
           onGpu.scale.defined() ? onGpu.scale.const_data_ptr<double>()

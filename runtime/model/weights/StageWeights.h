@@ -95,8 +95,9 @@ public:
   void squaredNorm(ConstBytes gradientSum, Bytes squaredNorm) const;
 
   /// Updates the weights and the optimizer state. Weight decay applies if
-  /// program::decays says so. SGD gives the same bits as torch.optim.SGD. For
-  /// `halted` and `squaredNorm`, see Stage::optimizerStep.
+  /// program::decays says so. SGD gives the same bits as torch.optim.SGD. If
+  /// parameters are bfloat16, an update is computed in float32, and its results
+  /// are rounded. For `halted` and `squaredNorm`, see Stage::optimizerStep.
   void update(const Update &numbers, ConstBytes gradientSum, Bytes weights,
               Bytes optimizerState, Bytes halted = {},
               ConstBytes squaredNorm = {}) const;

@@ -52,14 +52,17 @@ void eachElement(const MatrixShape &shape, const Block &block, Copy copy) {
 
 void copyElement(std::byte *to, const std::byte *from, uint64_t bytes) {
   // Pass constant sizes, so that memcpy is compiled to a single move.
-  if (bytes == 4)
+  if (bytes == 2)
+    std::memcpy(to, from, 2);
+  else if (bytes == 4)
     std::memcpy(to, from, 4);
   else
     std::memcpy(to, from, 8);
 }
 
 void check(const MatrixShape &shape, size_t bytes) {
-  if ((shape.elementBytes != 4 && shape.elementBytes != 8) ||
+  if ((shape.elementBytes != 2 && shape.elementBytes != 4 &&
+       shape.elementBytes != 8) ||
       shape.rows * shape.columns * shape.elementBytes != bytes)
     throw std::invalid_argument("expected a matrix's bytes, got " +
                                 std::to_string(bytes));

@@ -24,7 +24,7 @@ namespace chimera::runtime {
 
 inline constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
 
-/// The shape of a matrix, and the size of its elements: 4 or 8 bytes.
+/// The shape of a matrix, and the size of its elements: 2, 4 or 8 bytes.
 struct MatrixShape {
   uint64_t rows, columns, elementBytes;
 };

@@ -11,6 +11,7 @@
 
 #include "runtime/model/weights/WeightFiles.h"
 
+#include "runtime/model/weights/Convert.h"
 #include "runtime/model/weights/Finite.h"
 #include "runtime/model/weights/SafetensorsOutput.h"
 #include "runtime/model/weights/Transposed.h"
@@ -154,7 +155,7 @@ LoadedWeights::LoadedWeights(const program::ProgramT &program,
   auto differs = [&](const std::string &name, const std::string &what) {
     differences += "\n  " + program::printable(name) + ": " + what;
   };
-  const std::span<const FileType> types = losslessSources(type);
+  const std::span<const FileType> types = convertibleTo(type);
   // For each wrong type: the number of tensors with this type, and the name of
   // the first such tensor.
   std::map<std::string, std::pair<size_t, std::string>> ofOtherTypes;
@@ -257,10 +258,11 @@ std::string LoadedWeights::conversion() const {
     text += (text.empty() ? "" : ", ") +
             program::countWithNoun(count, "tensor") + " of " +
             std::string(from);
-  return text.empty()
-             ? ""
-             : text + ", converted to " +
-                   std::string(losslessSources(type).front().name) + " exactly";
+  if (text.empty())
+    return "";
+  const std::string to(fileTypeOf(type).name);
+  return text + (convertsExactly(type) ? ", converted to " + to + " exactly"
+                                       : ", rounded to " + to);
 }
 
 uint64_t LoadedWeights::digest() const {
@@ -310,27 +312,27 @@ void LoadedWeights::read(const std::string &name, program::DataType wanted,
 void LoadedWeights::readElements(const std::string &name, const Range &range,
                                  uint64_t first, Bytes memory) const {
   const uint64_t bytes = range.type->bytes;
-  if (range.type == &losslessSources(type).front())
+  if (range.type == &fileTypeOf(type))
     return files.read(range.file, range.begin + first * bytes, memory, name);
-  const auto wide = static_cast<uint64_t>(program::bytesOf(type));
-  std::vector<std::byte> narrow;
-  for (uint64_t at = 0; at < memory.size() / wide;) {
+  const auto each = static_cast<uint64_t>(program::bytesOf(type));
+  std::vector<std::byte> block;
+  for (uint64_t at = 0; at < memory.size() / each;) {
     const uint64_t count =
-        std::min(memory.size() / wide - at, kBlockBytes / bytes);
-    narrow.resize(count * bytes);
-    files.read(range.file, range.begin + (first + at) * bytes, narrow, name);
-    widen(*range.type, narrow, type, memory.subspan(at * wide, count * wide));
+        std::min(memory.size() / each - at, kBlockBytes / bytes);
+    block.resize(count * bytes);
+    files.read(range.file, range.begin + (first + at) * bytes, block, name);
+    convert(*range.type, block, type, memory.subspan(at * each, count * each));
     at += count;
   }
 }
 
 bool LoadedWeights::areEqual(const Range &one, const Range &other) const {
-  const auto wide = static_cast<uint64_t>(program::bytesOf(type));
+  const auto each = static_cast<uint64_t>(program::bytesOf(type));
   std::vector<std::byte> left, right;
   for (uint64_t at = 0; at < one.elements;) {
-    const uint64_t count = std::min(one.elements - at, kBlockBytes / wide);
-    left.resize(count * wide);
-    right.resize(count * wide);
+    const uint64_t count = std::min(one.elements - at, kBlockBytes / each);
+    left.resize(count * each);
+    right.resize(count * each);
     readElements("the tied parameter", one, at, left);
     readElements("the tied parameter", other, at, right);
     if (left != right)

@@ -19,10 +19,10 @@
 #define CHIMERA_RUNTIME_MODEL_WEIGHTS_WEIGHTFILES_H
 
 #include "runtime/model/Stage.h"
+#include "runtime/model/weights/FileTypes.h"
 #include "runtime/model/weights/InitialValues.h"
 #include "runtime/model/weights/TensorFiles.h"
 #include "runtime/model/weights/WeightNames.h"
-#include "runtime/model/weights/Widen.h"
 #include "runtime/program/Output.h"
 
 #include <map>
@@ -48,13 +48,12 @@ uint64_t weightsFileBytes(const program::ProgramT &program,
 /// (TensorFiles.h). Each call of `read` reads only the bytes of one parameter.
 class LoadedWeights : public InitialValues {
 public:
-  /// Tensors may have the program's weight type, or a narrower type, whose
-  /// values are converted exactly (Widen.h). A second copy of a tied model's
-  /// matrix, under another name, is allowed if its values are equal. Throws
-  /// std::runtime_error if a file is invalid, if tensors overlap or leave gaps
-  /// in the files, or if their names, shapes or types do not match
-  /// the program's model. The message lists every difference; each wrong type
-  /// is listed only once.
+  /// Tensors may have any type that can be converted to the program's weight
+  /// type (FileTypes.h). A second copy of a tied model's matrix, under another
+  /// name, is allowed if its values are equal. Throws std::runtime_error if a
+  /// file is invalid, if tensors overlap or leave gaps in the files, or if
+  /// their names, shapes or types do not match the program's model. The message
+  /// lists every difference; each wrong type is listed only once.
   LoadedWeights(const program::ProgramT &program, const std::string &path,
                 const WeightNames &names = {});
 
@@ -67,7 +66,8 @@ public:
   uint64_t digest() const;
 
   /// A description of the conversions: "78 tensors of BF16, converted to F32
-  /// exactly". Empty if nothing is converted.
+  /// exactly", or "78 tensors of F32, rounded to BF16". Empty if nothing is
+  /// converted.
   std::string conversion() const;
 
 private:

@@ -58,12 +58,12 @@ template <typename T> void expectAdamWOfTheHost() {
   optimizer.epsilon = 1e-8;
   optimizer.weight_decay = 0.1;
   std::mt19937 random(3);
-  std::normal_distribution<T> normal;
+  std::normal_distribution<Arithmetic<T>> normal;
   auto draw = [&](size_t count, bool squared) {
     std::vector<T> values(count);
     for (T &value : values) {
-      value = normal(random);
-      value = squared ? value * value : value;
+      const Arithmetic<T> drawn = normal(random);
+      value = T(squared ? drawn * drawn : drawn);
     }
     return values;
   };
@@ -93,7 +93,8 @@ template <typename T> void expectAdamWOfTheHost() {
                      updates(s.bytes())},
                     [&](const AddressMap &) {
                       cudaStageKernels().adamW(
-                          adamWFactors<T>(optimizer, {step, 2e-3, 0.125}, true),
+                          adamWFactors<Arithmetic<T>>(
+                              optimizer, {step, 2e-3, 0.125}, true),
                           ranges, g.data(), w.data(), a.data(), s.data());
                     });
     }
@@ -106,6 +107,7 @@ template <typename T> void expectAdamWOfTheHost() {
 TEST(CudaKernels, AdamWIsThatOfTheHost) {
   expectAdamWOfTheHost<float>();
   expectAdamWOfTheHost<double>();
+  expectAdamWOfTheHost<BFloat16>();
 }
 
 TEST(CudaKernels, AHaltedAdamWChangesNothing) {

@@ -24,6 +24,7 @@ namespace {
 constexpr Types kFloat32{DataType::Float32, DataType::Float32};
 constexpr Types kFloat64{DataType::Float64, DataType::Float64};
 constexpr Types kMixed{DataType::Float32, DataType::BFloat16};
+constexpr Types kBFloat16{DataType::BFloat16, DataType::BFloat16};
 
 PackageT small(DataType type = DataType::Float32) {
   return builtGpt2(
@@ -88,7 +89,7 @@ TEST(LayersTest, laysStagesOut) {
 }
 
 TEST(LayersTest, findsTiedParameters) {
-  for (Types types : {kFloat32, kFloat64, kMixed})
+  for (Types types : {kFloat32, kFloat64, kMixed, kBFloat16})
     for (uint32_t vocabulary : {1, 7, 256})
       for (uint32_t lastCount : {1, 2, 5}) {
         SmallGpt2 gpt2{
@@ -150,14 +151,15 @@ TEST(LayersTest, countsTheCopyOfParameters) {
   EXPECT_EQ(copyBytes(kMixed, 100), 200);
   EXPECT_EQ(parameterBytes(kFloat64, 100), 800);
   EXPECT_EQ(copyBytes(kFloat64, 100), 0);
+  EXPECT_EQ(parameterBytes(kBFloat16, 100), 200);
+  EXPECT_EQ(copyBytes(kBFloat16, 100), 0);
 }
 
 TEST(LayersTest, knowsTheTypesThatModelsTrainIn) {
-  for (Types types : {kFloat32, kFloat64, kMixed})
+  for (Types types : {kFloat32, kFloat64, kMixed, kBFloat16})
     EXPECT_EQ(checkTypes(types), "");
-  EXPECT_EQ(checkTypes({DataType::BFloat16, DataType::BFloat16}),
-            "expected weights of float32 or float64, got bfloat16");
   for (Types types : {Types{DataType::Float64, DataType::BFloat16},
+                      Types{DataType::BFloat16, DataType::Float32},
                       Types{DataType::Float64, DataType::Float32},
                       Types{DataType::Float32, DataType::Float64}})
     EXPECT_NE(checkTypes(types), "");

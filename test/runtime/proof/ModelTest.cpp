@@ -90,8 +90,9 @@ const Refusal kModelCases[] = {
        p.weight_type = p.activation_type = DataType::Float32;
        setGpt2(p, gpt2Of(kOfModel));
      }},
-    {"WeightsOfBFloat16", Rule::Structure,
-     "expected weights of float32 or float64, got bfloat16",
+    {"Float64BesideBFloat16", Rule::Structure,
+     "expected activations of the weights' type, or of bfloat16 beside weights "
+     "of float32, got float64 beside bfloat16",
      [](ProgramT &p) { p.weight_type = DataType::BFloat16; }},
     {"OtherActivations", Rule::Structure,
      "expected activations of the weights' type, or of bfloat16 beside weights "

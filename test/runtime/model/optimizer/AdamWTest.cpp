@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim/adamw.h>
 
+#include <cmath>
 #include <vector>
 
 namespace chimera::runtime {
@@ -66,6 +67,41 @@ template <typename T> double differenceFromTorch(bool decay, double scale) {
 TEST(AdamWTest, equalsPyTorchs) {
   EXPECT_LE(differenceFromTorch<double>(true, 1), 1e-14);
   EXPECT_LE(differenceFromTorch<float>(true, 1), 1e-6);
+}
+
+// Weights and averages in bfloat16 are updated in float32, and then rounded.
+TEST(AdamWTest, roundsOnlyTheResultsToBFloat16) {
+  const int64_t n = 1003;
+  std::vector<float> gradient(n), weights(n), average(n), squares(n);
+  std::vector<BFloat16> ofGradient, ofWeights, ofAverage, ofSquares;
+  // Also makes `wide` exact in bfloat16.
+  auto narrow = [](std::vector<float> &wide) {
+    std::vector<BFloat16> all;
+    for (float &value : wide)
+      value = all.emplace_back(value);
+    return all;
+  };
+  for (int64_t i = 0; i < n; ++i) {
+    const auto x = static_cast<float>(i);
+    gradient[i] = std::sin(x);
+    weights[i] = std::cos(x);
+    average[i] = std::sin(2 * x);
+    squares[i] = 1 + std::cos(3 * x);
+  }
+  ofGradient = narrow(gradient);
+  ofWeights = narrow(weights);
+  ofAverage = narrow(average);
+  ofSquares = narrow(squares);
+  const std::vector<float> start = weights;
+  const Update numbers{.number = 2, .learningRate = 0.05, .scale = 0.5};
+  adamWStep<float>(optimizer(), numbers, true, n, gradient.data(),
+                   weights.data(), average.data(), squares.data());
+  adamWStep<BFloat16>(optimizer(), numbers, true, n, ofGradient.data(),
+                      ofWeights.data(), ofAverage.data(), ofSquares.data());
+  EXPECT_NE(weights, start);
+  EXPECT_EQ(ofWeights, narrow(weights));
+  EXPECT_EQ(ofAverage, narrow(average));
+  EXPECT_EQ(ofSquares, narrow(squares));
 }
 
 TEST(AdamWTest, decaysOnlyWhereTold) {

@@ -11,6 +11,7 @@
 #include "test/runtime/model/SmallModel.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/BFloat16.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -26,10 +27,11 @@ template <typename T> void expectSumOfSquares(program::DataType type) {
     std::vector<T> values(count);
     double sum = 0;
     for (size_t i = 0; i < count; ++i) {
-      values[i] = static_cast<T>(static_cast<double>(i % 1009) / 64 - 7);
+      // These numbers are exact in bfloat16 too.
+      values[i] = static_cast<T>(static_cast<float>(i % 127) / 8 - 7);
       sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
     }
-    // All squares are multiples of 2^-12 with few digits, so every order of
+    // All squares are multiples of 2^-6 with few digits, so every order of
     // summation gives the exact sum.
     EXPECT_EQ(squaredNormOf(type, bytesOf(values)), sum) << count;
   }
@@ -40,6 +42,7 @@ TEST(SquaredNorm, IsTheSumOfAllSquares) {
     setThreads(threads);
     expectSumOfSquares<float>(program::DataType::Float32);
     expectSumOfSquares<double>(program::DataType::Float64);
+    expectSumOfSquares<c10::BFloat16>(program::DataType::BFloat16);
   }
   setThreads(1);
 }

@@ -105,6 +105,27 @@ TEST(Muon, FollowsItsFormula) {
       }
 }
 
+// Matrices in bfloat16 are updated in float32, and then rounded.
+TEST(Muon, RoundsOnlyTheResultsToBFloat16) {
+  for (bool nesterov : {false, true}) {
+    Tensor weight = someMatrix(6, 4, 11).to(at::kBFloat16);
+    Tensor buffer = someMatrix(6, 4, 12).to(at::kBFloat16);
+    const Tensor sum = someMatrix(6, 4, 13).to(at::kBFloat16);
+    Tensor wide = weight.to(at::kFloat), average = buffer.to(at::kFloat);
+    auto step = [&](const Tensor &gradient, Tensor &to, Tensor &momentum) {
+      muonStep(muon(0.75, nesterov),
+               {.number = 0, .learningRate = 0.1, .scale = 0.5}, {},
+               /*decay=*/true, at::kBFloat16, gradient, to, momentum);
+    };
+    const Tensor start = weight.clone();
+    step(sum, weight, buffer);
+    step(sum.to(at::kFloat), wide, average);
+    EXPECT_FALSE(at::equal(weight, start));
+    EXPECT_TRUE(at::equal(weight, wide.to(at::kBFloat16)));
+    EXPECT_TRUE(at::equal(buffer, average.to(at::kBFloat16)));
+  }
+}
+
 TEST(Muon, ADeviceDecidesByTensors) {
   const Tensor start = someMatrix(5, 3, 8), average = someMatrix(5, 3, 9);
   const Tensor sum = someMatrix(5, 3, 10);

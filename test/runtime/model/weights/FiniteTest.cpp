@@ -8,6 +8,7 @@
 #include "runtime/model/weights/Finite.h"
 #include "test/runtime/model/SmallModel.h"
 
+#include <c10/util/BFloat16.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -46,6 +47,7 @@ TEST(Finite, FindsEveryNonFiniteElement) {
   setThreads(3);
   expectFound<float>(program::DataType::Float32);
   expectFound<double>(program::DataType::Float64);
+  expectFound<c10::BFloat16>(program::DataType::BFloat16);
   setThreads(1);
 }
 
@@ -92,12 +94,14 @@ template <typename T> void expectHalts(const program::ProgramT &program) {
 
 TEST(Finite, UpdatesStopAtNonFiniteGradients) {
   for (const char *optimizer : {"adamw", "muon", "sgd"}) {
-    for (auto type : {program::DataType::Float32, program::DataType::Float64}) {
+    auto programOf = [&](program::DataType type) {
       program::ProgramT program = smallProgram({.type = type}, {2, 2});
       setOptimizer(program, optimizer);
-      type == program::DataType::Float64 ? expectHalts<double>(program)
-                                         : expectHalts<float>(program);
-    }
+      return program;
+    };
+    expectHalts<float>(programOf(program::DataType::Float32));
+    expectHalts<double>(programOf(program::DataType::Float64));
+    expectHalts<c10::BFloat16>(programOf(program::DataType::BFloat16));
   }
 }
 

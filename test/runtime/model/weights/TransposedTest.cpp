@@ -48,6 +48,7 @@ template <typename T> void roundTrip(size_t rows, size_t columns) {
 }
 
 TEST(TransposedTest, roundTripInOneBlock) {
+  roundTrip<uint16_t>(3, 5);
   roundTrip<uint32_t>(3, 5);
   roundTrip<uint64_t>(5, 3);
   roundTrip<uint64_t>(1, 1);
@@ -56,6 +57,7 @@ TEST(TransposedTest, roundTripInOneBlock) {
 }
 
 TEST(TransposedTest, roundTripInBlocksOfColumns) {
+  roundTrip<uint16_t>(1000, 700);
   roundTrip<uint32_t>(1000, 700);
   roundTrip<uint64_t>(kBlockBytes / 8, 3);
 }
@@ -77,7 +79,7 @@ TEST(TransposedTest, endsWhereNothingMoreIsWritten) {
 TEST(TransposedTest, refusesBytesThatAreNoMatrix) {
   std::vector<std::byte> bytes(24);
   for (const MatrixShape &shape :
-       {MatrixShape{2, 4, 4}, MatrixShape{3, 4, 2}, MatrixShape{0, 0, 0}})
+       {MatrixShape{2, 4, 4}, MatrixShape{3, 8, 1}, MatrixShape{0, 0, 0}})
     EXPECT_THROW(readTransposed(shape, bytes, [](uint64_t, Bytes) { FAIL(); }),
                  std::invalid_argument);
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <c10/util/BFloat16.h>
 #include <cmath>
 #include <limits>
 
@@ -293,6 +294,25 @@ TEST_F(WeightsTest, convertsFloat32ToFloat64AndNotBack) {
             std::string::npos)
       << reason;
   EXPECT_EQ(std::ranges::count(reason, '\n'), 1) << reason;
+}
+
+// Parameters in bfloat16 are read from files in it, and rounded from float32.
+TEST_F(WeightsTest, roundsFloat32ToBFloat16) {
+  program.weight_type = program.activation_type = program::DataType::Float32;
+  std::vector<float> wide(weights.begin(), weights.end());
+  ASSERT_TRUE(saveWeights(program, bytesOf(wide), path, error)) << error;
+  program.weight_type = program.activation_type = program::DataType::BFloat16;
+  std::vector<c10::BFloat16> rounded(wide.begin(), wide.end());
+  EXPECT_EQ(loaded<c10::BFloat16>(), rounded);
+  const std::string note = LoadedWeights(program, path).conversion();
+  EXPECT_NE(note.find(" tensors of F32, rounded to BF16"), std::string::npos)
+      << note;
+  ASSERT_TRUE(saveWeights(program, bytesOf(rounded), path, error)) << error;
+  EXPECT_EQ(loaded<c10::BFloat16>(), rounded);
+  EXPECT_EQ(LoadedWeights(program, path).conversion(), "");
+  program.weight_type = program.activation_type = program::DataType::Float32;
+  EXPECT_EQ(loaded<float>(),
+            std::vector<float>(rounded.begin(), rounded.end()));
 }
 
 // Many checkpoints of Qwen2 contain the tied matrix twice, under both names.
