@@ -49,6 +49,9 @@ public:
   /// micro-batch and the seed, so each rank computes all weights without
   /// communication. Several threads may call this at the same time.
   virtual double lossWeight(MicroBatch) { return 1; }
+  /// Whether lossWeight counts labels. Stages whose losses are sums require
+  /// this (Stage::needsLossWeights).
+  virtual bool weighsLosses() const { return false; }
 };
 
 } // namespace chimera::runtime

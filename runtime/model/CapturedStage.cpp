@@ -62,6 +62,7 @@ public:
                 std::shared_ptr<GraphFactory> graphs)
       : graphs(std::move(graphs)), stage(std::move(stage)) {}
 
+  bool needsLossWeights() const override { return stage->needsLossWeights(); }
   ElementType weightType() const override { return stage->weightType(); }
   ElementType lossType() const override { return stage->lossType(); }
   bool needsErrorFlag() const override { return stage->needsErrorFlag(); }

@@ -78,7 +78,7 @@ struct Update {
 
 /// Whether the flag of `optimizerStep` says that updates have halted. The other
 /// bits of a flag count the updates that were left out (Update::skipNonFinite).
-inline bool hasHalted(int32_t flag) { return flag & 1; }
+constexpr bool hasHalted(int32_t flag) { return flag & 1; }
 
 /// The flag after an update whose gradients are not finite. Requires a flag
 /// that has not halted.
@@ -94,6 +94,10 @@ public:
   virtual ElementType weightType() const = 0;
   /// The element type of a loss; a loss buffer holds one element.
   virtual ElementType lossType() const = 0;
+
+  /// Whether the loss is a sum, so that data must have the weights of losses
+  /// (DataSource::lossWeight).
+  virtual bool needsLossWeights() const { return false; }
 
   /// Whether the stage may find errors that it cannot throw, because it would
   /// have to wait for its device.

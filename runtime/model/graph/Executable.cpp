@@ -10,6 +10,8 @@
 #include "runtime/model/tensors/Products.h"
 
 #include <ATen/ATen.h>
+#include <ATen/InferSize.h>
+#include <ATen/TensorUtils.h>
 #include <ATen/core/List.h>
 
 #include <algorithm>
@@ -76,6 +78,11 @@ Executable::Operation Executable::find(const program::CallT &call,
   } else if (call.operator_ == "aten::add" && call.overload == "Tensor" &&
              isValue(0) && isValue(1) && isOne(2)) {
     operation.implementation = Implementation::Sum;
+  } else if ((call.operator_ == "aten::view" ||
+              call.operator_ == "aten::_unsafe_view") &&
+             call.overload.empty() && isValue(0) &&
+             operation.arguments[1].constant.isIntList()) {
+    operation.implementation = Implementation::View;
   }
   return operation;
 }
@@ -275,7 +282,7 @@ void Executable::runCall(uint32_t number, const WantedResults &wanted,
     }
   for (size_t i : operation.addends)
     if (const Tensor x = stack[i].isTensor() ? stack[i].toTensor() : Tensor();
-        x.defined() && x.is_cpu() && x.scalar_type() == at::kBFloat16)
+        x.defined() && x.scalar_type() == at::kBFloat16)
       stack[i] = x.to(at::kFloat);
   if (operation.check)
     operation.check(stack, context);
@@ -337,6 +344,15 @@ bool Executable::sumInPlace(const Subgraph &subgraph, size_t position,
   return false;
 }
 
+/// A view of `x` with these sizes, or a copy if the strides of `x` allow no
+/// view.
+static Tensor viewOrCopy(const Tensor &x, at::IntArrayRef sizes) {
+  const at::DimVector shape = at::infer_size_dv(sizes, x.numel());
+  const bool fits =
+      at::detail::computeStride(x.sizes(), x.strides(), shape).has_value();
+  return (fits ? x : x.contiguous()).view(shape);
+}
+
 void Executable::execute(const Subgraph &subgraph, size_t position,
                          Values &values, const Context &context,
                          std::vector<IValue> &stack) const {
@@ -375,6 +391,9 @@ void Executable::execute(const Subgraph &subgraph, size_t position,
     if (!sumInPlace(subgraph, position, values))
       runCall(number, {}, values, context.calls, stack);
     return;
+  case Implementation::View:
+    return set(0, viewOrCopy(tensor(0),
+                             operation.arguments[1].constant.toIntVector()));
   }
 }
 

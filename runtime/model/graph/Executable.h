@@ -19,9 +19,11 @@
 //   sum. So does an own call (OwnCall::summedResult).
 // - A sum of two tensors is computed in the memory of one of them if nothing
 //   else uses it.
-// - The host's kernels for gradients of embeddings and of indexing add bfloat16
+// - Kernels for gradients of embeddings and of indexing may add bfloat16
 //   numbers in bfloat16. A sum of more than 256 equal numbers would stay as it
 //   is. So if their result is a weight gradient, they add in float32.
+// - A view that is impossible is a copy. Kernels of another device may give
+//   other strides than those with which the package was traced.
 //
 // Internal: it includes LibTorch's headers.
 //
@@ -95,7 +97,7 @@ public:
 
 private:
   using Argument = OperatorArgument;
-  enum class Implementation { Call, Product, ProductWithBias, Sum };
+  enum class Implementation { Call, Product, ProductWithBias, Sum, View };
   struct Operation {
     explicit Operation(c10::OperatorHandle handle) : handle(handle) {}
 
@@ -104,7 +106,7 @@ private:
     std::unique_ptr<OwnCall> own; ///< null if LibTorch's operator computes it
     Check check = nullptr;
     std::vector<Argument> arguments;
-    /// The arguments to convert from bfloat16 to float32 on the host.
+    /// The arguments to convert from bfloat16 to float32.
     std::vector<size_t> addends;
   };
   /// A product or an own call that adds its result directly to the gradient sum

@@ -52,15 +52,18 @@ public:
         layers(program, first, count, placement, this->native.get()),
         parameters(layers.weights()),
         predicted(program::predictedField(*program.model)),
+        ignored(program::ignoredLabel(*program.model)),
         samples(program.micro_batch_size),
         terms(program::lossTerms(*program.model)),
         isDivisible(program.model->divisible) {}
 
   ElementType weightType() const override {
-    return parameters.type() == at::kDouble ? ElementType::Float64
-                                            : ElementType::Float32;
+    return parameters.type() == at::kDouble     ? ElementType::Float64
+           : parameters.type() == at::kBFloat16 ? ElementType::BFloat16
+                                                : ElementType::Float32;
   }
   ElementType lossType() const override { return ElementType::Float64; }
+  bool needsLossWeights() const override { return terms > 0; }
 
   bool needsErrorFlag() const override { return placement.isOnGpu(); }
   void setErrorFlag(Bytes flag) override {
@@ -283,7 +286,7 @@ private:
         part.push_back(each == rows ? x : some(x));
       count.add_(countRight(
           layer.logits(layers.contextOf(k, std::nullopt), weights, part),
-          each == rows ? targets : some(targets)));
+          each == rows ? targets : some(targets), ignored));
     }
     return count;
   }
@@ -357,6 +360,7 @@ private:
   StageLayers layers;
   const StageWeights &parameters;  ///< of `layers`
   std::optional<size_t> predicted; ///< index of the predicted label
+  std::optional<int64_t> ignored;  ///< a label that does not count
   uint32_t samples;                ///< in a whole micro-batch
   uint32_t terms;                  ///< of the loss; 0 if it is a mean
   bool isDivisible;                ///< whether samples can be computed alone

@@ -64,9 +64,10 @@ Layer::Layer(const program::LayerKindT &kind, const Tensors &constants,
   // The backward also reads some outputs of the forward. So the stash keeps
   // these outputs too.
   std::vector<uint32_t> saved = valuesOf(made, Role::Saved);
+  const program::PortRoles read = program::rolesOf(graphs.backward->inputs);
   for (const Port &port : made)
     if (port.role() == Role::Output &&
-        hasInput(*graphs.backward, Role::Output, port.index()))
+        read.contains({Role::Output, port.index()}))
       saved.push_back(port.value());
   const std::vector<uint32_t> outputs = valuesOf(made, Role::Output);
   outputsOnly = select(forwards, "outputs", native, all, outputs, {});

@@ -78,7 +78,10 @@ public:
                                                                   0);
     GradientSum ofWeight{{}, false}, ofBias{{}, false};
     GradientSum *weightSum = results.weightSum;
-    if (!weightSum && results.wantsWeight) {
+    // Several blocks are not added in bfloat16, one after another.
+    const bool isRounded =
+        weightSum && most < rows && weightSum->gradient.scalar_type() != type;
+    if (isRounded || (!weightSum && results.wantsWeight)) {
       ofWeight.gradient = at::empty_like(weight, weight.options().dtype(type));
       weightSum = &ofWeight;
     }
@@ -108,7 +111,9 @@ public:
     });
     if (results.wantsLoss)
       results.loss.div_(divisor);
-    if (ofWeight.gradient.defined())
+    if (isRounded)
+      results.weightSum->add(ofWeight.gradient);
+    else if (ofWeight.gradient.defined())
       results.weight = ofWeight.gradient.to(weight.scalar_type());
     if (results.wantsBias)
       results.bias = ofBias.gradient.to(x.scalar_type());

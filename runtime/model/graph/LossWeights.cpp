@@ -76,7 +76,7 @@ public:
       const Tensor &weight = values[result];
       if (weight.numel() != 1)
         throw std::runtime_error(
-            "expected one number as what labels weigh, got " +
+            "expected one number as the weight of the labels, got " +
             std::to_string(weight.numel()));
       weights.push_back(weight.to(at::kDouble).item<double>());
     }
@@ -131,6 +131,8 @@ public:
         target += bytes;
       }
   }
+
+  bool weighsLosses() const override { return true; }
 
   double lossWeight(MicroBatch microBatch) override {
     if (terms > 1)

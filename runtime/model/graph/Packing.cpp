@@ -18,6 +18,10 @@ using namespace chimera;
 using namespace chimera::runtime;
 using at::Tensor;
 
+static std::string textOf(at::ScalarType type, at::IntArrayRef shape) {
+  return c10::str(type, " ", shape);
+}
+
 static Tensor bytesAt(const void *begin, int64_t size,
                       const DevicePlacement &placement) {
   return tensorOver(static_cast<const std::byte *>(begin), {size}, at::kByte,
@@ -59,8 +63,12 @@ void chimera::runtime::pack(const std::vector<Tensor> &tensors,
     if (tensor.sizes() !=
             at::IntArrayRef(program::shapeFor(*shapes[i], samples)) ||
         tensor.scalar_type() != torchTypeOf(shapes[i]->type))
-      throw std::runtime_error("expected a layer that makes tensors of the "
-                               "types and shapes that its package says");
+      throw std::runtime_error("expected a layer whose tensor " +
+                               std::to_string(i) + " is " +
+                               textOf(torchTypeOf(shapes[i]->type),
+                                      program::shapeFor(*shapes[i], samples)) +
+                               ", as its package says, got " +
+                               textOf(tensor.scalar_type(), tensor.sizes()));
     const Tensor contiguous = tensor.contiguous();
     to.copy_(bytesAt(contiguous.const_data_ptr(), size, placement));
   }

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/device/BFloat16.h"
 #include "test/runtime/model/SmallModel.h"
 
-#include <c10/util/BFloat16.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,6 @@ namespace chimera::runtime {
 namespace {
 
 using namespace test;
-using c10::BFloat16;
 using Mixed = Line<float, BFloat16>;
 
 Sizes mixed(Sizes sizes = {}) {
@@ -203,6 +202,78 @@ TEST(BFloat16Test, partsAddUpToTheWhole) {
   }
   EXPECT_NEAR(sum, loss, 1e-6);
   EXPECT_LT(relativeNorm(gradientOf(halves), gradientOf(whole)), 5e-3);
+}
+
+using Narrow = Line<BFloat16>;
+
+Sizes narrow(Sizes sizes = {}) {
+  sizes.type = program::DataType::BFloat16;
+  return sizes;
+}
+
+TEST(BFloat16Test, parametersMayBeBFloat16Too) {
+  for (const auto &[optimizer, rate] :
+       {std::pair("adamw", 2e-3), std::pair("muon", 2e-3),
+        std::pair("sgd", 0.05), std::pair("sgd-momentum", 0.05)}) {
+    program::ProgramT program = smallProgram(narrow(kModel), {2, 3});
+    setOptimizer(program, optimizer);
+    program::ProgramT programOfFloats = smallProgram(float32(kModel), {2, 3});
+    setOptimizer(programOfFloats, optimizer);
+    Narrow line(program);
+    Line<float> wide(programOfFloats);
+    EXPECT_EQ(line.parts[0].weights.size() * sizeof(BFloat16) * 2,
+              wide.parts[0].weights.size() * sizeof(float));
+    EXPECT_EQ(line.parts[0].stage->weightType(), ElementType::BFloat16);
+    const double start = line.forward({0, 0});
+    for (uint64_t step = 0; step < 20; ++step) {
+      line.forward({step, 0});
+      line.backward({step, 0}, WgradMode::Overwrite);
+      wide.forward({step, 0});
+      wide.backward({step, 0}, WgradMode::Overwrite);
+      line.step(step, 1, rate);
+      wide.step(step, 1, rate);
+    }
+    const double loss = line.forward({0, 0});
+    EXPECT_LT(loss, start) << optimizer;
+    EXPECT_NEAR(loss, wide.forward({0, 0}), 0.05 * start) << optimizer;
+  }
+}
+
+// An update of parameters in bfloat16 is computed in float32, and then rounded.
+TEST(BFloat16Test, updatesOfParametersAreRoundedOnce) {
+  for (const char *optimizer : {"adamw", "sgd", "sgd-momentum"}) {
+    SCOPED_TRACE(optimizer);
+    program::ProgramT program = smallProgram(narrow(), {2, 2});
+    setOptimizer(program, optimizer);
+    program::ProgramT programOfFloats = smallProgram(float32(), {2, 2});
+    setOptimizer(programOfFloats, optimizer);
+    Narrow line(program);
+    Line<float> wide(programOfFloats);
+    for (uint64_t step = 0; step < 3; ++step) {
+      line.forward({step, 0});
+      line.backward({step, 0}, WgradMode::Overwrite);
+      for (size_t s = 0; s < line.parts.size(); ++s) {
+        Narrow::Part &from = line.parts[s];
+        Line<float>::Part &to = wide.parts[s];
+        to.weights.assign(from.weights.begin(), from.weights.end());
+        to.state.assign(from.state.begin(), from.state.end());
+        to.gradient.assign(from.gradient.begin(), from.gradient.end());
+      }
+      const auto before = line.parts[0].weights;
+      line.step(step, 0.5, /*rate=*/1e-2);
+      wide.step(step, 0.5, /*rate=*/1e-2);
+      EXPECT_NE(line.parts[0].weights, before);
+      for (size_t s = 0; s < line.parts.size(); ++s) {
+        const Line<float>::Part &exact = wide.parts[s];
+        EXPECT_EQ(
+            line.parts[s].weights,
+            std::vector<BFloat16>(exact.weights.begin(), exact.weights.end()));
+        EXPECT_EQ(
+            line.parts[s].state,
+            std::vector<BFloat16>(exact.state.begin(), exact.state.end()));
+      }
+    }
+  }
 }
 
 TEST(BFloat16Test, refusesWeightsWithoutTheirCopy) {

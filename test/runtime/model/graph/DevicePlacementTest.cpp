@@ -45,6 +45,11 @@ public:
     update(factors, ranges, gradientSum, weights, average, averageOfSquares,
            stops, scale);
   }
+  void adamW(const AdamWFactors<float> &, std::span<const DecayRange>,
+             const BFloat16 *, BFloat16 *, BFloat16 *, BFloat16 *,
+             const int32_t *, const double *) override {
+    FAIL() << "expected no parameters in bfloat16";
+  }
 
 private:
   template <typename T>

@@ -224,6 +224,28 @@ TEST_F(ExecutableTest, addsGradientsOfEmbeddingsInFloat32) {
   EXPECT_TRUE(sum.gradient.equal(wanted)) << sum.gradient;
 }
 
+// A device's kernels may give other strides than those of the trace.
+TEST_F(ExecutableTest, aViewThatIsImpossibleIsACopy) {
+  for (const char *view : {"aten::view", "aten::_unsafe_view"}) {
+    graph = {};
+    const Value x = graph.input(Role::Input, 0);
+    const Value flat = graph.call(view, {x, Extents{{6}}});
+    graph.output(Role::Output, 0, flat);
+    const Executable executable = build();
+    const Subgraph subgraph = executable.selectSubgraph(
+        numbers({x}), numbers({flat}), /*adds=*/false);
+    for (bool isTransposed : {false, true}) {
+      Executable::Values found = executable.makeValues();
+      const at::Tensor given = isTransposed ? range({3, 2}).t() : range({2, 3});
+      found[x.number] = given;
+      executable.run(subgraph, found, {});
+      const at::Tensor &made = found[flat.number];
+      EXPECT_TRUE(made.equal(given.reshape({6}))) << made;
+      EXPECT_EQ(made.is_alias_of(given), !isTransposed);
+    }
+  }
+}
+
 TEST_F(ExecutableTest, addsAWeightGradientThatIsGiven) {
   const Value saved = graph.input(Role::Saved, 0);
   graph.output(Role::WeightGradient, 0, saved);

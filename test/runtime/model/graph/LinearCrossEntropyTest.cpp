@@ -117,6 +117,26 @@ TEST(LinearCrossEntropy, addsToAGradientSum) {
   }
 }
 
+// Blocks of rows are added in float32, and only their sum is rounded.
+TEST(LinearCrossEntropy, addsBlocksToANarrowSumAtOnce) {
+  const auto call = callOf(kExtents[2], at::kBFloat16, false, true);
+  const Tensor gradient = at::ones({}, at::kFloat);
+  GradientSum wide{at::zeros_like(call.weight, at::kFloat), false};
+  LinearCrossEntropyResults exact{.weightSum = &wide};
+  linearCrossEntropyBackward(gradient, call, exact);
+  for (bool hasBegun : {false, true}) {
+    GradientSum sum{at::full_like(call.weight, 0.5), hasBegun};
+    const Tensor expected =
+        hasBegun ? at::full_like(call.weight, 0.5).add_(wide.gradient)
+                 : wide.gradient.to(at::kBFloat16);
+    LinearCrossEntropyResults found{.weightSum = &sum};
+    linearCrossEntropyBackward(gradient, call, found);
+    EXPECT_FALSE(found.weight.defined());
+    EXPECT_TRUE(sum.hasBegun);
+    EXPECT_TRUE(sum.gradient.equal(expected));
+  }
+}
+
 // The two halves of a split backward want different results.
 TEST(LinearCrossEntropy, makesOnlyWhatIsWanted) {
   const auto call = callOf(kExtents[1], at::kDouble, true, false);

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/device/BFloat16.h"
 #include "runtime/model/graph/GraphStage.h"
 #include "runtime/model/tensors/Tensors.h"
 #include "runtime/program/Layers.h"
@@ -35,6 +36,8 @@ public:
     };
     if (type == program::DataType::Float64)
       fill(reinterpret_cast<double *>(memory.data()));
+    else if (type == program::DataType::BFloat16)
+      fill(reinterpret_cast<BFloat16 *>(memory.data()));
     else
       fill(reinterpret_cast<float *>(memory.data()));
   }
@@ -50,17 +53,20 @@ class Zeros : public DataSource {
 
 /// Trains the package's model for one step as a single stage, with whole and
 /// with split backwards, and with the loss weights of its labels. Then predicts
-/// the next token. Throws if the package is refused.
-static void train(std::unique_ptr<program::PackageT> package) {
+/// the next token. If the package computes in bfloat16, its weights are float32
+/// or, if `hasNarrowWeights`, bfloat16. Throws if the package is refused.
+static void train(std::unique_ptr<program::PackageT> package,
+                  bool hasNarrowWeights) {
   program::ProgramT program;
   program.model = std::move(package);
   const program::PackageT &own = *program.model;
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->name = "adamw";
   program.activation_type = own.type;
-  program.weight_type = own.type == program::DataType::Float64
-                            ? own.type
-                            : program::DataType::Float32;
+  program.weight_type =
+      own.type == program::DataType::BFloat16 && !hasNarrowWeights
+          ? program::DataType::Float32
+          : own.type;
   program.micro_batch_size = 2;
   const uint32_t layers = program::layerCount(*program.model);
   constexpr int64_t kMost = int64_t{1} << 26;
@@ -123,10 +129,13 @@ int main(int argc, char **argv) {
       for (const Type type : types) {
         std::string error;
         if (auto package =
-                program::parsePackage(description.dump(), type, error))
-          train(std::move(package));
-        else if (!type)
+                program::parsePackage(description.dump(), type, error)) {
+          train(std::make_unique<program::PackageT>(*package), false);
+          if (package->type == program::DataType::BFloat16)
+            train(std::move(package), true);
+        } else if (!type) {
           throw std::runtime_error(error);
+        }
       }
   } catch (const std::exception &error) {
     std::fprintf(stderr, "a package does not run: %s\n", error.what());
@@ -145,5 +154,7 @@ int main(int argc, char **argv) {
   };
 
   return runMutants(options, uint64_t{8} << 30, open,
-                    [](auto package, Random &) { train(std::move(package)); });
+                    [](auto package, Random &random) {
+                      train(std::move(package), below(random, 2) == 1);
+                    });
 }

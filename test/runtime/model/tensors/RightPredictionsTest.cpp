@@ -30,6 +30,15 @@ TEST(RightPredictions, areTheLargestLogits) {
   EXPECT_EQ(right(logits.view({1, 3, 3}), {1, 0, 1}, {1, 3}), 2);
 }
 
+TEST(RightPredictions, areNotIgnoredLabels) {
+  const at::Tensor logits =
+      at::tensor({1., 5., 2., 7., -1., 0., 3., 3.5, 4.}).view({3, 3});
+  const at::Tensor labels = at::tensor({int64_t{1}, int64_t{0}, int64_t{2}});
+  for (int64_t ignored : {0, 1, 2})
+    EXPECT_EQ(countRight(logits, labels, ignored).item<double>(), 2);
+  EXPECT_EQ(countRight(logits, labels, 255).item<double>(), 3);
+}
+
 TEST(RightPredictions, needLabelsOfTheSameShape) {
   const at::Tensor logits = at::zeros({2, 3, 4});
   EXPECT_TRUE(std::isnan(right(logits, {0, 0}, {2})));
