@@ -185,13 +185,9 @@ void Interpreter::warmUp() {
   for (uint32_t buffer = 0; buffer < worker.buffers.size(); ++buffer)
     if (!isState[buffer] && !program::isStash(worker.buffers[buffer].kind()))
       compute->zero(bytesOf(buffer));
-  for (uint32_t i = 0; i < worker.body_end; ++i) {
-    const Instruction &instruction = worker.instructions[i];
-    if (!computes(instruction.opcode()) ||
-        instruction.opcode() == Opcode::OptimizerStep)
-      continue;
+  auto attempt = [&](uint32_t i, auto execute) {
     try {
-      executeOne(instruction, i, 0);
+      execute();
     } catch (const std::exception &error) {
       throw std::runtime_error(
           "in the warm-up run of instruction " + std::to_string(i) + ", " +
@@ -202,6 +198,41 @@ void Interpreter::warmUp() {
           ": " + error.what());
     }
     peakStash = std::max(peakStash, stashBytes());
+  };
+  // An update while the flag has halted changes nothing.
+  const Block halted = allocate(kFlagBytes);
+  const Bytes flag(halted.get(), kFlagBytes);
+  compute->loadFromHost(flag, [](Bytes host) {
+    constexpr int32_t kHalted = 1;
+    static_assert(hasHalted(kHalted));
+    std::memcpy(host.data(), &kHalted, sizeof kHalted);
+  });
+  for (uint32_t i = 0; i < worker.body_end; ++i) {
+    const Instruction &instruction = worker.instructions[i];
+    if (instruction.opcode() == Opcode::OptimizerStep)
+      attempt(i, [&] { warmUpUpdate(instruction, flag); });
+    else if (computes(instruction.opcode()))
+      attempt(i, [&] { executeOne(instruction, i, 0); });
+  }
+  if (options.evaluation.data && options.evaluation.allPasses() > 0) {
+    for (const program::State &state : worker.states)
+      evaluatedWeights[{state.pipeline(), state.stage()}] =
+          bytesOf(state.weights());
+    for (uint64_t one : {uint64_t{0}, options.evaluation.allPasses() - 1}) {
+      pass = one;
+      for (uint32_t i = 0; i < worker.body_end; ++i) {
+        const Instruction &instruction = worker.instructions[i];
+        if (instruction.opcode() != Opcode::Forward)
+          continue;
+        // The memory of inputs and labels may have other values by now.
+        const auto in = program::operandsOf(worker, instruction);
+        for (size_t k : {size_t{0}, size_t{2}})
+          if (k < in.size())
+            compute->zero(bytesOf(in[k]));
+        attempt(i, [&] { executeOne(instruction, i, 0); });
+      }
+    }
+    pass.reset();
   }
   device.waitFor(compute->record(), options.timeout);
   for (std::unique_ptr<Stash> &stash : stashes)

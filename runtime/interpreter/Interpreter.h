@@ -104,12 +104,13 @@ public:
               Status &status, const Options &options);
   ~Interpreter();
 
-  /// Executes the computations of one step, except updates, with zeros as
-  /// inputs, in the order and in the memory of the step. Sends nothing and
-  /// changes no weights. During these computations, libraries load their code
-  /// and allocate their memory. If a library did this later, the device could
-  /// block until its communication ends, and two devices could block each other
-  /// for ever. Call `warmUp` before `begin` or `run`, or not at all.
+  /// Executes the computations of one step, with zeros as inputs, in the order
+  /// and in the memory of the step. Then executes the forwards of an evaluation
+  /// if there are evaluations. Sends nothing and changes no weights. During
+  /// these computations, libraries load their code and allocate their memory.
+  /// If a library did this later, the device could block until its
+  /// communication ends, and two devices could block each other for ever. Call
+  /// `warmUp` before `begin` or `run`, or not at all.
   void warmUp();
 
   using OnStep = std::function<void(uint64_t, std::optional<Loss>)>;
@@ -233,6 +234,7 @@ private:
   void finishWait(const program::Instruction &waited);
   void squaredNorm(const program::Instruction &instruction);
   void update(const program::Instruction &instruction, uint64_t step);
+  void warmUpUpdate(const program::Instruction &instruction, Bytes halted);
   void makeErrorFlags();
   void expectNoErrors(const QueuedStep &step) const;
   void makeHaltFlags();

@@ -70,6 +70,9 @@ Loss chimera::runtime::readLoss(ConstBytes sum, ElementType type,
   case ElementType::Float64:
     total = std::bit_cast<double>(bits);
     break;
+  case ElementType::BFloat16:
+    total = std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    break;
   case ElementType::UInt64:
     total = static_cast<double>(bits);
     break;

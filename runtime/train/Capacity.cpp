@@ -69,9 +69,12 @@ static std::string faultOf(const char *what, double bytes, uint64_t memory,
          gigabytes(bytes) + whoseAndAdvice;
 }
 
-std::string chimera::runtime::capacityError(
-    const program::ProgramT &program, std::span<const uint32_t> ranks,
-    uint64_t memory, bool hasCheckpoints, std::span<const uint64_t> readAhead) {
+std::string chimera::runtime::capacityError(const program::ProgramT &program,
+                                            std::span<const uint32_t> ranks,
+                                            uint64_t memory,
+                                            bool hasCheckpoints,
+                                            std::span<const uint64_t> readAhead,
+                                            bool onAccelerators) {
   // A worker's arena has no gaps, so its size is the sum of its blocks.
   std::vector<double> ofWorker;
   for (const auto &worker : program.workers) {
@@ -81,14 +84,17 @@ std::string chimera::runtime::capacityError(
   }
   double bytes = 0, samples = 0;
   for (uint32_t rank : ranks) {
-    bytes += ofWorker[rank % ofWorker.size()];
+    if (!onAccelerators)
+      bytes += ofWorker[rank % ofWorker.size()];
     if (hasCheckpoints)
       bytes += static_cast<double>(checkpointCopyBytes(program, rank));
     if (!readAhead.empty())
       samples += static_cast<double>(readAhead[rank % ofWorker.size()]);
   }
-  const std::string what =
-      hasCheckpoints ? "arenas and copies for --checkpoint" : "arenas";
+  const std::string what = onAccelerators ? "copies for --checkpoint"
+                           : hasCheckpoints
+                               ? "arenas and copies for --checkpoint"
+                               : "arenas";
   const std::string whose =
       " for " + program::countWithNoun(ranks.size(), "rank") +
       ": use more hosts, more stages or smaller micro-batches";
@@ -156,9 +162,10 @@ static void refuse(const std::string &fault) {
 void chimera::runtime::checkCapacity(const program::ProgramT &program,
                                      std::span<const uint32_t> ranks,
                                      bool hasCheckpoints,
-                                     std::span<const uint64_t> readAhead) {
-  refuse(
-      capacityError(program, ranks, hostMemory(), hasCheckpoints, readAhead));
+                                     std::span<const uint64_t> readAhead,
+                                     bool onAccelerators) {
+  refuse(capacityError(program, ranks, hostMemory(), hasCheckpoints, readAhead,
+                       onAccelerators));
 }
 
 void chimera::runtime::checkSequentialCapacity(const program::ProgramT &program,

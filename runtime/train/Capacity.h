@@ -21,14 +21,16 @@ uint64_t hostMemory(const std::string &root = "");
 /// Checks that the arenas of `ranks`, the ranks of `program` on one host, fit
 /// into `memory`, and with them the samples that ranks read ahead:
 /// `readAhead[w]` bytes of a rank of worker w (none if it is empty). Each rank
-/// touches its whole arena before the first step. If `hasCheckpoints`, also
-/// counts the copies of their state that are written. Returns an empty string
-/// if they fit, else an error that says what is missing and what to do.
-/// Requires a verified program.
+/// touches its whole arena before the first step. If `onAccelerators`, arenas
+/// are not in the memory of the host. If `hasCheckpoints`, also counts the
+/// copies of their state that are written. Returns an empty string if they fit,
+/// else an error that says what is missing and what to do. Requires a verified
+/// program.
 std::string capacityError(const program::ProgramT &program,
                           std::span<const uint32_t> ranks, uint64_t memory,
                           bool hasCheckpoints = false,
-                          std::span<const uint64_t> readAhead = {});
+                          std::span<const uint64_t> readAhead = {},
+                          bool onAccelerators = false);
 
 /// Checks that the minimum memory of trainSequentially, with this number of
 /// `stages` and with checkpoints or without, fits into `memory`. Returns an
@@ -51,7 +53,7 @@ std::string deviceMemoryError(const program::WorkerT &worker, uint64_t arena,
 /// faultOfSequentialCapacity, unless it is empty.
 void checkCapacity(const program::ProgramT &program,
                    std::span<const uint32_t> ranks, bool hasCheckpoints,
-                   std::span<const uint64_t> readAhead);
+                   std::span<const uint64_t> readAhead, bool onAccelerators);
 void checkSequentialCapacity(const program::ProgramT &program, size_t stages,
                              bool hasCheckpoints);
 

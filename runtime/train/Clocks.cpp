@@ -10,9 +10,9 @@
 #include "runtime/control/Messages.h"
 #include "runtime/interpreter/Status.h"
 #include "runtime/random/Mix.h"
+#include "runtime/system/HostId.h"
 
 #include <climits>
-#include <fstream>
 #include <unistd.h>
 
 using namespace chimera;
@@ -22,8 +22,7 @@ using namespace chimera::runtime;
 static constexpr int kRoundTrips = 32;
 
 Clock chimera::runtime::clockOfHost() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::string boot = bootId();
   // A container may have a clock of its own, so the identity includes the time
   // namespace.
   char space[64];

@@ -142,7 +142,8 @@ void Progress::checkpoint(const CheckpointOutcome &outcome) {
                                {"bytes", outcome.bytes},
                                {"seconds", outcome.seconds},
                                {"waited_seconds", outcome.waited}}
-            .dump());
+            .dump(-1, ' ', false,
+                  nlohmann::ordered_json::error_handler_t::replace));
 }
 
 /// If `file` is open, calls `action` with it. If that throws, closes the file

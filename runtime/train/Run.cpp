@@ -96,8 +96,15 @@ void chimera::runtime::checkRun(const TrainingRun &run) {
   if (run.checkpoints && !run.accelerator)
     if (std::string fault = checkpointMemoryError(run.program); !fault.empty())
       throw std::invalid_argument(fault);
+  auto areWeighed = [](const DataSource *data) {
+    return !data || data->weighsLosses();
+  };
   for (uint32_t stage = 0; stage < run.program.stages.size(); ++stage)
-    run.stages(run.program, stage);
+    if (run.stages(run.program, stage)->needsLossWeights() &&
+        (!areWeighed(&run.data) || !areWeighed(run.evaluation.data)))
+      throw std::invalid_argument(
+          "expected data with the weights of losses, because the model's loss "
+          "is a sum: wrap the data in withLossWeights (GraphStage.h)");
 }
 
 namespace {

@@ -229,7 +229,7 @@ inline constexpr uint32_t kMaxThreads = 1024;
 /// std::invalid_argument for more than kMaxThreads ranks. If a rank fails and
 /// another one does not stop within a few seconds, this function instead writes
 /// the report and calls endProcess. The caller must have called checkCapacity,
-/// as runOnHost does, unless ranks use an accelerator.
+/// as runOnHost does.
 void runInProcess(const TrainingRun &run);
 
 /// Runs all ranks on simulated devices, on one thread, in an order that the
@@ -243,8 +243,8 @@ void runInProcess(const TrainingRun &run);
 void runSimulated(const TrainingRun &run, uint64_t seed);
 
 /// Runs this process's rank of a job. The job must have as many ranks as the
-/// program. The caller must have called checkCapacity, as runAsRank does,
-/// unless ranks use an accelerator. `channels` must use memory of `device`. If
+/// program. The caller must have called checkCapacity, as runAsRank does.
+/// `channels` must use memory of `device`. If
 /// any rank of the host fails or dies, the process ends (endProcess) with
 /// status 1, and one rank reports. If run.timeout is set, a process that is
 /// stopped (SIGSTOP) for longer than the timeout counts as failed. A rank whose

@@ -115,7 +115,10 @@ void chimera::runtime::runAsRank(TrainingRun run,
                  jobOptions.progress);
   if (hostOptions.setThreads)
     run.onThread = [&] { hostOptions.setThreads(share.threads.computing); };
-  checkRun(run);
+  // A stage may put tensors on the current GPU. This is the rank's own GPU only
+  // after the device is made.
+  if (!run.accelerator)
+    checkRun(run);
   // Without MPI, this limit is a last resort. Each wait has its own timeout,
   // whose error names the missing ranks.
   constexpr std::chrono::seconds kLastResort(5);
@@ -183,9 +186,8 @@ void chimera::runtime::runAsRank(TrainingRun run,
                        allowProgressThread ? jobOptions.progress
                                            : ProgressMode::Off);
     firstToTell = hostRanks.front();
-    if (!run.accelerator)
-      checkCapacity(run.program, hostRanks, run.checkpoints.has_value(),
-                    readAheadBytesOf(run));
+    checkCapacity(run.program, hostRanks, run.checkpoints.has_value(),
+                  readAheadBytesOf(run), run.accelerator != nullptr);
     firstToTell = 0;
     if (run.accelerator) {
       auto localRank =
@@ -194,6 +196,7 @@ void chimera::runtime::runAsRank(TrainingRun run,
           deviceNumberOf(static_cast<uint32_t>(localRank),
                          run.accelerator->devices()),
           joined->rank());
+      checkRun(run);
       channels = run.accelerator->makeChannels(*device, joined->control(),
                                                run.timeout);
     } else {

@@ -24,12 +24,10 @@ void chimera::runtime::runOnHost(TrainingRun run, const HostOptions &use,
   if (use.setThreads)
     run.onThread = [&] { use.setThreads(share.threads.computing); };
   checkRun(run);
-  if (!run.accelerator) {
-    std::vector<uint32_t> all(ranks);
-    std::iota(all.begin(), all.end(), 0);
-    checkCapacity(run.program, all, run.checkpoints.has_value(),
-                  readAheadBytesOf(run));
-  }
+  std::vector<uint32_t> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  checkCapacity(run.program, all, run.checkpoints.has_value(),
+                readAheadBytesOf(run), run.accelerator != nullptr);
   if (use.onReady)
     use.onReady(share);
   if (seed)

@@ -7,9 +7,9 @@
 
 #include "runtime/control/tcp/PeerExchange.h"
 
+#include "runtime/system/HostId.h"
 #include "runtime/system/PidNamespace.h"
 
-#include <fstream>
 #include <map>
 #include <random>
 #include <sstream>
@@ -20,13 +20,7 @@ using namespace chimera::runtime;
 
 PeerEntry PeerEntry::own(uint16_t port, const std::string &reachable) {
   PeerEntry entry;
-  // The host name tells containers of one machine apart. The boot ID tells
-  // machines with the same name apart, and changes with every reboot.
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  entry.host = std::string(name) + "/" + boot;
+  entry.host = hostId();
   entry.address = {addressesOfHost(reachable), port};
   std::random_device random;
   entry.secret = uint64_t(random()) << 32 | random();

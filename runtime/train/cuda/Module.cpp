@@ -45,7 +45,7 @@ std::shared_ptr<void> onStream(cudaStream_t stream) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator5(const AcceleratorOptions &options) {
+chimeraMakeAccelerator6(const AcceleratorOptions &options) {
   static const CudaTensorMeter meter;
   auto accelerator =
       makeCudaAccelerator(options, {.streamGuard = onStream,
@@ -53,6 +53,10 @@ chimeraMakeAccelerator5(const AcceleratorOptions &options) {
                                     .makeGraphFactory = makeTensorGraphs});
   // Sum products of bfloat16 in float32, as tensors/Products.h does.
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
+  // Convolutions of float32 round their operands to TF32 by default, which has
+  // 10 bits. And some algorithms of cuDNN add in an order that varies.
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setDeterministicCuDNN(true);
   if (!options.stagesOnHost)
     at::globalContext().lazyInitDevice(at::kCUDA);
   return accelerator.release();

@@ -7,6 +7,8 @@
 
 #include "runtime/train/cuda/SharedDevices.h"
 
+#include "runtime/system/HostId.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,17 +16,16 @@
 #include <cstring>
 #include <random>
 #include <string>
-#include <unistd.h>
 
 using namespace chimera::runtime;
 
 namespace {
 /// The GPU and the process of a rank.
 struct RankGpu {
-  std::array<char, 256> host;
-  std::array<char, 32> gpu; ///< PCI bus address
-  uint64_t process;         ///< number of the process (ownProcess)
-  uint64_t run;             ///< number of the run, unique in its process
+  std::array<char, 512> host; ///< hostId
+  std::array<char, 32> gpu;   ///< PCI bus address
+  uint64_t process;           ///< number of the process (ownProcess)
+  uint64_t run;               ///< number of the run, unique in its process
   int ordinal;
 
   bool hasHostOf(const RankGpu &other) const {
@@ -51,7 +52,7 @@ uint64_t ownProcess() {
 RankGpu ownGpu(const cuda::CudaDevice &device) {
   static std::atomic<uint64_t> runs{0};
   RankGpu rankGpu{};
-  gethostname(rankGpu.host.data(), rankGpu.host.size() - 1);
+  hostId().copy(rankGpu.host.data(), rankGpu.host.size() - 1);
   cuda::expect(cudaDeviceGetPCIBusId(rankGpu.gpu.data(),
                                      static_cast<int>(rankGpu.gpu.size()),
                                      device.ordinal()),

@@ -18,10 +18,12 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -265,6 +267,62 @@ TEST(Interpreter, DoesNotCountLibraryMemoryAsStashes) {
   EXPECT_EQ(interpreter.peakStashBytes(), 0u);
   interpreter.warmUp();
   EXPECT_EQ(interpreter.peakStashBytes(), 16 * 10u);
+}
+
+/// Like a stage on a GPU. Records the modes of forwards and the flags of
+/// updates. Updates change nothing.
+class Recording final : public Watched {
+public:
+  Recording(std::unique_ptr<Stage> stage, std::set<ForwardMode> &modes,
+            std::vector<int32_t> &flags)
+      : Watched(std::move(stage), [] {}), modes(modes), flags(flags) {}
+
+  bool needsErrorFlag() const override { return true; }
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output, ForwardMode mode) override {
+    modes.insert(mode);
+    return Watched::forward(microBatch, input, labels, weights, output, mode);
+  }
+  void optimizerStep(const Update &, ConstBytes, Bytes, Bytes, Bytes halted,
+                     ConstBytes) override {
+    ASSERT_EQ(halted.size(), kFlagBytes);
+    std::memcpy(&flags.emplace_back(), halted.data(), kFlagBytes);
+  }
+
+private:
+  std::set<ForwardMode> &modes;
+  std::vector<int32_t> &flags;
+};
+
+// A library must load nothing later than in the warm-up.
+TEST(Interpreter, WarmsUpUpdatesAndEvaluations) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  std::vector<ReduceGroup> groups = communicationOf(program).groups;
+  std::unique_ptr<Device> device = makeHostDevice();
+  Alone channels(0, 2);
+  SyntheticData data(program.seed);
+  for (bool evaluates : {false, true}) {
+    Status status{};
+    std::set<ForwardMode> modes;
+    std::vector<int32_t> flags;
+    Interpreter::Options options;
+    if (evaluates)
+      options.evaluation = {.data = &data, .passes = 2, .hasAccuracy = true};
+    Interpreter interpreter(
+        program, groups,
+        [&](const program::ProgramT &program, uint32_t stage) {
+          return std::make_unique<Recording>(makeExactStage(program, stage),
+                                             modes, flags);
+        },
+        data, *device, channels, status, options);
+    interpreter.warmUp();
+    // The flag of each replica's update says that updates have halted.
+    EXPECT_EQ(flags,
+              std::vector<int32_t>(program.workers[0]->states.size(), 1));
+    for (ForwardMode mode : {ForwardMode::Evaluation, ForwardMode::Accuracy})
+      EXPECT_EQ(modes.contains(mode), evaluates);
+  }
 }
 
 /// Finds an error in each step from `firstStep` on, as a stage on a GPU does.

@@ -41,8 +41,8 @@ TEST(NormShare, CountsEachByteOnce) {
   const program::ProgramT program = programOf({});
   for (size_t bytes : {8, 16, 24, 800, 12344})
     for (uint64_t replicas : {1, 2, 3, 7, 64})
-      for (ElementType type :
-           {ElementType::Float32, ElementType::Float64, ElementType::UInt64})
+      for (ElementType type : {ElementType::Float32, ElementType::Float64,
+                               ElementType::BFloat16, ElementType::UInt64})
         EXPECT_EQ(countsOf(program, 1, type, bytes, replicas),
                   std::vector<int>(bytes, 1))
             << bytes << " " << replicas;

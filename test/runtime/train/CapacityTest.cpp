@@ -112,6 +112,12 @@ TEST(Capacity, CountsTheCopiesOfCheckpoints) {
   EXPECT_NE(capacityError(program, ranks, most + copies - 1, true)
                 .find("expected arenas and copies for --checkpoint that fit"),
             std::string::npos);
+  // Arenas of accelerators are not in the memory of the host.
+  EXPECT_EQ(capacityError(program, ranks, copies, true, {}, true), "");
+  EXPECT_NE(capacityError(program, ranks, copies - 1, true, {}, true)
+                .find("expected copies for --checkpoint that fit"),
+            std::string::npos);
+  EXPECT_EQ(capacityError(program, ranks, 0, false, {}, true), "");
   EXPECT_NE(faultOfSequentialCapacity(program, 1, 0, true)
                 .find("optimizer state and their copy for --checkpoint that"),
             std::string::npos);

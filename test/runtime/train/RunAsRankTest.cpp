@@ -8,6 +8,7 @@
 #include "runtime/train/RunAsRank.h"
 
 #include "runtime/model/ExactStage.h"
+#include "runtime/train/Accelerator.h"
 #include "runtime/watch/EndProcess.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -184,6 +185,58 @@ TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
   EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11), "rank 1: " + reason);
   EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11),
               "rank 0: aborted: rank 1 failed: " + reason);
+}
+
+/// An accelerator whose device cannot be used.
+class Broken final : public Accelerator {
+public:
+  bool wasAsked = false;
+
+  uint32_t devices() const override { return 1; }
+  std::unique_ptr<Device> makeDevice(uint32_t, uint32_t) override {
+    wasAsked = true;
+    throw std::runtime_error("the device is gone");
+  }
+  std::unique_ptr<Channels> makeChannels(Device &, Control &,
+                                         std::chrono::milliseconds) override {
+    return nullptr;
+  }
+  DevicePlacement placement() override { return {}; }
+  const MemoryMeter &meter() override { throw std::logic_error("no meter"); }
+  std::shared_ptr<GraphFactory> makeGraphFactory() override { return nullptr; }
+};
+
+/// Becomes one of two ranks. Ends with status 9 if a stage is made before the
+/// rank's device.
+[[noreturn]] void makeStagesOnADevice(uint32_t rank, uint16_t port) {
+  program::ProgramT program = program::samplePipeline({.workers = 2});
+  SyntheticData data(1);
+  Broken accelerator;
+  auto stages = [&](const program::ProgramT &whole, uint32_t stage) {
+    if (!accelerator.wasAsked)
+      _exit(9);
+    return makeExactStage(whole, stage);
+  };
+  TrainingRun run{.program = program, .stages = stages, .data = data};
+  run.accelerator = &accelerator;
+  run.timeout = 30s;
+  runAsRank(run, {}, rankOfTwo(rank, port));
+  _exit(3);
+}
+
+TEST(RunAsRankDeathTest, MakesNoStageBeforeItsDevice) {
+  uint16_t port = Listener().port;
+  auto runBoth = [&] {
+    setEndProcess([](int status) { _exit(status); });
+    pid_t other = fork();
+    if (other == 0)
+      makeStagesOnADevice(0, port);
+    pid_t root = fork();
+    if (root == 0)
+      makeStagesOnADevice(1, port);
+    _exit(10 * statusOf(root) + statusOf(other));
+  };
+  EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11), "the device is gone");
 }
 
 /// Becomes rank 2 of four, while the other ranks were started as two ranks.

@@ -47,6 +47,68 @@ void expectContains(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
 }
 
+/// A stage whose losses are sums.
+class Summing final : public Stage {
+public:
+  explicit Summing(std::unique_ptr<Stage> stage) : stage(std::move(stage)) {}
+
+  bool needsLossWeights() const override { return true; }
+  ElementType weightType() const override { return stage->weightType(); }
+  ElementType lossType() const override { return stage->lossType(); }
+  void initialize(Bytes, Bytes) override {}
+  std::unique_ptr<Stash> forward(MicroBatch, ConstBytes, ConstBytes, ConstBytes,
+                                 Bytes, ForwardMode) override {
+    return nullptr;
+  }
+  void backward(MicroBatch, std::unique_ptr<Stash>, Bytes, ConstBytes, Bytes,
+                Bytes, WgradMode) override {}
+  std::unique_ptr<Stash> inputGradient(MicroBatch, std::unique_ptr<Stash>,
+                                       Bytes, ConstBytes, Bytes) override {
+    return nullptr;
+  }
+  void weightGradient(MicroBatch, std::unique_ptr<Stash>, ConstBytes, Bytes,
+                      WgradMode) override {}
+  void squaredNorm(ConstBytes, Bytes) override {}
+  void optimizerStep(const Update &, ConstBytes, Bytes, Bytes, Bytes,
+                     ConstBytes) override {}
+
+private:
+  const std::unique_ptr<Stage> stage;
+};
+
+/// Synthetic data that say how many labels count.
+class Weighed final : public DataSource {
+public:
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    SyntheticData(1).load(kind, microBatch, output);
+  }
+  double lossWeight(MicroBatch) override { return 2; }
+  bool weighsLosses() const override { return true; }
+};
+
+// Without weights, a sum would silently be divided by the number of
+// micro-batches.
+TEST(Run, ALossThatIsASumNeedsWeights) {
+  const program::ProgramT program = program::samplePipeline();
+  SyntheticData plain(1);
+  Weighed weighed;
+  const StageFactory sums = [](const program::ProgramT &whole, uint32_t stage) {
+    return std::make_unique<Summing>(makeExactStage(whole, stage));
+  };
+  auto check = [&](const StageFactory &stages, DataSource &data,
+                   DataSource *heldOut) {
+    TrainingRun run{.program = program, .stages = stages, .data = data};
+    run.evaluation.data = heldOut;
+    checkRun(run);
+  };
+  EXPECT_NO_THROW(check(makeExactStage, plain, &plain));
+  EXPECT_NO_THROW(check(sums, weighed, nullptr));
+  EXPECT_NO_THROW(check(sums, weighed, &weighed));
+  EXPECT_THROW(check(sums, plain, nullptr), std::invalid_argument);
+  EXPECT_THROW(check(sums, weighed, &plain), std::invalid_argument);
+}
+
 TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
   program::ProgramT program = program::samplePipeline();
   // Only worker 3 loads labels.
