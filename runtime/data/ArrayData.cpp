@@ -8,6 +8,7 @@
 #include "runtime/data/ArrayData.h"
 
 #include "runtime/data/ParallelSearch.h"
+#include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Predictions.h"
 #include "runtime/random/Mix.h"
@@ -18,17 +19,6 @@
 
 using namespace chimera;
 using namespace chimera::runtime;
-
-/// Whether the loss ignores a label of 0 or more, such as 255 in segmentation
-/// (ignore_index, argument 4 of nll_loss_forward and nll_loss2d_forward).
-static bool ignoresLabels(const program::LayerGraphsT &last) {
-  return std::ranges::any_of(last.forward->calls, [](const auto &call) {
-    return call->operator_.starts_with("aten::nll_loss") &&
-           call->arguments.size() > 4 &&
-           call->arguments[4]->kind == program::ArgumentKind::Integer &&
-           call->arguments[4]->integers.at(0) >= 0;
-  });
-}
 
 ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
                      const program::ProgramT &program, double holdOut,
@@ -45,7 +35,7 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
   const auto add = [&](std::vector<Column> &columns,
                        const std::vector<program::Field> &ofModel) {
     for (const program::Field &field : ofModel) {
-      columns.push_back({field, std::nullopt, std::nullopt});
+      columns.push_back({.field = field});
       if (field.name != program::kLossScales)
         fields.push_back(field);
     }
@@ -65,9 +55,12 @@ ArrayData::ArrayData(const std::vector<ArrayFileName> &files,
     inputs[*tokens].bound = program::vocabularyOf(model);
   const program::LayerGraphsT &head =
       graphsOf(model, program::layerCount(model) - 1);
-  const auto predicted = program::predictedField(model);
-  if (predicted && !ignoresLabels(head))
-    labels[*predicted].bound = head.vocabulary;
+  if (const auto predicted = program::predictedField(model)) {
+    Column &column = labels[*predicted];
+    column.bound = head.vocabulary;
+    column.ignored = program::ignoredLabel(model);
+    column.allMustCount = model.producer == program::kGpt2Producer;
+  }
   held =
       static_cast<uint64_t>(std::floor(static_cast<double>(samples) * holdOut));
   training = samples - held;
@@ -93,7 +86,8 @@ std::string ArrayData::checkColumn(const Column &column, bool areLabels,
                                    uint32_t parts) const {
   const auto elements = static_cast<size_t>(column.field.elements());
   const auto isWrong = [&](int64_t value) {
-    return value >= *column.bound || (value < 0 && !areLabels);
+    return value < 0 ? !areLabels || column.allMustCount
+                     : value >= *column.bound && value != column.ignored;
   };
   /// The first wrong value of a sample.
   const auto wrongOf = [&](uint64_t sample) -> std::optional<int64_t> {
@@ -115,11 +109,19 @@ std::string ArrayData::checkColumn(const Column &column, bool areLabels,
   if (!sample)
     return {};
   const std::string bound = std::to_string(*column.bound);
-  return (areLabels ? "expected labels below " + bound +
-                          ", the number of the model's classes"
-                    : "expected tokens of the model's vocabulary of " + bound) +
-         ", got " + std::to_string(wrongOf(*sample).value()) + " in " +
-         column.array->describePosition(*sample);
+  const int64_t wrong = wrongOf(*sample).value();
+  const std::string got = ", got " + std::to_string(wrong) + " in " +
+                          column.array->describePosition(*sample);
+  if (!areLabels)
+    return "expected tokens of the model's vocabulary of " + bound + got;
+  if (wrong < 0)
+    return "expected labels that all count, because the loss of the built-in "
+           "GPT-2 is the mean of a micro-batch" +
+           got +
+           ": export a model whose loss is a sum and a weight (see Model in "
+           "tools/export)";
+  return "expected labels below " + bound +
+         ", the number of the model's classes" + got;
 }
 
 uint64_t ArrayData::digest() const {

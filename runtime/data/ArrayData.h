@@ -39,7 +39,8 @@ public:
   uint64_t digest() const override;
 
   /// Checks the tokens of a language model, and the labels that a model
-  /// predicts (Predictions.h), unless its loss ignores a label of 0 or more.
+  /// predicts (Predictions.h). All labels of the built-in GPT-2 must count,
+  /// because its loss is a mean of the labels of a micro-batch.
   std::string check(uint32_t threads, uint32_t part = 0,
                     uint32_t parts = 1) const override;
 
@@ -61,11 +62,15 @@ private:
   /// loss terms) has none.
   struct Column {
     program::Field field;
-    std::optional<ArrayField> array;
+    std::optional<ArrayField> array = {};
     /// The values are int64 numbers below `bound`. They are 0 or more, unless
     /// the column has labels: a label below 0 does not count. If there is no
     /// bound, the column may have any values.
-    std::optional<int64_t> bound;
+    std::optional<int64_t> bound = {};
+    /// A label that does not count, and need not be below `bound`.
+    std::optional<int64_t> ignored = {};
+    /// Whether labels that do not count are refused.
+    bool allMustCount = false;
   };
   std::string checkColumn(const Column &column, bool areLabels,
                           uint32_t threads, uint32_t part,

@@ -417,14 +417,21 @@ double TextData::unigramLoss(const TextData &heldOut, uint64_t windows) const {
     return number < counts.size() ? counts[number]
                                   : others.try_emplace(number, 1).first->second;
   };
-  std::vector<int64_t> block(size_t{1} << 16);
-  for (int64_t first = 0; first < training;
-       first += static_cast<int64_t>(block.size())) {
-    block.resize(static_cast<size_t>(
-        std::min<int64_t>(int64_t{1} << 16, training - first)));
+  // Blocks of the training tokens, evenly spaced if there are very many.
+  constexpr int64_t kBlock = int64_t{1} << 16, kMostBlocks = int64_t{1} << 12;
+  const int64_t blocks = (training + kBlock - 1) / kBlock;
+  const int64_t counted = std::min(blocks, kMostBlocks);
+  int64_t tokensCounted = 0;
+  std::vector<int64_t> block;
+  for (int64_t k = 0; k < counted; ++k) {
+    // k * blocks / counted, without overflow
+    const int64_t first =
+        (blocks / counted * k + blocks % counted * k / counted) * kBlock;
+    block.resize(static_cast<size_t>(std::min(kBlock, training - first)));
     read(static_cast<uint64_t>(first), block);
     for (int64_t token : block)
       ++countOf(token);
+    tokensCounted += static_cast<int64_t>(block.size());
   }
   std::vector<int64_t> labels;
   for (uint64_t window = 0; window < windows; ++window)
@@ -434,7 +441,7 @@ double TextData::unigramLoss(const TextData &heldOut, uint64_t windows) const {
         labels.push_back(label);
       }
   const double total =
-      static_cast<double>(training) + static_cast<double>(possible);
+      static_cast<double>(tokensCounted) + static_cast<double>(possible);
   double sum = 0;
   for (int64_t label : labels)
     sum -= std::log(countOf(label) / total);

@@ -110,7 +110,8 @@ public:
   /// `windows` held-out windows of `heldOut`, without labels that are kIgnored.
   /// `heldOut` may be this object or another one for the same model. The
   /// frequency of a token in the unigram model is the number of its occurrences
-  /// in the training part, plus one. The unigram model knows all byte values or
+  /// in the training part, plus one. Of more than 2^28 training tokens, evenly
+  /// spaced blocks are counted. The unigram model knows all byte values or
   /// the model's whole vocabulary. Requires a held-out part of one window or
   /// more.
   double unigramLoss(const TextData &heldOut, uint64_t windows) const;

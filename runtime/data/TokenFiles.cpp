@@ -450,13 +450,13 @@ void chimera::runtime::rejectKnownFormat(const std::string &path,
   std::byte last{};
   if (size > 0)
     file.read(size - 1, {&last, 1});
-  const std::string format =
+  const std::string advice =
       adviceOnFormat(std::span(head).first(count), last, size, assumedFormat);
-  if (!format.empty())
+  if (!advice.empty())
     failToRead(
         kind, path,
         std::string(isText ? "expected text" : "expected plain numbers") +
-            ", got " + format);
+            ", got " + advice);
 }
 
 uint32_t chimera::runtime::declaredTokenWidth(const std::string &path) {

@@ -56,11 +56,11 @@ public:
   void expectText() const {
     if (text.empty())
       return;
-    const std::string format = adviceOnFormat(
+    const std::string advice = adviceOnFormat(
         std::as_bytes(std::span(text).first(std::min(text.size(), kHeadBytes))),
         static_cast<std::byte>(text.back()), text.size(), AssumedFormat::Text);
-    if (!format.empty())
-      fail("expected text, got " + format);
+    if (!advice.empty())
+      fail("expected text, got " + advice);
     const auto zeros =
         static_cast<size_t>(std::count(text.begin(), text.end(), 0));
     if (zeros > text.size() / 100)

@@ -74,12 +74,16 @@ static void checkArgument(FirstError &error, const ArgumentT &argument) {
       error.fail(
           "expected an argument with the fields of its kind and no others");
   };
-  if (argument.kind != ArgumentKind::Value &&
-      argument.kind != ArgumentKind::Values)
-    expect(argument.values.empty());
-  if (argument.kind != ArgumentKind::Integer &&
-      argument.kind != ArgumentKind::Integers)
-    expect(argument.per_sample.empty());
+  using enum ArgumentKind;
+  auto isOneOf = [&](auto... kinds) {
+    return ((argument.kind == kinds) || ...);
+  };
+  expect(isOneOf(Value, Values) || argument.values.empty());
+  expect(isOneOf(Boolean, Booleans, Integer, Integers) ||
+         argument.integers.empty());
+  expect(isOneOf(Integer, Integers) || argument.per_sample.empty());
+  expect(isOneOf(Number, Numbers) || argument.numbers.empty());
+  expect(isOneOf(Text) || argument.text.empty());
   checkPerSample(error, argument.integers, argument.per_sample);
   switch (argument.kind) {
   case ArgumentKind::None:

@@ -204,9 +204,10 @@ private:
     const std::string before = error.where;
     error.where = before + "forward: ";
     checkGraph(error, *graphs.forward, given, made, count);
+    const PortRoles outputs = rolesOf(graphs.forward->outputs);
     for (Role role : made)
       for (uint32_t i = 0; i < count(role) && !error; ++i)
-        if (!isAmong(graphs.forward->outputs, role, i))
+        if (!outputs.contains({role, i}))
           fail(std::string("expected it to make ") + nameOf(role) + " " +
                std::to_string(i));
     if (graphs.weight) {
@@ -278,13 +279,6 @@ private:
     });
   }
 
-  static bool isAmong(const std::vector<Port> &ports, Role role,
-                      uint32_t index) {
-    return std::ranges::any_of(ports, [&](const Port &port) {
-      return port.role() == role && port.index() == index;
-    });
-  }
-
   void checkLayer(uint32_t number) {
     const LayerT &layer = *package.layers[number];
     if (layer.kind >= package.kinds.size())
@@ -334,10 +328,12 @@ private:
   }
 
   /// Whether the tensor has a row for each sample: its first extent is the
-  /// number of samples.
+  /// number of samples, on which no other extent depends.
   static bool hasRows(const TensorShapeT &tensor) {
-    return !tensor.per_sample.empty() && tensor.shape[0] == 0 &&
-           tensor.per_sample[0] == 1;
+    const std::vector<int64_t> &perSample = tensor.per_sample;
+    return !perSample.empty() && tensor.shape[0] == 0 && perSample[0] == 1 &&
+           std::count(perSample.begin(), perSample.end(), 0) + 1 ==
+               std::ssize(perSample);
   }
 
   static bool areEqual(const Shapes &left, const Shapes &right) {

@@ -51,7 +51,7 @@ std::unique_ptr<PackageT> gpt2Package(const Gpt2Sizes &sizes, DataType type,
     return nullptr;
   auto package = std::make_unique<PackageT>();
   package->version = kPackageVersion;
-  package->producer = "chimera";
+  package->producer = kGpt2Producer;
   package->type = type;
   package->inputs = {kInputIds};
   package->labels = {kLabels};

@@ -27,6 +27,9 @@
 
 namespace chimera::program {
 
+/// The producer of these packages (package.fbs).
+inline constexpr const char *kGpt2Producer = "chimera";
+
 /// The sizes of a GPT-2.
 struct Gpt2Sizes {
   uint32_t layers; ///< transformer blocks

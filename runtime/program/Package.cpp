@@ -1,4 +1,4 @@
-//===- Package.cpp - A PyTorch model as layers ----------------------------===//
+//===- Package.cpp - A model as a package of layers -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -202,6 +202,13 @@ int64_t largestBytes(const LayerKindT &kind, uint32_t samples,
   return largest;
 }
 
+PortRoles rolesOf(const std::vector<Port> &ports) {
+  PortRoles roles;
+  for (const Port &port : ports)
+    roles.emplace(port.role(), port.index());
+  return roles;
+}
+
 bool hasInput(const GraphT &graph, Role role, uint32_t index) {
   return std::ranges::any_of(graph.inputs, [&](const Port &port) {
     return port.role() == role && port.index() == index;
@@ -230,9 +237,10 @@ uint32_t lossTerms(const PackageT &package) {
 
 int64_t stashBytes(const LayerGraphsT &graphs, uint32_t samples) {
   int64_t result = bytesOf(graphs.saved, samples);
+  const PortRoles read = rolesOf(graphs.backward->inputs);
   auto add = [&](Role role, const Shapes &tensors) {
     for (uint32_t i = 0; i < tensors.size(); ++i)
-      if (hasInput(*graphs.backward, role, i))
+      if (read.contains({role, i}))
         result = saturatedSum({result, bytesOf(*tensors[i], samples)});
   };
   add(Role::Input, graphs.inputs);

@@ -22,7 +22,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace chimera::program {
@@ -97,6 +99,10 @@ int64_t bytesOf(const std::vector<std::unique_ptr<TensorShapeT>> &tensors,
 /// the number of bytes of one element of a parameter.
 int64_t largestBytes(const LayerKindT &kind, uint32_t samples,
                      int64_t bytesOfParameter);
+
+/// The roles of the ports of a graph, each with its index.
+using PortRoles = std::set<std::pair<Role, uint32_t>>;
+PortRoles rolesOf(const std::vector<Port> &ports);
 
 /// Whether the graph has an input with this role and index.
 bool hasInput(const GraphT &graph, Role role, uint32_t index);

@@ -29,6 +29,21 @@ std::optional<size_t> program::predictedField(const PackageT &model) {
                              fields.begin());
 }
 
+std::optional<int64_t> program::ignoredLabel(const PackageT &model) {
+  constexpr size_t kIgnored = 4; // the argument's position in these calls
+  for (const auto &call :
+       graphsOf(model, layerCount(model) - 1).forward->calls) {
+    if (!call->operator_.starts_with("aten::nll_loss") &&
+        call->operator_ != "chimera::linear_cross_entropy")
+      continue;
+    if (call->arguments.size() > kIgnored &&
+        call->arguments[kIgnored]->kind == ArgumentKind::Integer &&
+        call->arguments[kIgnored]->integers.at(0) >= 0)
+      return call->arguments[kIgnored]->integers[0];
+  }
+  return std::nullopt;
+}
+
 uint64_t program::countLabels(const PackageT &model, uint32_t samples,
                               std::span<const std::byte> labels) {
   const std::vector<Field> fields = labelFields(model);
@@ -39,13 +54,14 @@ uint64_t program::countLabels(const PackageT &model, uint32_t samples,
   // The labels have all samples of the first field, then all of the second one.
   const std::byte *next =
       labels.subspan(static_cast<size_t>(before) * samples).data();
+  const std::optional<int64_t> ignored = ignoredLabel(model);
   uint64_t count = 0;
   for (uint64_t i = 0;
        i < static_cast<uint64_t>(fields[predicted].elements()) * samples; ++i) {
     int64_t label = 0;
     std::memcpy(&label, next, sizeof label);
     next += sizeof label;
-    count += label >= 0;
+    count += label >= 0 && label != ignored;
   }
   return count;
 }

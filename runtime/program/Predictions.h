@@ -27,8 +27,13 @@ namespace chimera::program {
 /// accuracy.
 std::optional<size_t> predictedField(const PackageT &model);
 
-/// The number of labels in the predicted field that count: those of at least 0.
-/// Ignored labels are -100. `labels` are the labels of `samples` samples, as
+/// The label of at least 0 that the model's loss ignores, such as 255 in
+/// segmentation (ignore_index of PyTorch's losses). None if the loss ignores
+/// only labels below 0, such as -100.
+std::optional<int64_t> ignoredLabel(const PackageT &model);
+
+/// The number of labels in the predicted field that count: those of at least 0,
+/// except the ignored label. `labels` are the labels of `samples` samples, as
 /// the last stage gets them. Requires a predicted field.
 uint64_t countLabels(const PackageT &model, uint32_t samples,
                      std::span<const std::byte> labels);

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <sys/stat.h>
 
 namespace chimera::program {
@@ -99,7 +100,13 @@ std::unique_ptr<PackageT> parsePackage(const std::string &text,
   }
   auto file = UnPackPackageFile(parser.builder_.GetBufferPointer());
   error.clear();
+  std::set<DataType> types;
   for (const auto &package : file->packages) {
+    if (!types.insert(package->type).second) {
+      error = std::string("expected one package for each type, got two for ") +
+              nameOf(package->type);
+      return nullptr;
+    }
     if (std::string problem = checkPackage(*package); !problem.empty()) {
       error = std::string("the package for ") + nameOf(package->type) + ": " +
               problem;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/Gpt2Package.h"
 #include "test/runtime/data/ArraysFixture.h"
 #include "test/runtime/data/DataFolder.h"
 
@@ -274,18 +275,30 @@ TEST_F(ArrayDataTest, findsLabelsThatAreNoClass) {
   files.back() = labels;
   EXPECT_EQ(ArrayData(files, program, 1).check(1), "");
   // A loss may ignore a label that is no class.
+  last.vocabulary = 119;
   EXPECT_NE(ArrayData(npys(0, 20), program, 0).check(1), "");
   auto call = std::make_unique<program::CallT>();
-  call->operator_ = "aten::nll_loss_forward";
+  call->operator_ = "chimera::linear_cross_entropy";
   for (int i = 0; i < 5; ++i)
     call->arguments.push_back(std::make_unique<program::ArgumentT>());
   call->arguments[4]->kind = program::ArgumentKind::Integer;
-  call->arguments[4]->integers = {255};
+  call->arguments[4]->integers = {119};
   program::ArgumentT &ignored = *call->arguments[4];
   last.forward->calls.push_back(std::move(call));
   EXPECT_EQ(ArrayData(npys(0, 20), program, 0).check(1), "");
-  ignored.integers = {-100};
-  EXPECT_NE(ArrayData(npys(0, 20), program, 0).check(1), "");
+  for (int64_t other : {118, -100}) {
+    ignored.integers = {other};
+    EXPECT_NE(ArrayData(npys(0, 20), program, 0).check(1), "") << other;
+  }
+  // The loss of the built-in GPT-2 is a mean, so all its labels must count.
+  last.vocabulary = 5;
+  program.model->producer = program::kGpt2Producer;
+  const std::string fault = ArrayData(files, program, 1).check(1);
+  EXPECT_EQ(fault.find("expected labels that all count, because the loss of "
+                       "the built-in GPT-2 is the mean of a micro-batch, got "
+                       "-1 in row 0 of '"),
+            0u)
+      << fault;
 }
 
 // The scales of loss terms do not come from the data.

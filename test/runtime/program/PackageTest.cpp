@@ -1,4 +1,4 @@
-//===- PackageTest.cpp - A PyTorch model as layers ------------------------===//
+//===- PackageTest.cpp - A model as a package of layers -------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -295,6 +295,12 @@ const Fault kFaults[] = {
      [](PackageT &p) {
        p.kinds[0]->graphs->inputs[0]->shape = {2, 0};
        p.kinds[0]->graphs->inputs[0]->per_sample = {0, 1};
+     }},
+    {"inputOfSquares", "each input to have a row for each sample",
+     [](PackageT &p) {
+       p.divisible = false;
+       p.kinds[0]->graphs->inputs[0]->shape = {0, 0};
+       p.kinds[0]->graphs->inputs[0]->per_sample = {1, 1};
      }},
     {"logitsBefore", "layer 1: expected logits only in the last layer",
      [](PackageT &p) {

@@ -48,6 +48,28 @@ TEST(Predictions, NeedLogitsAndOneLabelOfWholeNumbers) {
             std::nullopt);
 }
 
+// A loss may ignore a label that could be a class, as in segmentation.
+TEST(Predictions, DoNotCountIgnoredLabels) {
+  for (const char *loss : {"aten::nll_loss_forward", "aten::nll_loss2d_forward",
+                           "chimera::linear_cross_entropy"})
+    for (int64_t ignored : {0, 255, -1, -100}) {
+      PackageT model = modelWith({TensorType::Int64});
+      auto call = std::make_unique<CallT>();
+      call->operator_ = loss;
+      for (int i = 0; i < 5; ++i)
+        call->arguments.push_back(std::make_unique<ArgumentT>());
+      call->arguments[4]->kind = ArgumentKind::Integer;
+      call->arguments[4]->integers = {ignored};
+      model.kinds[2]->graphs->forward->calls.push_back(std::move(call));
+      EXPECT_EQ(ignoredLabel(model),
+                ignored < 0 ? std::nullopt : std::optional(ignored));
+      const std::vector<int64_t> labels = {0, 255, -100, 3};
+      EXPECT_EQ(countLabels(model, 2, std::as_bytes(std::span(labels))),
+                ignored < 0 ? 3u : 2u);
+    }
+  EXPECT_EQ(ignoredLabel(builtGpt2({})), std::nullopt);
+}
+
 TEST(Predictions, AreCountedAfterOtherLabels) {
   // Two samples: first two float64 numbers of each, then two int64 numbers.
   const std::vector<int64_t> labels = {-1, -1, -1, -1, 0, -100, 3, 4};

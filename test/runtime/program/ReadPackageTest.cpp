@@ -80,6 +80,16 @@ TEST_F(ReadPackageTest, refusesWhatIsNoPackage) {
       "the package for float32: expected version 3 of the format, got 7");
 }
 
+TEST_F(ReadPackageTest, refusesTwoPackagesOfOneType) {
+  const auto here = std::filesystem::path(__FILE__).parent_path();
+  std::ifstream file(here / "../model/graph/Inputs/gpt2.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const size_t begin = text.find('[') + 1;
+  const std::string packages = text.substr(begin, text.rfind(']') - begin);
+  expectError("{\"packages\": [" + packages + "," + packages + "]}",
+              "expected one package for each type, got two for ");
+}
+
 TEST_F(ReadPackageTest, findsThePackageOfAType) {
   const auto here = std::filesystem::path(__FILE__).parent_path();
   std::filesystem::copy_file(here / "../model/graph/Inputs/gpt2.json",
