@@ -43,6 +43,7 @@ CASES = [
     ("width=1 --no-vlues", "unrecognized arguments: --no-vlues; did you mean --no-values?"),
     ("width=1 --layers=4", "an argument of the function is given as layers=4"),
     ("width=1 layers", "expected NAME=VALUE, got 'layers'"),
+    ("width=1 layers=false", "layers=false: expected layers=False, as in Python"),
     ("width=1 width=2", "expected 'width' once, got it twice"),
     ("width=1 layer=2", "unexpected keyword argument 'layer'; did you mean layers?"),
     ("width=1 q=2", "unexpected keyword argument 'q'; it takes layers, width"),

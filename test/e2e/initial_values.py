@@ -80,6 +80,10 @@ def cases(torch):
         "a constant that changes": with_(lambda p: p.fill_(2).sqrt_().add_(1).mul_(p)),
         "a row of zeros": lambda: nn.Embedding(40, 30, padding_idx=7),
         "a part as the whole": with_(lambda p: [p.zero_(), p[3].zero_(), p[:, 2].fill_(0)]),
+        "a row of zeros in ones": with_(lambda p: [p.fill_(1), p[3].zero_()]),
+        "rounded to integers": with_(
+            lambda p: p.copy_(torch.full((40, 30), 2.7).long().float())
+        ),
         "by a tensor": with_(lambda p: p.normal_().mul_(torch.tensor(0.5))),
         "filled by a tensor": with_(lambda p: p.fill_(torch.tensor(0.75))),
         "from a list": with_(lambda p: p.copy_(torch.tensor([0.5] * 30))),
@@ -114,6 +118,10 @@ def cases(torch):
         "clamped": (with_(lambda p: p.normal_().clamp_(-1, 1)), {"p": "from drawn ones"}),
         "a sum of two": (
             data(lambda: torch.randn(40, 30) + torch.randn(40, 30)), {"p": "from drawn"}
+        ),
+        "repeated by a product": (
+            with_(lambda p: p.copy_(torch.randn(30) * torch.ones(40, 30))),
+            {"p": "from drawn ones"},
         ),
         "repeated": (with_(lambda p: p.copy_(torch.randn(30))), {"p": "values repeat"}),
         "one draw for two": (drawn_once, {"p": "same initial"}),
@@ -175,6 +183,8 @@ def moments(start):
 def difference(torch, start, value):
     """Says how PyTorch's initial value differs from the distribution. None if it does
     not."""
+    if start.entry().get("zero_row", 0) != (start.zero_row or (0,))[0]:
+        return f"a package with the row {start.zero_row} of zeros expected, got {start.entry()}"
     if start.zero_row:
         row = value[start.zero_row[0]]
         if row.any() or start.zero_row[1] != row.numel():

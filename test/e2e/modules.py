@@ -66,6 +66,17 @@ class Plain(nn.Module):
 CASES = [
     ("a plain net", "def make(): return model(Net())", GOOD),
     (
+        "a dataclass in a file with postponed annotations",
+        """
+import dataclasses
+@dataclasses.dataclass
+class Sizes:
+    width: "int" = C
+def make(): return model(Net())
+""",
+        GOOD,
+    ),
+    (
         "a head with a normalised weight",
         """
 def make():

@@ -55,6 +55,8 @@ MORE = [
     # Dropout is interpreted, and everything else is native code.
     ("gpt2", "layers=2 heads=2 width=16 context=8 samples=4 dropout=0.1", "float64",
      [SPLIT, DROPPED]),
+    # The only dropout is in an attention.
+    ("drops", "", "float64", [SPLIT]),
 ]  # fmt: skip
 # Two layers: an embedding, and a block with a head.
 SOURCE = """
@@ -66,14 +68,15 @@ from chimera_export import Model
 C, T, B = 8, 8, 4
 
 class Attention(nn.Module):
-    def __init__(self):
+    def __init__(self, dropped=0.0):
         super().__init__()
+        self.dropped = dropped
         self.norm = nn.LayerNorm(C)
         self.parts, self.out = nn.Linear(C, 3 * C), nn.Linear(C, C)
         self.wide, self.narrow = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
     def forward(self, x):
         q, k, v = self.parts(self.norm(x)).view(x.shape[0], T, 3, 2, -1).permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropped, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(x.shape))
         return x + self.narrow(F.gelu(self.wide(x)))
 
@@ -98,6 +101,7 @@ def make(block, samples):
     return Model(layers, (tokens,), (tokens.clone(),), loss, split_at="layers")
 
 def gpt(samples=B): return make(Attention, samples)
+def drops(samples=B): return make(lambda: Attention(0.1), samples)
 def convolution(samples=B): return make(Convolution, samples)
 """
 DESCRIPTION = """
@@ -168,7 +172,7 @@ def check(options, folder, case):
         options, folder, source, arguments, *of_type(type_), "--native",
     )  # fmt: skip
     compiled = int(re.search(r"native: (\d+) graphs", output)[1])
-    drops = "dropout" in arguments
+    drops = "dropout" in arguments or name == "drops"
     checks.check(
         compiled > 0 and ("not compiled" in output) == drops,
         f"{case}: {compiled} graphs compiled",

@@ -16,7 +16,7 @@ class Both(Net):
 def make():
     return model(Both(), lambda o, l: cross_entropy(o[0], l), logits=lambda o: o[1])
 """,
-        "expected logits that are computed after the last module",
+        "expected logits that are computed after the last module of 'blocks', got earlier ones",
     ),
     (
         "a loss without terms",

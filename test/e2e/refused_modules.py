@@ -137,6 +137,17 @@ def make(): return model(Net(Dropping))
         "check, set its probability to 0 or call the module's eval()",
     ),
     (
+        "dropout in an attention with --check",
+        """
+class Attends(Block):
+    def forward(self, x):
+        y = x[:, None]
+        return x + F.scaled_dot_product_attention(y, y, y, dropout_p=0.1)[:, 0]
+def make(): return model(Net(Attends))
+""",
+        "needs a model without dropout, because autograd drops other elements",
+    ),
+    (
         "dropout of what has no samples first",
         """
 class Drop(Block):

@@ -358,6 +358,32 @@ def indices(bench):
         good = status and answer in output and not (folder / "d.bin").exists()
         good = good and "Traceback" not in output and not list(folder.glob("*.part"))
         bench.check(good, f"refused: {what} in a line", output)
+    # JSON lines under another name are noticed.
+    (folder / "rows.txt").write_text(rows)
+    expected = (folder / "b.bin").read_bytes()
+    for options, answer in (
+        ([], "rows.txt: it seems to have JSON lines: give --json-lines"),
+        (["--json-lines"], "b2.bin: "),
+        (["--no-json-lines"], "b2.bin: "),
+    ):
+        done = subprocess.run(
+            [sys.executable, COMMAND, "rows.txt", "--tokenizer", "tokenizer.json", "-o",
+             "b2.bin", *options], capture_output=True, text=True, cwd=folder,
+        )  # fmt: skip
+        good = answer in done.stdout + done.stderr and (done.returncode == 0) == bool(options)
+        if options == ["--json-lines"]:
+            good = good and (folder / "b2.bin").read_bytes() == expected
+        bench.check(good, f"JSON lines named .txt, {options}", done.stdout + done.stderr)
+    status, output = run(rows, "-o", "a.bin")
+    good = status and "a.idx would be read as its index" in output
+    bench.check(good, "refused: an index that would no longer fit", output)
+    (folder / "numbers").write_text("1 2 70000")
+    done = subprocess.run(
+        [sys.executable, COMMAND, "--decode", "numbers", "--tokenizer", "tokenizer.json"],
+        capture_output=True, text=True, cwd=folder,
+    )  # fmt: skip
+    good = done.returncode and "the tokenizer has no token 70000" in done.stderr
+    bench.check(good, "refused: numbers that the tokenizer does not have", done.stderr)
     status, output = run(rows, "--index", "-o", "tokens")
     bench.check(status and "expected --output NAME.bin" in output, "refused: another name")
     (folder / "e.idx").mkdir()
@@ -378,11 +404,13 @@ def large(bench):
     made = make()
     status, ids, output = bench.run(made, [text.encode()])
     bench.check(ids == whole(made, text), "a text of several pieces", output)
-    # This tokenizer puts a space before every text. If the text were cut, each piece
-    # would get a space and so other tokens. So chimera-tokens must not cut it.
+    status, ids, output = bench.run(made, [text.replace("\n", " ").encode()])
+    bench.check(ids == whole(made, text.replace("\n", " ")), "one long line", output)
+    # This tokenizer puts a space before every text that has none. If the text were cut
+    # after a line break, the second piece would get a space and so other tokens.
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     status, ids, output = bench.run(made, [text.encode()])
-    bench.check(ids == whole(made, text), "a text that has no pieces", output)
+    bench.check(ids == whole(made, text), "a tokenizer that adds spaces", output)
 
     peaks = []
     for times in (4, 40):

@@ -67,6 +67,11 @@ def parse_values(arguments):
         try:
             values[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
+            if text.lower() in ("true", "false", "none"):
+                raise Refused(
+                    f"{argument}: expected {name}={text.capitalize()}, as in Python, because "
+                    f"other words are strings"
+                ) from None
             values[name] = text
     return values
 
@@ -76,7 +81,8 @@ def parse_type(name):
     if name.startswith("bf") or name.endswith("16") or name == "half":
         raise argparse.ArgumentTypeError(
             f"expected float32 or float64, the types of parameters, got {name}: a run with "
-            "parameters of float32 can compute in bfloat16"
+            "parameters of float32 can compute in bfloat16, and weight_type(bf16) in the "
+            "pipeline rounds its parameters"
         )
     return name
 

@@ -48,13 +48,25 @@ def number_attentions(graph):
                 node.meta[NUMBER] = numbers[output.args[0]]
 
 
+def has_dropout(node):
+    """Whether a node of a numbered graph has dropout."""
+    return NUMBER in node.meta or node.target is aten.native_dropout.default
+
+
+def call_has_dropout(call):
+    """Whether a call of a package has dropout."""
+    if call["operator"] == "chimera::attention":
+        return call["arguments"][4]["numbers"][0] > 0
+    return call["operator"] == "aten::native_dropout"
+
+
 def number_sites(function):
     """The site of each attention with dropout in the forward `function`, by number."""
     sites, count = {}, 0
     for node in function.graph.nodes:
         if NUMBER in node.meta:
             sites[node.meta[NUMBER]] = count
-        if NUMBER in node.meta or node.target is aten.native_dropout.default:
+        if has_dropout(node):
             count += 1
     return sites
 

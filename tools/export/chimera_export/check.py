@@ -133,7 +133,7 @@ def compare(package, model, narrowed):
     rounding, for the example micro-batch or for other numbers of samples. `narrowed` are
     lines of the model that compute in a smaller type than its parameters have, and begin
     with the name of the type. Rounding then is that of the smallest type."""
-    if any("native_dropout" in c["operator"] for k in package["kinds"]
+    if any(calls.call_has_dropout(c) for k in package["kinds"]
            for c in k["graphs"]["forward"]["calls"]):  # fmt: skip
         raise Refused(
             "--check needs a model without dropout, because autograd drops other elements: "

@@ -22,7 +22,10 @@ from .tensor_names import TensorNames
 FORMAT = "chimera checkpoint 1"
 TRAINING = "training.json"
 INDEXES = ("model.safetensors.index.json", "optimizer.safetensors.index.json")
-TYPES = {"float32": ("F32", torch.float32), "float64": ("F64", torch.float64)}
+TYPES = {
+    "float32": ("F32", torch.float32), "float64": ("F64", torch.float64),
+    "bfloat16": ("BF16", torch.bfloat16),
+}  # fmt: skip
 ADAMW, MOMENTUM = ("exp_avg", "exp_avg_sq"), ("momentum_buffer",)
 STATES = {  # of each optimizer: what a parameter may have
     "sgd": [()],
@@ -40,7 +43,7 @@ FIELDS = {
 
 def checksum_of(tensor):
     """The checksum of a tensor's elements in training.json."""
-    return xxhash.xxh3_64_hexdigest(tensor.contiguous().reshape(-1).numpy())
+    return xxhash.xxh3_64_hexdigest(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
 
 
 def checksum_of_text(text):

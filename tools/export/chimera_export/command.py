@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import logging
 import pathlib
+import signal
 import sys
 import time
 import traceback
@@ -90,6 +91,7 @@ def load_function(source):
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # where dataclasses look for it
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
@@ -208,6 +210,7 @@ def print_error(options, error):
 
 def main():
     options = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         export(options)
         return 0

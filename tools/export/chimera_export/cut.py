@@ -253,7 +253,7 @@ def cut(model, examples=None, conversion=None):
     if logits is not None and numbers.get(logits) != count - 1:
         if model.logits is not None:
             raise Refused(
-                "expected logits that are computed after the last module of '{split}', "
+                f"expected logits that are computed after the last module of '{split}', "
                 "got earlier ones"
             )
         logits = None

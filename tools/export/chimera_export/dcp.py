@@ -72,6 +72,7 @@ def to_dcp(folder, target, keys, names):
             )
         partial.rename(target)
     except CheckpointException as error:
+        _raise_interrupt(error)
         raise OSError(f"--to-dcp {target}: {_reason(error)}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -129,12 +130,20 @@ def _entries(reader, source):
         ) from None
 
 
+def _raise_interrupt(error):
+    """Raises Ctrl-C or SIGTERM again, which PyTorch has caught."""
+    for inner, _ in error.failures.values():
+        if isinstance(inner, (KeyboardInterrupt, SystemExit)):
+            raise inner from None
+
+
 def _load(reader, source, values):
     """Reads the values of the keys of `values` from a DCP into it."""
     try:
         with _alone():
             torch_dcp.load(values, storage_reader=reader, no_dist=True)
     except CheckpointException as error:
+        _raise_interrupt(error)
         raise Refused(f"--from-dcp {source}: {_reason(error)}") from None
 
 
@@ -207,33 +216,47 @@ def _text(dtype, shape):
 
 
 def _progress(reader, found, source, like, keys, given):
-    """The numbers of steps and of updates of each weight before a DCP was written. For
-    AdamW, the DCP has the number of updates, else perhaps the number of steps. A step
-    has as many updates as in the run of `like`. `given` is the number of --step."""
+    """The numbers of steps and of updates of each weight before a DCP was written. The DCP
+    has the number of steps, and for AdamW the number of updates, from which the steps
+    follow if each step has as many updates as in the run of `like`. `given` is the number
+    of --step."""
     step, updates = like.training["step"], like.training["updates"]
-    each = updates // step if step and updates % step == 0 else 1
+    each = updates // step if step and updates % step == 0 else None
     of_adamw = [
         keys.state(t.parameter, STEP) for t in like.tensors if t.state == OF_ADAMW
     ]
-    number = _number(reader, found, source, of_adamw or [STEP])
-    if number is None and given is None:
+    stated = _number(reader, found, source, [STEP])
+    if not of_adamw:
+        number = given if stated is None else stated
+        if number is None:
+            raise Refused(
+                f"--from-dcp {source}: expected the number of steps under the key {STEP}, got "
+                "none: give --step N"
+            )
+        if given not in (None, number):
+            raise Refused(
+                f"--step {given}: {source} is after {number} steps: leave out --step"
+            )
+        return number, number * (each or 1)
+    made = _number(reader, found, source, of_adamw)
+    implied = made // each if each and made % each == 0 else None
+    known = {number for number in (stated, implied) if number is not None}
+    if given is None and not known:
         raise Refused(
-            f"--from-dcp {source}: expected the number of steps under the key {STEP}, got "
-            "none: give --step N"
+            f"--from-dcp {source}: expected a multiple of {each or 1} updates, as in the steps "
+            f"of {like.path}, got {made}: give the number of steps with --step N"
         )
-    if number is None:
-        number = given
-    if of_adamw and number % each:
+    if given is None and len(known) > 1:
         raise Refused(
-            f"--from-dcp {source}: expected a multiple of {each} updates, as in the steps "
-            f"of {like.path}, got {number}"
+            f"--from-dcp {source}: expected one number of steps, got {stated} under the key "
+            f"{STEP}, and {implied} from {made} updates: give --step N"
         )
-    step = number // each if of_adamw else number
-    if given not in (None, step):
+    if given is not None and known and given not in known:
         raise Refused(
-            f"--step {given}: {source} is after {step} steps: leave out --step"
+            f"--step {given}: {source} is after {' or '.join(map(str, sorted(known)))} steps: "
+            "leave out --step"
         )
-    return step, step * each
+    return (known.pop() if given is None else given), made
 
 
 def _number(reader, found, source, entries):

@@ -12,6 +12,9 @@ from .arguments import MODEL_FILE, VALUES_FILE
 from .package import names_of
 
 
+_SUFFIX = f".{os.getpid()}.part"  # of temporary files
+
+
 def write(packages, model, folder, with_values, archives):
     """Writes all files or none. `packages` are the packages of one model. If a file is a
     symbolic link, writes the link's target. `archives` has the archives of native code by
@@ -22,7 +25,7 @@ def write(packages, model, folder, with_values, archives):
 
     def save(name, to):
         target = pathlib.Path(os.path.realpath(folder / name))
-        temporary = target.with_name(target.name + ".part")
+        temporary = target.with_name(f"{target.name}{_SUFFIX}")
         targets[temporary] = target
         to(temporary)
 
@@ -61,4 +64,4 @@ def _save(values, path):
         safetensors.torch.save_file(values, path)
         path.chmod(mode)  # the library makes files that only their owner can read
     except safetensors.SafetensorError as error:
-        raise OSError(f"{path.with_suffix('')}: {error}") from error
+        raise OSError(f"{str(path).removesuffix(_SUFFIX)}: {error}") from error

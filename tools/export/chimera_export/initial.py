@@ -111,9 +111,10 @@ class Distribution:
 
     def entry(self):
         """The entry of this distribution in a package."""
+        row = {"zero_row": self.zero_row[0]} if self.zero_row else {}
         if self.start == "Constant":
             whole = {0.0: "Zeros", 1.0: "Ones"}.get(self.mean)
-            return {"start": whole} if whole else {"start": "Constant", "mean": self.mean}
+            return ({"start": whole} if whole else {"start": "Constant", "mean": self.mean}) | row
         fields = {
             "Normal": ("mean", "deviation"),
             "Uniform": ("low", "high"),
@@ -122,7 +123,7 @@ class Distribution:
         entry = {"start": self.start} | {
             name: value for name in fields if (value := getattr(self, name))
         }
-        return entry | ({"zero_row": self.zero_row[0]} if self.zero_row else {})
+        return entry | row
 
 
 def constant(value):
@@ -247,7 +248,10 @@ class Recorder(TorchDispatchMode):
         tensors = [t for t in pytree.tree_leaves(read) if isinstance(t, torch.Tensor)]
         states = [self._state(t) for t in tensors]
         first = states[0] if states else None
-        if name in SAME and len(states) == (2 if name == "copy" else 1):
+        keeps_values = name != "_to_copy" or getattr(
+            given.get("dtype"), "is_floating_point", True
+        )
+        if name in SAME and keeps_values and len(states) == (2 if name == "copy" else 1):
             return self._copied(tensors, states)
         if name == "constant_pad_nd" and (
             not any(given["pad"]) or first == constant(given["value"])
@@ -256,7 +260,9 @@ class Recorder(TorchDispatchMode):
         numbers = all(_is_number(s) for s in states)
         if states and numbers and torch.Tag.pointwise in function.tags:
             return self._folded(function, args, kwargs, states)
-        if isinstance(first, Distribution) and first.draw >= 0 and not first.zero_row:
+        is_drawn = isinstance(first, Distribution) and first.draw >= 0 and not first.zero_row
+        # A draw that is broadcast repeats its numbers.
+        if is_drawn and torch.broadcast_shapes(*(t.shape for t in tensors)) == tensors[0].shape:
             if found := _transformed(name, given, states):
                 return found
         if torch.Tag.nondeterministic_seeded in function.tags or any(

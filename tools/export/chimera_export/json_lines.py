@@ -4,11 +4,17 @@
 
 import json
 
-SUFFIX = ".jsonl"
+SUFFIXES = (".jsonl", ".ndjson")
 
 
 def is_json_lines(path):
-    return path.suffix == SUFFIX
+    """Whether the name of a file says that it has JSON lines."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def seem_to_begin(head):
+    """Whether the first bytes of a file seem to be JSON lines with texts."""
+    return head.lstrip()[:1] == b"{" and b'"text"' in head
 
 
 def read(path):
@@ -39,4 +45,8 @@ def texts(path):
                 f"line {number}: expected a string \"text\", got the keys "
                 f"{', '.join(map(repr, made)) or 'none'}"
             )
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"line {number}: expected a text, got {error.reason}") from None
         yield text

@@ -29,7 +29,7 @@ from torch import fx
 from torch._inductor import config, cpp_builder, cpu_vec_isa
 from torch._inductor.package import package_aoti
 
-from . import graphs, joint, linear_cross_entropy
+from . import calls, graphs, joint, linear_cross_entropy
 from .model import Refused
 
 # The instruction sets that the compiler may use. The keys are PyTorch's names for the
@@ -76,13 +76,6 @@ def subgraphs(made, forward, backward):
         results = [n for n in dict.fromkeys(results) if n not in inputs]
         if results:
             yield name, function.graph, numbers, inputs, results
-
-
-def drops(function):
-    return any(
-        node.target is torch.ops.aten.native_dropout.default
-        for node in function.graph.nodes
-    )
 
 
 def _signature(value):
@@ -142,7 +135,7 @@ class Compiler:
     def compile(self, made, forward, backward, name):
         """Compiles the subgraphs of a layer. Returns the digest of the archive, or None
         if no subgraph could be compiled. `name` is for messages."""
-        if drops(made.forward):
+        if any(calls.has_dropout(node) for node in made.forward.graph.nodes):
             self.interpreted.append(f"{name}: it has dropout, whose elements the runtime draws")
             return None
         if linear_cross_entropy.is_in(made.backward):

@@ -138,7 +138,8 @@ class Exporter:
                 + ("--type float32 converts them" if self.has_values
                    else "make the module in one of these, because --no-values converts "
                    "no types")
-                + ". Runs can compute in bfloat16 with parameters of float32"
+                + ". Runs can compute in bfloat16 with parameters of float32, or round "
+                "them to bfloat16 (weight_type(bf16) in the pipeline)"
             )
         return types.pop()
 

@@ -4,7 +4,7 @@
 
 The proof of a program's memory knows only the tensors whose sizes the package states.
 So a run refuses a layer that makes a tensor larger than 64 times the largest of these
-tensors plus 16 MiB (GraphStage.cpp). If micro-batches are divided into parts, tensors
+tensors plus 16 MiB (StageLayers.cpp). If micro-batches are divided into parts, tensors
 at boundaries must grow with the number of samples (CheckPackage.cpp)."""
 
 import math

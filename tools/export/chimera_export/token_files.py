@@ -34,6 +34,9 @@ class TokenFile:
             file.write(bytes(HEADER_BYTES))
 
     def add(self, ids):
+        """Writes tokens. Raises ValueError if there are too many for a header."""
+        if self.index is None and self.count + len(ids) >= MOST:
+            raise ValueError("expected fewer than 2^32 tokens: --index has no such limit")
         self.file.write(_bytes_of({2: "H", 4: "I"}[self.size], ids))
         self.count += len(ids)
 
@@ -50,16 +53,11 @@ class TokenFile:
         self.before = self.count
 
     def finish(self):
-        """Writes the header, or the index. Raises ValueError if there are no tokens, or
-        too many for a header."""
+        """Writes the header, or the index. Raises ValueError if there are no tokens."""
         if self.count == 0:
             raise ValueError("expected at least one token, got none")
         if self.index is not None:
             return self._write_index()
-        if self.count >= MOST:
-            raise ValueError(
-                f"expected fewer than 2^32 tokens, got {self.count}: --index has no such limit"
-            )
         self.file.seek(0)
         self.file.write(struct.pack("<iiI", *HEADERS[self.size], self.count))
 

@@ -7,9 +7,9 @@ truncation, padding, dropout of merges. A corpus has none of these, so they are 
 off. The tokenizer's changes of characters (normalizer, added tokens) stay.
 
 Encoding needs some 180 bytes of memory for each byte of text, so a text is encoded in
-pieces. A text is cut after a line break if the tokenizer makes the same tokens from the
-two sides separately as from both together. A tokenizer that puts a space before every
-text allows no such cut, so it encodes each text whole.
+pieces. A text is cut after a line break, or before a space if there is no such line break,
+if the tokenizer makes the same tokens from the two sides separately as from both together.
+A tokenizer that puts a space before every text allows no such cut after a line break.
 """
 
 import collections
@@ -124,16 +124,18 @@ class Encoder:
 
     def _cut(self, text):
         """A position at which `text` can be cut, or None."""
-        end = len(text) - AROUND
-        for _ in range(CUTS):
-            cut = text.rfind("\n", 0, max(end, 0)) + 1
-            if cut == 0:
-                return None
-            left, right = text[max(cut - AROUND, 0) : cut], text[cut : cut + AROUND]
-            both, alone, after = self._ids([left + right, left, right])
-            if both == alone + after:
-                return cut
-            end = cut - 1
+        for mark, length in (("\n", 1), (" ", 0)):  # the mark stays before the cut or not
+            end = len(text) - AROUND
+            for _ in range(CUTS):
+                at = text.rfind(mark, 0, max(end, 0))
+                cut = at + length
+                if at < 0 or cut == 0:
+                    break
+                left, right = text[max(cut - AROUND, 0) : cut], text[cut : cut + AROUND]
+                both, alone, after = self._ids([left + right, left, right])
+                if both == alone + after:
+                    return cut
+                end = at
         return None
 
     def losses(self):
