@@ -458,8 +458,15 @@ void Results::printHeldOut() {
     std::printf("\n");
     return;
   }
-  const double unigram =
-      load.text->unigramLoss(*load.heldOutText, load.heldOutSamples);
+  double unigram = 0;
+  try {
+    unigram = load.text->unigramLoss(*load.heldOutText, load.heldOutSamples);
+  } catch (const std::exception &error) {
+    // With --trust-data, the text may have wrong tokens that no step drew. They
+    // are no reason to fail now.
+    std::printf("\nno unigram model: %s\n", error.what());
+    return;
+  }
   summary["unigram_loss"] = unigram;
   std::printf(", %sunigram model %.4f (ratio %.3f)\n",
               load.text->isOfBytes() ? "byte-" : "", unigram,

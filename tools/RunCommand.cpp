@@ -466,6 +466,9 @@ int chimera::runCommand(const RunSettings &given) {
                   .onFailure = reportFailure};
     checkJob(*program, *jobOptions);
   }
+  // LibTorch must not start threads before `Signals` blocks SIGTERM for those
+  // that begin later: a thread that does not block it would end the process.
+  setThreads(1);
   Workload load = makeWorkload(settings, *program);
   RunSettings settled = settings;
   settled.steps = trainingSteps(settings, load);

@@ -12,11 +12,13 @@
 #include "runtime/model/weights/WeightFiles.h"
 #include "runtime/program/DiskSpace.h"
 #include "runtime/program/Output.h"
+#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/LogFile.h"
 
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
+#include <unistd.h>
 #include <vector>
 
 using namespace chimera;
@@ -145,6 +147,31 @@ std::string chimera::lastFiniteFile(const std::string &save) {
                                                         : "";
 }
 
+/// Throws std::runtime_error if there is no room for a checkpoint in `folder`,
+/// which may be new.
+static void checkRoomForCheckpoint(const std::string &folder,
+                                   const program::ProgramT &program) {
+  namespace fs = std::filesystem;
+  uint64_t bytes = 0;
+  for (uint32_t rank = 0; rank < program::rankCount(program); ++rank)
+    bytes += runtime::checkpointCopyBytes(program, rank);
+  std::error_code error;
+  fs::path existing = fs::absolute(folder, error);
+  while (!existing.empty() && !fs::exists(existing, error) &&
+         existing != existing.parent_path())
+    existing = existing.parent_path();
+  const fs::space_info space = fs::space(existing, error);
+  // Some file systems do not report their size.
+  if (error || space.capacity == 0)
+    return;
+  const uint64_t room = geteuid() == 0 ? space.free : space.available;
+  if (bytes > room)
+    throw std::runtime_error(
+        folder + ": expected room for " + std::to_string(bytes) +
+        " bytes of a checkpoint on the file system, got " +
+        std::to_string(room) + ": free some, or write elsewhere");
+}
+
 void chimera::checkDiskSpace(const RunSettings &settings,
                              const program::ProgramT &program,
                              const runtime::WeightNames &names) {
@@ -154,4 +181,6 @@ void chimera::checkDiskSpace(const RunSettings &settings,
       files.push_back({*file, runtime::weightsFileBytes(program, names)});
   if (std::string problem = program::checkDiskSpace(files); !problem.empty())
     throw std::runtime_error(problem);
+  if (!settings.checkpoint.empty())
+    checkRoomForCheckpoint(settings.checkpoint, program);
 }

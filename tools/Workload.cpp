@@ -25,7 +25,11 @@
 #include "tools/TrainingOptions.h"
 
 #include <algorithm>
+#include <bit>
+#include <initializer_list>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -47,14 +51,17 @@ WeightNames chimera::tensorNamesOf(const RunSettings &settings,
                                 : WeightNames(program, settings.names);
 }
 
-/// Whether the model has an input by which documents can be kept apart.
-static bool hasPositions(const program::ProgramT &program) {
+/// Whether the inputs of the model keep documents apart (TextData.h).
+static bool keepsDocumentsApart(const program::ProgramT &program) {
   if (!program.model)
     return false;
   const std::vector<program::Field> inputs =
       program::inputFields(*program.model);
-  return std::ranges::find(inputs, program::kPositionIds,
-                           &program::Field::name) != inputs.end();
+  const auto has = [&](const char *name) {
+    return std::ranges::find(inputs, name, &program::Field::name) !=
+           inputs.end();
+  };
+  return has(program::kPositionIds) && !has(program::kAttentionMask);
 }
 
 /// The form of samples: windows or pairs of sentences, with or without masked
@@ -71,10 +78,11 @@ static TokenSampleOptions formOf(const RunSettings &settings,
   wants("--mask-rate", "--mask");
   if (settings.givenOptions.contains("--document-end") &&
       !settings.givenOptions.contains("--pairs") && !settings.withinDocuments &&
-      !hasPositions(program))
+      !keepsDocumentsApart(program))
     throw std::invalid_argument(
         "--document-end is for --within-documents, --pairs and models with "
-        "position_ids: give --within-documents too");
+        "position_ids and without attention_mask: give --within-documents "
+        "too");
   form.withinDocuments = settings.withinDocuments;
   if (settings.givenOptions.contains("--document-end"))
     form.documentEnd = static_cast<int64_t>(settings.documentEnd);
@@ -171,9 +179,20 @@ uint64_t chimera::trainingSteps(const RunSettings &settings,
 
 uint64_t chimera::digestOfData(const RunSettings &settings,
                                const Workload &load) {
-  return load.dataset
-             ? mix({load.dataset->digest(), settings.lastBatch == kFill})
-             : 0;
+  if (!load.dataset)
+    return 0;
+  uint64_t digest = mix({load.dataset->digest(), settings.lastBatch == kFill});
+  const auto add = [&](std::string_view option,
+                       std::initializer_list<uint64_t> words) {
+    if (settings.givenOptions.contains(std::string(option)))
+      digest =
+          mix({digest, digestOf(std::as_bytes(std::span(option))), mix(words)});
+  };
+  add("--mask", {settings.mask, std::bit_cast<uint64_t>(settings.maskRate)});
+  add("--document-end", {settings.documentEnd});
+  if (settings.pairs.size() == 3)
+    add("--pairs", {settings.pairs[0], settings.pairs[1], settings.pairs[2]});
+  return digest;
 }
 
 /// Refuses a folder of checkpoints, which is not a checkpoint itself.
@@ -255,10 +274,13 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
   const bool holdsOut = settings.holdOut > 0 || load.validation;
   if (!holdsOut || settings.evaluateBatches == 0) {
-    if (settings.givenOptions.contains("--evaluate-every"))
-      throw std::invalid_argument(
-          "--evaluate-every needs held-out samples, but --hold-out or "
-          "--evaluate-batches is 0");
+    for (const char *option : {"--evaluate-every", "--evaluate-batches"})
+      if (settings.givenOptions.contains(option) &&
+          (option == std::string("--evaluate-every") ||
+           settings.evaluateBatches > 0))
+        throw std::invalid_argument(std::string(option) +
+                                    " needs held-out samples, but --hold-out "
+                                    "or --evaluate-batches is 0");
     return;
   }
   const uint64_t ofStep =

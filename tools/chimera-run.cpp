@@ -48,7 +48,6 @@ static void openManyFiles() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/// Runs the tool and returns the exit status of the process.
 /// The message of a command line error. CLI11's text for an option that is
 /// given twice does not say so.
 static std::string messageOf(const CLI::Error &error) {

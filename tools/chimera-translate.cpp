@@ -9,7 +9,7 @@
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "dialect/Chimera.h"
-#include "passes/Options.h"
+#include "passes/PassOptions.h"
 #include "runtime/program/File.h"
 #include "runtime/proof/ProvenFile.h"
 #include "tools/Arguments.h"

@@ -69,6 +69,10 @@ class Test(Runs):
         self.assertRegex(result.stderr, r"disk/weights: expected room for \d+ "
                          r"bytes on the file system, got 4096: free some")
         self.assertNotIn("step", result.stdout)
+        result = self.run_it(*self.training("--checkpoint", "disk/new/kept"))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"disk/new/kept: expected room for \d+ bytes of a "
+                         r"checkpoint on the file system, got \d+: free some")
         # If the file system becomes full during the run, the run continues and reports
         # this once.
         result = self.run_it(self.sample(), "--steps", "100", "--log",
