@@ -302,6 +302,7 @@ std::string chimera::runtime::noteOfSlowType(program::DataType type,
   return std::string("a transformer block takes ") + times +
          " times as long in " + program::nameOf(type) + " as in " +
          program::nameOf(program::DataType::Float32) +
-         " on this processor: leave out activation_type unless you need the "
-         "memory";
+         " on this processor: compute in " +
+         program::nameOf(program::DataType::Float32) +
+         " unless you need the memory";
 }

@@ -33,10 +33,11 @@ void compute(int64_t turns) {
 class Rounds {
 public:
   Rounds(Control &control, Channels &channels, const ReduceGroup &group,
-         uint64_t bytes, int64_t clockAhead, std::chrono::milliseconds timeout)
+         uint64_t bytes, int64_t clockAhead, std::chrono::milliseconds timeout,
+         const ComputationClock &clock)
       : control(control), channels(channels), group(group),
         memory(makeBlock(bytes)), values(memory.get(), bytes),
-        clockAhead(clockAhead), timeout(timeout) {
+        clockAhead(clockAhead), timeout(timeout), clock(clock) {
     std::ranges::fill(values, std::byte(0)); // sums of zeros stay zero
   }
 
@@ -46,16 +47,16 @@ public:
   int64_t run(bool sums, int64_t turns) {
     sleepUntil(agreeOnBegin(control, std::chrono::milliseconds(5), timeout) +
                clockAhead);
-    const int64_t begin = steadyNanoseconds();
+    const int64_t begin = clock.nanoseconds();
     std::unique_ptr<Request> request;
     if (sums)
       request = channels.startAllReduce(group, ElementType::Float32, {values},
                                         values);
     channels.beginComputing();
-    compute(turns);
+    clock.compute(turns);
     if (request)
       channels.wait(hostQueue(), std::move(request), timeout);
-    int64_t most = std::max<int64_t>(steadyNanoseconds() - begin, 1);
+    int64_t most = std::max<int64_t>(clock.nanoseconds() - begin, 1);
     for (int64_t other : gatherValues(control, 0, most, timeout))
       most = std::max(most, other);
     if (control.rank() > 0)
@@ -73,15 +74,22 @@ private:
   const Bytes values;
   const int64_t clockAhead;
   const std::chrono::milliseconds timeout;
+  const ComputationClock &clock;
 };
 } // namespace
+
+const ComputationClock &chimera::runtime::computationOfHost() {
+  static const ComputationClock clock{compute, steadyNanoseconds};
+  return clock;
+}
 
 double chimera::runtime::hiddenPart(Control &control, Channels &channels,
                                     const ReduceGroup &group, uint64_t bytes,
                                     std::chrono::milliseconds budget,
                                     int64_t clockAhead,
-                                    std::chrono::milliseconds timeout) {
-  Rounds all(control, channels, group, bytes, clockAhead, timeout);
+                                    std::chrono::milliseconds timeout,
+                                    const ComputationClock &clock) {
+  Rounds all(control, channels, group, bytes, clockAhead, timeout, clock);
   all.run(/*sums=*/true, /*turns=*/0); // the first round opens connections
   // Scale the computation so that it takes 1.5 times as long as the sum.
   constexpr int64_t kTurns = 1'000'000;

@@ -12,8 +12,19 @@
 #include "runtime/control/Control.h"
 
 #include <chrono>
+#include <functional>
 
 namespace chimera::runtime {
+
+/// How a rank computes, and the clock that measures the computation. Tests have
+/// their own.
+struct ComputationClock {
+  std::function<void(int64_t turns)> compute; ///< takes time for each turn
+  std::function<int64_t()> nanoseconds;
+};
+
+/// Integer arithmetic without memory, and the host's monotonic clock.
+const ComputationClock &computationOfHost();
 
 /// The part (0 to 1) of an all-reduce of `bytes` bytes over all ranks (`group`)
 /// that overlaps with a longer computation. It is 1 if both together take as
@@ -29,7 +40,8 @@ namespace chimera::runtime {
 double hiddenPart(Control &control, Channels &channels,
                   const ReduceGroup &group, uint64_t bytes,
                   std::chrono::milliseconds budget, int64_t clockAhead,
-                  std::chrono::milliseconds timeout);
+                  std::chrono::milliseconds timeout,
+                  const ComputationClock &clock = computationOfHost());
 
 } // namespace chimera::runtime
 

@@ -193,9 +193,12 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     return !known.isDead && known.state == Status::Failed;
   });
   // List stopped ranks before failed ranks: a rank may have failed because it
-  // waited for a stopped rank.
+  // waited for a stopped rank. The same holds for a failure that only the
+  // headline names.
+  const bool mayBeCause =
+      hasFailed || (!hasCause && !account.headline.starts_with(kEndedBy));
   for (const RankState &known : account.ranks)
-    if (hasFailed && !known.isDead && known.isStopped)
+    if (mayBeCause && !known.isDead && known.isStopped)
       add(nameOf(program, known.rank) + " is stopped");
   for (const RankState &known : account.ranks)
     if (!known.isDead && known.state == Status::Failed) {

@@ -27,7 +27,8 @@ std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
 
 /// The text of the report. It has, in this order:
 /// - a line for each rank that died,
-/// - if a rank failed, a line for each rank that is stopped,
+/// - a line for each rank that is stopped, if a rank failed, or if only the
+///   headline says what happened and no signal ended the run,
 /// - a line for each rank that failed, with the reason,
 /// - the headline of the account, if no rank died or failed,
 /// - a line for each rank that has not died: its instruction and the source

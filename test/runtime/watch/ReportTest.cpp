@@ -116,6 +116,12 @@ TEST(Report, NamesWhoIsStoppedBeforeThoseThatWaited) {
   Account account = accountOf(page, {0, 1}, {}, "ended by SIGTERM");
   account.ranks[0].isStopped = true;
   EXPECT_EQ(report(program, account).find("ended by SIGTERM\nthe ranks"), 0u);
+  account = accountOf(page, {0, 1}, {}, "rank 0 was silent for 20 s");
+  account.ranks[0].isStopped = true;
+  EXPECT_EQ(report(program, account)
+                .find("rank 0 (worker 0) is stopped\nrank 0 was silent for 20 "
+                      "s\nthe ranks"),
+            0u);
   page.of(1).fail("timed out");
   account = accountOf(page, {0, 1}, {}, "");
   account.ranks[0].isStopped = true;
