@@ -16,7 +16,7 @@
 #include "compiler/Reduce.h"
 
 #include "dialect/Chimera.h"
-#include "passes/Options.h"
+#include "passes/PassOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"

@@ -10,7 +10,7 @@
 #include "compiler/Emit.h"
 #include "compiler/schedule/Memory.h"
 #include "dialect/Chimera.h"
-#include "passes/Options.h"
+#include "passes/PassOptions.h"
 #include "passes/Workers.h"
 #include "runtime/proof/Verify.h"
 

@@ -9,7 +9,7 @@
 #define CHIMERA_PASSES_PASSES_H
 
 #include "dialect/Chimera.h"
-#include "passes/Options.h"
+#include "passes/PassOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -1,11 +1,11 @@
-//===- Options.cpp - Options of passes ------------------------------------===//
+//===- PassOptions.cpp - Options of passes --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Options.h"
+#include "passes/PassOptions.h"
 
 #include "dialect/Spelling.h"
 

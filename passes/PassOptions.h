@@ -1,4 +1,4 @@
-//===- Options.h - Options of passes ----------------------------*- C++ -*-===//
+//===- PassOptions.h - Options of passes ------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_OPTIONS_H
-#define CHIMERA_PASSES_OPTIONS_H
+#ifndef CHIMERA_PASSES_PASSOPTIONS_H
+#define CHIMERA_PASSES_PASSOPTIONS_H
 
 #include "dialect/Decimal.h"
 #include "runtime/program/Program.h"
@@ -86,4 +86,4 @@ protected:
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_OPTIONS_H
+#endif // CHIMERA_PASSES_PASSOPTIONS_H
