@@ -25,8 +25,8 @@ void checkFiles(const RunSettings &settings);
 std::string lastFiniteFile(const std::string &save);
 
 /// Throws std::exception if there is no room on the disk for the weights and
-/// gradients that will be saved, or for a checkpoint. In a job, only the root writes them, so only
-/// the root calls this.
+/// gradients that will be saved, or for a checkpoint. In a job, only the root
+/// writes them, so only the root calls this.
 void checkDiskSpace(const RunSettings &settings,
                     const program::ProgramT &program,
                     const runtime::WeightNames &names);

@@ -274,13 +274,12 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
   const bool holdsOut = settings.holdOut > 0 || load.validation;
   if (!holdsOut || settings.evaluateBatches == 0) {
-    for (const char *option : {"--evaluate-every", "--evaluate-batches"})
-      if (settings.givenOptions.contains(option) &&
-          (option == std::string("--evaluate-every") ||
-           settings.evaluateBatches > 0))
-        throw std::invalid_argument(std::string(option) +
-                                    " needs held-out samples, but --hold-out "
-                                    "or --evaluate-batches is 0");
+    const bool evaluates = settings.givenOptions.contains("--evaluate-every");
+    if (evaluates || (settings.evaluateBatches > 0 &&
+                      settings.givenOptions.contains("--evaluate-batches")))
+      throw std::invalid_argument(
+          std::string(evaluates ? "--evaluate-every" : "--evaluate-batches") +
+          " needs held-out samples, but --hold-out or --evaluate-batches is 0");
     return;
   }
   const uint64_t ofStep =

@@ -293,29 +293,6 @@ void Interpreter::update(const Instruction &instruction, uint64_t step) {
                   });
 }
 
-/// Executes an update that changes nothing, because the flag `halted` is set.
-/// Does nothing for stages on the host, some of which ignore flags.
-void Interpreter::warmUpUpdate(const Instruction &instruction, Bytes halted) {
-  Stage *stage = stageOf(instruction);
-  if (!stage->needsErrorFlag())
-    return;
-  const std::span<const uint32_t> in = program::operandsOf(worker, instruction);
-  const Bytes weights = bytesOf(in[0]), optimizerState = bytesOf(in[1]);
-  const ConstBytes gradient = bytesOf(in[2]);
-  const ConstBytes norm = in.size() > 3 ? bytesOf(in[3]) : ConstBytes();
-  const Update numbers = {.number = 0,
-                          .learningRate = program.optimizer->learning_rate,
-                          .scale = 1,
-                          .clipNorm = program.optimizer->clip_norm};
-  compute->launch({reads(gradient), reads(norm), updates(weights),
-                   updates(optimizerState), updates(halted)},
-                  [=](const AddressMap &at) {
-                    stage->optimizerStep(numbers, at(gradient), at(weights),
-                                         at(optimizerState), at(halted),
-                                         at(norm));
-                  });
-}
-
 void Interpreter::startAllReduce(const Instruction &instruction,
                                  uint32_t index) {
   std::vector<ConstBytes> contributions;

@@ -24,10 +24,7 @@ using program::Instruction;
 using program::Opcode;
 using program::ValueKind;
 
-namespace {
-/// Whether an instruction may compute for a long time. During this time, the
-/// host does not call the channels.
-bool computes(Opcode opcode) {
+bool Interpreter::computes(Opcode opcode) {
   switch (opcode) {
   case Opcode::Load:
   case Opcode::ZeroGradient:
@@ -52,7 +49,6 @@ bool computes(Opcode opcode) {
   }
   return false;
 }
-} // namespace
 
 Block Interpreter::allocate(uint64_t bytes) const try {
   return device.allocate(bytes, program.buffer_alignment);
@@ -176,75 +172,6 @@ std::unique_ptr<Stash> &Interpreter::stashOf(uint32_t buffer) {
 
 Stage *Interpreter::stageOf(const Instruction &instruction) {
   return stages.at({instruction.pipeline(), instruction.stage()}).get();
-}
-
-void Interpreter::warmUp() {
-  std::vector<bool> isState(worker.buffers.size());
-  for (const program::State &state : worker.states)
-    isState[state.weights()] = isState[state.optimizer_state()] = true;
-  for (uint32_t buffer = 0; buffer < worker.buffers.size(); ++buffer)
-    if (!isState[buffer] && !program::isStash(worker.buffers[buffer].kind()))
-      compute->zero(bytesOf(buffer));
-  auto attempt = [&](uint32_t i, auto execute) {
-    try {
-      execute();
-    } catch (const std::exception &error) {
-      throw std::runtime_error(
-          "in the warm-up run of instruction " + std::to_string(i) + ", " +
-          program::describe(program,
-                            channels.rank() %
-                                static_cast<uint32_t>(program.workers.size()),
-                            i) +
-          ": " + error.what());
-    }
-    peakStash = std::max(peakStash, stashBytes());
-  };
-  // An update while the flag has halted changes nothing.
-  const Block halted = allocate(kFlagBytes);
-  const Bytes flag(halted.get(), kFlagBytes);
-  compute->loadFromHost(flag, [](Bytes host) {
-    constexpr int32_t kHalted = 1;
-    static_assert(hasHalted(kHalted));
-    std::memcpy(host.data(), &kHalted, sizeof kHalted);
-  });
-  for (uint32_t i = 0; i < worker.body_end; ++i) {
-    const Instruction &instruction = worker.instructions[i];
-    if (instruction.opcode() == Opcode::OptimizerStep)
-      attempt(i, [&] { warmUpUpdate(instruction, flag); });
-    else if (computes(instruction.opcode()))
-      attempt(i, [&] { executeOne(instruction, i, 0); });
-  }
-  if (options.evaluation.data && options.evaluation.allPasses() > 0) {
-    for (const program::State &state : worker.states)
-      evaluatedWeights[{state.pipeline(), state.stage()}] =
-          bytesOf(state.weights());
-    for (uint64_t one : {uint64_t{0}, options.evaluation.allPasses() - 1}) {
-      pass = one;
-      for (uint32_t i = 0; i < worker.body_end; ++i) {
-        const Instruction &instruction = worker.instructions[i];
-        if (instruction.opcode() != Opcode::Forward)
-          continue;
-        // The memory of inputs and labels may have other values by now.
-        const auto in = program::operandsOf(worker, instruction);
-        for (size_t k : {size_t{0}, size_t{2}})
-          if (k < in.size())
-            compute->zero(bytesOf(in[k]));
-        attempt(i, [&] { executeOne(instruction, i, 0); });
-      }
-    }
-    pass.reset();
-  }
-  device.waitFor(compute->record(), options.timeout);
-  for (std::unique_ptr<Stash> &stash : stashes)
-    stash.reset();
-  // No stash is left now. So after the first warm-up run, all bytes on the
-  // meter belong to libraries, and are subtracted. After later warm-up runs
-  // they are not subtracted, because another thread's stashes may be among
-  // them.
-  if (options.meter && !std::exchange(hasWarmedUp, true)) {
-    peakStash -= std::min(peakStash, stashBytes());
-    meterStart = options.meter->currentBytes();
-  }
 }
 
 void Interpreter::run(uint64_t steps, const OnStep &onStep) {

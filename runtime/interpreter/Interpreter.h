@@ -234,6 +234,9 @@ private:
   void finishWait(const program::Instruction &waited);
   void squaredNorm(const program::Instruction &instruction);
   void update(const program::Instruction &instruction, uint64_t step);
+  /// Whether an instruction may compute for a long time. During this time, the
+  /// host does not call the channels.
+  static bool computes(program::Opcode opcode);
   void warmUpUpdate(const program::Instruction &instruction, Bytes halted);
   void makeErrorFlags();
   void expectNoErrors(const QueuedStep &step) const;

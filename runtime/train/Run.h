@@ -244,11 +244,11 @@ void runSimulated(const TrainingRun &run, uint64_t seed);
 
 /// Runs this process's rank of a job. The job must have as many ranks as the
 /// program. The caller must have called checkCapacity, as runAsRank does.
-/// `channels` must use memory of `device`. If
-/// any rank of the host fails or dies, the process ends (endProcess) with
-/// status 1, and one rank reports. If run.timeout is set, a process that is
-/// stopped (SIGSTOP) for longer than the timeout counts as failed. A rank whose
-/// status page the others cannot open counts as a separate host.
+/// `channels` must use memory of `device`. If any rank of the host fails or
+/// dies, the process ends (endProcess) with status 1, and one rank reports. If
+/// run.timeout is set, a process that is stopped (SIGSTOP) for longer than the
+/// timeout counts as failed. A rank whose status page the others cannot open
+/// counts as a separate host.
 void runInJob(const TrainingRun &run, Control &control, Device &device,
               Channels &channels, const std::vector<uint32_t> &hostRanks);
 

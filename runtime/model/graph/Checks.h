@@ -7,8 +7,8 @@
 //
 // Argument checks that some kernels of LibTorch lack. These kernels trust the
 // shapes and indices of their arguments, because autograd calls them only with
-// arguments that match the forward. A package is untrusted
-// input, so its calls are checked here first.
+// arguments that match the forward. A package is untrusted input, so its calls
+// are checked here first.
 //
 // Internal: it includes LibTorch's headers.
 //

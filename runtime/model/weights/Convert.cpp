@@ -7,7 +7,8 @@
 
 #include "runtime/model/weights/Convert.h"
 
-#include <c10/util/BFloat16.h>
+#include "runtime/device/BFloat16.h"
+
 #include <c10/util/Half.h>
 
 #include <cstring>
@@ -29,7 +30,7 @@ template <typename To>
 void convertTo(const FileType &fileType, ConstBytes from, Bytes to) {
   switch (fileType.kind) {
   case FileType::BF16:
-    return convertAll<c10::BFloat16, To>(from, to);
+    return convertAll<BFloat16, To>(from, to);
   case FileType::F16:
     return convertAll<c10::Half, To>(from, to);
   case FileType::F32:
@@ -48,7 +49,7 @@ void convert(const FileType &fileType, ConstBytes from, program::DataType type,
   case program::DataType::Float64:
     return convertTo<double>(fileType, from, to);
   case program::DataType::BFloat16:
-    return convertTo<c10::BFloat16>(fileType, from, to);
+    return convertTo<BFloat16>(fileType, from, to);
   case program::DataType::Float32:
     break;
   }

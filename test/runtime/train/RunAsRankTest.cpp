@@ -152,6 +152,20 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
               ": these ranks did not connect to .*: 1");
 }
 
+/// Runs both ranks of a job of two in processes of their own. Ends with the
+/// status 10 * (status of rank 1) + (status of rank 0).
+[[noreturn]] void runBoth(void (*become)(uint32_t rank, uint16_t port),
+                          uint16_t port) {
+  setEndProcess([](int status) { _exit(status); });
+  pid_t ranks[2];
+  for (uint32_t rank : {0, 1}) {
+    ranks[rank] = fork();
+    if (ranks[rank] == 0)
+      become(rank, port);
+  }
+  _exit(10 * statusOf(ranks[1]) + statusOf(ranks[0]));
+}
+
 /// Becomes one of two ranks. The root throws an exception before it is ready.
 /// Prints the messages that the rank gets.
 [[noreturn]] void doNotGetReady(uint32_t rank, uint16_t port) {
@@ -171,19 +185,10 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
 
 TEST(RunAsRankDeathTest, TellsTheOthersWhyItWasNotReady) {
   uint16_t port = Listener().port;
-  auto runBoth = [&] {
-    setEndProcess([](int status) { _exit(status); });
-    pid_t other = fork();
-    if (other == 0)
-      doNotGetReady(0, port);
-    pid_t root = fork();
-    if (root == 0)
-      doNotGetReady(1, port);
-    _exit(10 * statusOf(root) + statusOf(other));
-  };
   const std::string reason = "an unknown error";
-  EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11), "rank 1: " + reason);
-  EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11),
+  EXPECT_EXIT(runBoth(doNotGetReady, port), testing::ExitedWithCode(11),
+              "rank 1: " + reason);
+  EXPECT_EXIT(runBoth(doNotGetReady, port), testing::ExitedWithCode(11),
               "rank 0: aborted: rank 1 failed: " + reason);
 }
 
@@ -226,17 +231,8 @@ public:
 
 TEST(RunAsRankDeathTest, MakesNoStageBeforeItsDevice) {
   uint16_t port = Listener().port;
-  auto runBoth = [&] {
-    setEndProcess([](int status) { _exit(status); });
-    pid_t other = fork();
-    if (other == 0)
-      makeStagesOnADevice(0, port);
-    pid_t root = fork();
-    if (root == 0)
-      makeStagesOnADevice(1, port);
-    _exit(10 * statusOf(root) + statusOf(other));
-  };
-  EXPECT_EXIT(runBoth(), testing::ExitedWithCode(11), "the device is gone");
+  EXPECT_EXIT(runBoth(makeStagesOnADevice, port), testing::ExitedWithCode(11),
+              "the device is gone");
 }
 
 /// Becomes rank 2 of four, while the other ranks were started as two ranks.

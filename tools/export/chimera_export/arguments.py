@@ -70,7 +70,7 @@ def parse_values(arguments):
             if text.lower() in ("true", "false", "none"):
                 raise Refused(
                     f"{argument}: expected {name}={text.capitalize()}, as in Python, because "
-                    f"other words are strings"
+                    "other words are strings"
                 ) from None
             values[name] = text
     return values
