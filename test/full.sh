@@ -122,11 +122,11 @@ while os.getppid() == int(sys.argv[1]):
     python3 -c "$loop" $$ &
     loops+=($!)
   done
-  # Four times as many tests at a time as in run.sh get a larger share of the cores.
+  # More tests at a time than in run.sh get a larger share of the cores.
   for round in 1 2 3; do
     echo "== busy: round $round of 3"
     ctest --test-dir build/release --no-tests=error --output-on-failure \
-      -j "$((8 * $(nproc)))"
+      -j "$((10 * $(nproc)))"
   done
   kill "${loops[@]}"
   wait "${loops[@]}" || true

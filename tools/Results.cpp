@@ -366,6 +366,13 @@ void Results::reportError(const std::string &failure) {
   hasFailed = true;
 }
 
+/// Tells at once that a file is complete. The process may end without writing
+/// what is in its buffers if the evaluation that follows fails.
+static void tellSaved(const std::string &file) {
+  std::printf("saved %s\n", file.c_str());
+  std::fflush(stdout);
+}
+
 std::string Results::save(const char *what, const std::string &file,
                           const std::vector<std::byte> &bytes) {
   std::string error, ignored;
@@ -373,7 +380,7 @@ std::string Results::save(const char *what, const std::string &file,
     return {};
   if (saveWeights(program, bytes, file, error, load.tensorNames)) {
     if (!settings.quiet)
-      std::printf("saved %s\n", file.c_str());
+      tellSaved(file);
     return file;
   }
   std::string written =
@@ -441,7 +448,7 @@ void Results::saveDocument(const std::string &file,
                                 error))
     throw std::runtime_error(error);
   if (!settings.quiet)
-    std::printf("saved %s\n", file.c_str());
+    tellSaved(file);
 }
 
 /// Prints the loss and the accuracy on held-out data. If predicting tokens is

@@ -89,27 +89,33 @@ std::string ArrayData::checkColumn(const Column &column, bool areLabels,
     return value < 0 ? !areLabels || column.allMustCount
                      : value >= *column.bound && value != column.ignored;
   };
-  /// The first wrong value of a sample.
-  const auto wrongOf = [&](uint64_t sample) -> std::optional<int64_t> {
-    std::vector<int64_t> row(elements);
-    column.array->read(sample, std::as_writable_bytes(std::span(row)));
-    const auto found = std::ranges::find_if(row, isWrong);
-    return found == row.end() ? std::nullopt : std::optional(*found);
+  struct Wrong {
+    uint64_t sample;
+    int64_t value;
+  };
+  /// The first wrong value of `count` samples from `first` on.
+  const auto wrongIn = [&](uint64_t first,
+                           uint64_t count) -> std::optional<Wrong> {
+    std::vector<int64_t> values(count * elements);
+    column.array->read(first, std::as_writable_bytes(std::span(values)));
+    const auto found = std::ranges::find_if(values, isWrong);
+    if (found == values.end())
+      return std::nullopt;
+    const auto place = static_cast<uint64_t>(found - values.begin());
+    return Wrong{first + place / elements, *found};
   };
   constexpr uint64_t kElements = uint64_t{1} << 20;
   const auto sample = findFirst(
       partOf(column.array->samples(), part, parts,
              std::max<uint64_t>(kElements / elements, 1)),
       threads, [&](uint64_t first, uint64_t count) -> std::optional<uint64_t> {
-        for (uint64_t i = first; i < first + count; ++i)
-          if (wrongOf(i))
-            return i;
-        return std::nullopt;
+        const std::optional<Wrong> wrong = wrongIn(first, count);
+        return wrong ? std::optional(wrong->sample) : std::nullopt;
       });
   if (!sample)
     return {};
   const std::string bound = std::to_string(*column.bound);
-  const int64_t wrong = wrongOf(*sample).value();
+  const int64_t wrong = wrongIn(*sample, 1).value().value;
   const std::string got = ", got " + std::to_string(wrong) + " in " +
                           column.array->describePosition(*sample);
   if (!areLabels)

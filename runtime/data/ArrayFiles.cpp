@@ -274,11 +274,18 @@ std::string ArrayField::describePosition(uint64_t sample) const {
          inQuotes(shard.file->path());
 }
 
-void ArrayField::read(uint64_t sample, Bytes row) const {
-  const Shard &shard = shardOf(sample);
-  shard.file->read(shard.begin + (sample - shard.first) * row.size(), row);
+void ArrayField::read(uint64_t sample, Bytes rows) const {
+  const auto bytes = static_cast<size_t>(field.bytes());
+  for (Bytes rest = rows; !rest.empty();) {
+    const Shard &shard = shardOf(sample);
+    const uint64_t row = sample - shard.first;
+    const uint64_t count = std::min(shard.count - row, rest.size() / bytes);
+    shard.file->read(shard.begin + row * bytes, rest.first(count * bytes));
+    rest = rest.subspan(count * bytes);
+    sample += count;
+  }
   if (field.type == TensorType::Boolean)
-    for (std::byte &value : row)
+    for (std::byte &value : rows)
       value = std::byte{value != std::byte{0}};
 }
 

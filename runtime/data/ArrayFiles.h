@@ -58,10 +58,10 @@ public:
   const std::string &name() const { return field.name; }
   /// The number of samples in all shards.
   uint64_t samples() const { return total; }
-  /// Fills `row` with the values of sample `sample`. Booleans are 0 or 1.
-  /// Requires sample < samples(), and a row of the field's size in bytes.
-  /// Throws std::runtime_error if reading fails.
-  void read(uint64_t sample, Bytes row) const;
+  /// Fills `rows` with the values of as many samples as fit, from `sample` on.
+  /// Booleans are 0 or 1. Requires that there are so many samples. Throws
+  /// std::runtime_error if reading fails.
+  void read(uint64_t sample, Bytes rows) const;
   /// The place of a sample, for example "row 3 of 'FILE'".
   std::string describePosition(uint64_t sample) const;
   /// A digest of the numbers of samples and of some samples of each shard.

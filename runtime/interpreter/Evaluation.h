@@ -42,6 +42,10 @@ struct Evaluation {
   /// steps before the evaluation.
   std::function<void(uint64_t, const EvaluationResult &)> onResult = {};
 
+  /// Whether the weights after `steps` steps are evaluated, if the run goes on.
+  bool isDueAfter(uint64_t steps) const {
+    return data && every > 0 && steps % every == 0;
+  }
   uint64_t allPasses() const { return hasAccuracy ? 2 * passes : passes; }
   ForwardMode modeOf(uint64_t pass) const {
     return pass < passes ? ForwardMode::Evaluation : ForwardMode::Accuracy;

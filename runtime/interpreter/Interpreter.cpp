@@ -229,9 +229,7 @@ void Interpreter::leaveFinishedSections() {
         steps = flushes ? step : step + 1;
       if (step == steps)
         return;
-      const Evaluation &evaluation = options.evaluation;
-      if (evaluation.data && evaluation.every > 0 &&
-          step % evaluation.every == 0) {
+      if (options.evaluation.isDueAfter(step)) {
         beginEvaluation();
         continue;
       }

@@ -162,16 +162,38 @@ static void beginCheckpoint(const Interpreter &interpreter,
 void chimera::runtime::finishCheckpoint(const TrainingRun &run,
                                         Control &control,
                                         CheckpointWriter &writer) {
+  // A slow disk may take longer than the timeout. So all ranks exchange
+  // messages again and again until the last of them has written its parts.
+  const std::chrono::milliseconds patience =
+      std::min<std::chrono::milliseconds>(run.timeout / 4,
+                                          std::chrono::milliseconds(500));
+  const uint32_t root = rootOf(run.program);
   // The text is cut off so that messages have a fixed size.
-  struct Fault {
-    char text[512];
-  } own{};
-  writer.awaitOwnParts().copy(own.text, sizeof own.text - 1);
+  struct Report {
+    bool isWritten = false;
+    char fault[511] = {};
+  };
   std::string first;
-  for (const Fault &fault :
-       gatherValues(control, rootOf(run.program), own, run.timeout))
-    if (first.empty())
-      first = fault.text;
+  for (bool areWritten = false; !areWritten;) {
+    Report own;
+    if (const auto fault = writer.awaitOwnParts(patience)) {
+      own.isWritten = true;
+      fault->copy(own.fault, sizeof own.fault - 1);
+    }
+    const std::vector<Report> reports =
+        gatherValues(control, root, own, run.timeout);
+    if (control.rank() != root) {
+      areWritten = receiveValue<bool>(control, root, run.timeout);
+      continue;
+    }
+    areWritten = std::ranges::all_of(reports, &Report::isWritten);
+    for (const Report &report : reports)
+      if (first.empty())
+        first = report.fault;
+    for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+      if (rank != root)
+        sendValue(control, rank, areWritten, run.timeout);
+  }
   reportCheckpoint(run, writer.finish(first));
 }
 
@@ -185,7 +207,8 @@ void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
   const uint64_t every = writer ? run.checkpoints->every : 0;
   const std::vector<CheckpointPart> parts =
       checkpointParts(run.program, control.rank());
-  const Evaluation &evaluation = run.evaluation;
+  if (evaluatesAtStart(run))
+    interpreter.evaluate();
   bool isFirst = true;
   for (uint64_t step = run.firstStep;;) {
     const uint64_t end = segmentEnd(step, run.steps, every);
@@ -203,8 +226,7 @@ void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
                         gate.lastDecision() == StepDecision::Stop);
     // A run that continues from the checkpoint of this step begins with the
     // next one. So this step is evaluated before its checkpoint.
-    if (!stops && hasRun && evaluation.data && evaluation.every > 0 &&
-        step % evaluation.every == 0)
+    if (!stops && hasRun && run.evaluation.isDueAfter(step))
       interpreter.evaluate();
     // A run of no steps writes the state with which a training would begin.
     const bool isStart = run.steps == 0 && run.checkpoints &&

@@ -65,7 +65,8 @@ std::unique_ptr<CheckpointWriter> makeCheckpointWriter(const TrainingRun &run,
 
 /// Waits until the last checkpoint is written or given up, and reports it
 /// (run.onCheckpoint). Every rank must call this, before the next checkpoint
-/// and after the last one. Throws the exceptions of waits for other ranks.
+/// and after the last one. The timeout limits how long a rank is silent, not
+/// how long it writes. Throws the exceptions of waits for other ranks.
 void finishCheckpoint(const TrainingRun &run, Control &control,
                       CheckpointWriter &writer);
 
@@ -97,12 +98,12 @@ private:
 /// Runs the steps of `run` on `interpreter`, which must ask `gate` before each
 /// step that it may begin (Interpreter::Options). This function asks `gate`
 /// before the first step of each segment but the first. A segment ends where
-/// `gate` wants a checkpoint, or at a multiple of checkpoints->every. If the
-/// run goes on and the step is a multiple of evaluation.every, evaluates the
-/// weights before the checkpoint of this step is written. `writer` may be null.
-/// Calls `afterSteps`, unless it is empty, before ranks exchange messages on
-/// `control`. `fault` returns why this rank's state must not be written, or an
-/// empty string.
+/// `gate` wants a checkpoint, or at a multiple of checkpoints->every. Evaluates
+/// before the first step if evaluatesAtStart(run), and after the last step of a
+/// segment if an evaluation is due and the run goes on, before the checkpoint
+/// of this step is written. `writer` may be null. Calls `afterSteps`, unless it
+/// is empty, before ranks exchange messages on `control`. `fault` returns why
+/// this rank's state must not be written, or an empty string.
 void runSegments(const TrainingRun &run, Control &control,
                  Interpreter &interpreter, CheckpointWriter *writer,
                  const Interpreter::OnStep &onStep, StepGate &gate,

@@ -52,9 +52,13 @@ Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
 }
 
 bool chimera::runtime::evaluatesAtEnd(const TrainingRun &run, uint64_t step) {
-  const uint64_t every = run.evaluation.every;
   return run.evaluation.data && (step >= run.steps || !run.checkpoints ||
-                                 (every > 0 && step % every == 0));
+                                 run.evaluation.isDueAfter(step));
+}
+
+bool chimera::runtime::evaluatesAtStart(const TrainingRun &run) {
+  return run.firstStep > 0 && run.firstStep < run.steps &&
+         run.evaluation.isDueAfter(run.firstStep);
 }
 
 uint64_t chimera::runtime::firstUpdateOf(const TrainingRun &run) {

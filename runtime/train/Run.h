@@ -206,6 +206,11 @@ Evaluation evaluationOf(const TrainingRun &run, bool isRoot);
 /// then only if an evaluation is due, because the time may be short.
 bool evaluatesAtEnd(const TrainingRun &run, uint64_t step);
 
+/// Whether a run that continues another one first evaluates the weights with
+/// which it begins: if an evaluation is due after their step. The other run may
+/// have been stopped before it did this.
+bool evaluatesAtStart(const TrainingRun &run);
+
 /// The number of updates of each weight before the run's first step.
 uint64_t firstUpdateOf(const TrainingRun &run);
 

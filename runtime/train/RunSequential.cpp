@@ -113,6 +113,7 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
             return !watch.mustStop(step, loss) && !stop.load();
           },
       .evaluation = evaluationOf(run, /*isRoot=*/true),
+      .evaluatesStart = evaluatesAtStart(run),
       .onTrained =
           [&](SequentialResult &trained) {
             const uint64_t digest =

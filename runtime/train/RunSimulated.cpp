@@ -94,6 +94,8 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
     options.statusOf = [&](uint32_t rank) -> Status & { return page.of(rank); };
     SimulatedRanks ranks(run.program, run.stages, run.data, options);
     LossWatch watch(run);
+    if (evaluatesAtStart(run))
+      ranks.evaluate();
     double seconds = runSteps(run, ranks, page, watch);
     for (uint32_t rank = 0; rank < count; ++rank)
       page.of(rank).enter(Status::Finishing);

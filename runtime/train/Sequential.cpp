@@ -339,6 +339,8 @@ SequentialResult chimera::runtime::trainSequentially(
   };
   if (options.onCheckpoint && options.savesStart && steps == options.firstStep)
     saveState(steps);
+  if (options.evaluatesStart)
+    evaluate(options.firstStep);
   for (uint64_t step = options.firstStep; step < steps; ++step) {
     for (uint64_t u = 0; u < updates; ++u) {
       for (uint64_t copy = 0; copy < program.data_parallel; ++copy)
@@ -364,8 +366,7 @@ SequentialResult chimera::runtime::trainSequentially(
     const bool isLast = !goesOn || step + 1 == steps;
     // Evaluate before the checkpoint: a run that continues from it begins with
     // the next step.
-    if (!isLast && evaluation.data && evaluation.every > 0 &&
-        (step + 1) % evaluation.every == 0)
+    if (!isLast && evaluation.isDueAfter(step + 1))
       evaluate(step + 1);
     if (options.onCheckpoint &&
         (isLast ||

@@ -28,6 +28,7 @@ struct SequentialOptions {
   /// Called after each step. Training stops if it returns false.
   std::function<bool(uint64_t, Loss)> onStep = {};
   Evaluation evaluation = {};
+  bool evaluatesStart = false; ///< whether to evaluate before the first step
   /// Called after the last step with the result before the last evaluation,
   /// which is skipped if it returns false.
   std::function<bool(SequentialResult &)> onTrained = {};

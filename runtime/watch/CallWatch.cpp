@@ -33,11 +33,14 @@ void CallWatch::watch(milliseconds limit) {
   std::vector<Deadline> deadlines(before.size(), Deadline(limit));
   std::unique_lock lock(mutex);
   while (!condition.wait_for(lock, kLook, [this] { return isDone; })) {
+    // Read the clock first. If this thread is stopped after it, a call that has
+    // begun in the meantime is not taken for a long one.
+    const Deadline::Clock::time_point time = Deadline::Clock::now();
     const std::vector<CallMark::Call> now = readCalls();
     for (size_t i = 0; i < now.size(); ++i) {
       if (!now[i].name || now[i] != before[i])
-        deadlines[i] = Deadline(limit);
-      else if (deadlines[i].passed())
+        deadlines[i] = Deadline(limit, time);
+      else if (deadlines[i].passed(time))
         return onExpiry(
             timeoutMessage(limit, now[i].name + std::string(" to return")));
     }

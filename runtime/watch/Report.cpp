@@ -7,7 +7,6 @@
 
 #include "runtime/watch/Report.h"
 
-#include "runtime/system/Deadline.h"
 #include "runtime/watch/EndProcess.h"
 
 #include <algorithm>
@@ -224,13 +223,23 @@ std::string chimera::runtime::report(const program::ProgramT &program,
 }
 
 namespace {
+/// If standard error has no room for kPauses * kPauseMs, nobody reads it. Only
+/// waits for room count: on a busy machine this thread may be stopped for
+/// longer between two writes.
+constexpr int kPauseMs = 50, kPauses = 4;
+
 /// Writes to standard error, without stdio and without an allocation of memory.
-void write(const char *text, size_t size, Deadline &deadline) {
-  for (size_t at = 0; at < size && !deadline.passed();) {
+/// `pauses` is the number of waits without success that are left.
+void write(const char *text, size_t size, int &pauses) {
+  for (size_t at = 0; at < size && pauses > 0;) {
     pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-    int ready = poll(&room, 1, 50);
-    if (ready == 0 || (ready < 0 && errno == EINTR))
+    int ready = poll(&room, 1, kPauseMs);
+    if (ready < 0 && errno == EINTR)
       continue;
+    if (ready == 0) {
+      --pauses;
+      continue;
+    }
     // Write at most PIPE_BUF bytes at a time: a pipe that is ready accepts this
     // many bytes without blocking.
     ssize_t written = ::write(STDERR_FILENO, text + at,
@@ -243,18 +252,20 @@ void write(const char *text, size_t size, Deadline &deadline) {
   }
 }
 
-constexpr std::chrono::milliseconds kUnread(200);
-
 /// Writes the texts one after another.
 void writeAll(std::initializer_list<std::string_view> texts) {
-  Deadline deadline(kUnread);
+  int pauses = kPauses;
   for (std::string_view text : texts)
-    write(text.data(), text.size(), deadline);
+    write(text.data(), text.size(), pauses);
 }
 
 /// Begins a report on a new line, because the last line on standard error may
 /// be incomplete.
-void open() { writeAll({"\n", program_invocation_short_name, ": "}); }
+void open() {
+  char text[64]; // one write, so that no other process writes between
+  std::snprintf(text, sizeof text, "\n%s: ", program_invocation_short_name);
+  writeAll({text});
+}
 } // namespace
 
 void chimera::runtime::writeReport(const std::string &report) noexcept {

@@ -12,7 +12,7 @@ configure() {
   cmake -S "$source" -B "$build" -G Ninja -DCHIMERA_BUILD_TESTS=OFF "$@"
 }
 refuse() {
-  if grep -n -i -E "$1" "$build/build.ninja" | head -n 3 | grep .; then
+  if grep -n -i -E -m 3 "$1" "$build/build.ninja"; then
     echo "expected a build that does not name $1" >&2
     exit 1
   fi

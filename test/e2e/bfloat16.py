@@ -18,9 +18,11 @@ Then trains with slow bfloat16. The run must print one note that says so.
 import argparse
 import os
 import pathlib
+import sys
 import tempfile
 
 from exporting import check_each
+from forks import restart_with, run_script
 from grid import run
 from numerics import Checks, losses, same_bits
 
@@ -63,7 +65,7 @@ class Training:
         log = folder / f"{name}.log"
         # fmt: off
         run(*launcher, args.tools / "chimera-run", program, "--data", args.data,
-            "--steps", steps, "--threads", 1, "--quiet", "--timeout", 60,
+            "--steps", steps, "--threads", 1, "--quiet", "--timeout", 300,
             "--save", self.weights, "--save-gradients", self.gradients,
             "--log", log, *options)
         # fmt: on
@@ -120,9 +122,10 @@ def reference(checks, args, folder, case, program, ours, model):
     # fmt: off
     run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
         "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
-    output = run(args.torch_python, HERE / "reference.py", "--model", model,
-                 "--program-json", dump, "--data", args.data, "--steps", 1, "--weights", start,
-                 "--compare-gradients", ours.gradients, "--by-norm", "--tolerance", TOLERANCE)
+    output = run_script(
+        HERE / "reference.py", "--model", model, "--program-json", dump,
+        "--data", args.data, "--steps", 1, "--weights", start,
+        "--compare-gradients", ours.gradients, "--by-norm", "--tolerance", TOLERANCE)
     # fmt: on
     reports = [line for line in output.splitlines() if "tensors" in line]
     checks.check(len(reports) == 1, f"{case} against PyTorch: {'; '.join(reports)}")
@@ -149,7 +152,7 @@ def check_note_in(args, folder):
             # fmt: off
             output = run("env", "ONEDNN_MAX_CPU_ISA=AVX2", *launcher,
                          args.tools / "chimera-run", program, "--data", args.data,
-                         "--steps", 1, "--threads", 1, "--timeout", 60, *options)
+                         "--steps", 1, "--threads", 1, "--timeout", 300, *options)
             # fmt: on
             notes = output.count("times as long in bfloat16 as in float32")
             checks.check(
@@ -166,6 +169,8 @@ def main():
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
+    if args.torch_python and not restart_with(args.torch_python, "torch", exports=False):
+        sys.exit(1)
     check_each(
         lambda folder, case: check_case(args, folder, *case), CASES,
         at_end=lambda: check_note(args),

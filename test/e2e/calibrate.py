@@ -44,7 +44,7 @@ def calibrate(args, over, file):
         )
         for place in tcp_environments(RANKS, by_hand=True)
     ]
-    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    outputs = [process.communicate(timeout=PATIENCE)[0] for process in processes]
     assert all(process.returncode == 0 for process in processes), outputs
     assert not outputs[1], outputs
     return outputs[0]
@@ -151,7 +151,7 @@ def seconds_computed(pid):
 def kill_one(args, file, seconds):
     """Kills a rank of a calibration after it has used so much processor time. Returns
     the process of the other rank and its error output. Returns None if the calibration
-    was done before."""
+    was done before, or had written its machine."""
     processes = [
         subprocess.Popen(
             [args.tools / "chimera-run", "--calibrate", file],
@@ -165,7 +165,8 @@ def kill_one(args, file, seconds):
     processes[1].kill()
     _, errors = processes[0].communicate(timeout=PATIENCE)
     processes[1].communicate()
-    return None if done or processes[0].returncode == 0 else (processes[0], errors)
+    done = done or processes[0].returncode == 0 or file.exists()
+    return None if done else (processes[0], errors)
 
 
 def check_death(args, folder):

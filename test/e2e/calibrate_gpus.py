@@ -20,7 +20,9 @@ import grid
 from job import ENVIRONMENT, PATIENCE, tcp_environments
 
 RANKS = 2
-UNIT = 1e-3  # ns; at most 1000 GFLOP/s then
+# In ns; at most 100 GFLOP/s then. A forward and a backward sleep for 0.1 s, because on a
+# busy machine each sleep may take 50 ms longer.
+UNIT = 1e-2
 SYNTHETIC = ["--stages", "synthetic", "--unit-ns", UNIT]
 MODEL = """
 chimera.model @m gpt2 layers(2) heads(2) width(64) context(32) vocabulary(256)
@@ -36,7 +38,7 @@ def check(args, folder, run):
     assert f"// {RANKS} ranks, threads of one process, on GPUs" in text, text
     assert "memory(1024 MiB)" in text and "node_" not in text, text
     speed = float(re.search(r'speed\("([\d.]+) GFLOP/s"\)', text)[1])
-    assert 100 < speed <= 1000, text
+    assert 10 < speed <= 100, text
     question = folder / "plan.mlir"
     question.write_text(text + MODEL)
     print(grid.run(args.tools / "chimera-plan", question, "--batch", 8))

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from job import ENVIRONMENT
+from job import ENVIRONMENT, PATIENCE
 from runs import CHIMERA_RUN, MPIRUN, Runs
 
 
@@ -68,10 +68,14 @@ class Test(Runs):
         program = self.sample("--workers", "2")
         self.expect_error("--transport tcp needs a rank and the address of rank 0",
                           program, "--transport", "tcp")
-        # Rank 1 never starts.
-        [(status, output)] = self.over_tcp(2, program, "--timeout", "1",
-                                           only=[0])
-        self.assertEqual(status, 1)
+        # Rank 1 never starts. On a busy machine, rank 0 may need longer than a short
+        # timeout to serve the address.
+        for seconds in ("1", "4", "16", "64"):
+            [(status, output)] = self.over_tcp(2, program, "--timeout", seconds,
+                                               only=[0])
+            self.assertEqual(status, 1)
+            if "cannot meet the other ranks" not in output:
+                break
         self.assertRegex(output, r"these ranks did not connect to 127.0.0.1 port "
                                  r"\d+: 1|timed out .* all ranks to start")
         # Rank 0, which listens, never starts.
@@ -177,30 +181,39 @@ class Test(Runs):
 
     def test_log_of_memory_and_waiting(self):
         """The mean share of waiting in the log is that in the profile."""
-        program, log, profile = self.sample(), self.path("log.jsonl"), self.path("profile")
         for ranks in (0, 4) if MPIRUN else (0,):
-            self.log_of(program, "--stages", "synthetic", "--unit-ns", "1e6",
-                        "--steps", "20", "--profile", profile, ranks=ranks)
-            with open(log) as lines:
-                steps = [json.loads(line) for line in lines][:-1]
-            with open(profile) as text:
-                measured = json.load(text)
-            waits = statistics.mean(
-                sum(wait["total"] for wait in rank["waits"].values())
-                for rank in measured["ranks"])
-            expected = waits / measured["steps"]["later"]["total"]
-            self.assertGreater(expected, 0.05)
-            self.assertAlmostEqual(
-                statistics.mean(step["waiting"] for step in steps[1:]), expected,
-                delta=0.1)
+            # On a busy machine, one step may take as long as all others, and the mean
+            # over the steps is another one than that over the time. Then try again.
+            for _ in range(5):
+                steps, logged, expected = self.waiting(ranks)
+                self.assertGreater(expected, 0.05)
+                if abs(logged - expected) < 0.1:
+                    break
+            self.assertAlmostEqual(logged, expected, delta=0.1)
             for step in steps:
                 self.assertGreater(step["resident_bytes"], 10**6)
                 # It is the memory of a process, not of the machine.
                 self.assertLess(step["resident_bytes"], 2 * 10**9)
                 for name in ("device_bytes", "tokens_per_s", "samples_per_s"):
                     self.assertNotIn(name, step)
-            os.remove(log)
-            os.remove(profile)
+
+    def waiting(self, ranks):
+        """Runs 20 steps. Returns their lines in the log, and the mean share of waiting
+        in the log and in the profile."""
+        log, profile = self.path("log.jsonl"), self.path("profile")
+        self.log_of(self.sample(), "--stages", "synthetic", "--unit-ns", "1e6",
+                    "--steps", "20", "--profile", profile, ranks=ranks)
+        with open(log) as lines:
+            steps = [json.loads(line) for line in lines][:-1]
+        with open(profile) as text:
+            measured = json.load(text)
+        os.remove(log)
+        os.remove(profile)
+        waits = statistics.mean(
+            sum(wait["total"] for wait in rank["waits"].values())
+            for rank in measured["ranks"])
+        return (steps, statistics.mean(step["waiting"] for step in steps[1:]),
+                waits / measured["steps"]["later"]["total"])
 
     def test_log_of_a_training(self):
         log = self.path("log.jsonl")
@@ -402,7 +415,7 @@ class Test(Runs):
         with open(self.sample(), "rb") as program:
             result = subprocess.run(
                 [CHIMERA_RUN, "/dev/stdin", "--data", text, "--threads", "2"],
-                input=program.read(), capture_output=True, timeout=60,
+                input=program.read(), capture_output=True, timeout=PATIENCE,
                 env={name: value for name, value in ENVIRONMENT.items()
                      if name != "OMP_WAIT_POLICY"})
         self.assertIn(b"the program has no model", result.stderr)
@@ -460,7 +473,7 @@ class Test(Runs):
     def test_a_program_too_large_for_the_host(self):
         program = self.sample("--boundary-bytes", str(1 << 40))
         for ranks in (0, 4) if MPIRUN else (0,):
-            result = self.run_it(program, "--log", "log", ranks=ranks)
+            result = self.run_it(program, "--log", "log", ranks=ranks, fails=True)
             self.assertNotEqual(result.returncode, 0)
             self.assertEqual(result.stderr.count("expected arenas that fit"), 1,
                              result.stderr)

@@ -87,7 +87,7 @@ class Test(Runs):
         numbers[60_001] = 999
         data = self.write("tokens", struct.pack(f"<{len(numbers)}H", *numbers))
         arguments = [program, "--data", data, "--tokens", "uint16", "--steps",
-                     "3", "--threads", "1", "--timeout", "30"]
+                     "3", "--threads", "1", "--timeout", "300"]
         fault = ("expected tokens of the model's vocabulary of 256, got 999 as "
                  f"token 60001 of '{data}'")
         for more in ([], ["--sequential"], ["--device", "simulated"]):

@@ -20,7 +20,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.data import server_ingester
 from tensorboard.util import grpc_util
 
-PATIENCE = 60  # seconds until the server has read all files
+PATIENCE = 300  # seconds until the server has read all files
 
 
 def by_python(folder):

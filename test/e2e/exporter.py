@@ -37,6 +37,10 @@ def export_as(command, folder, arguments):
         with open(folder / "output", "w") as output:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
+            # New objects: another thread, which does not exist here, may have been
+            # printing and have the locks of the old ones.
+            sys.stdout = open(1, "w", closefd=False)
+            sys.stderr = open(2, "w", buffering=1, closefd=False)
             sys.argv = arguments
             try:
                 status = command.main()

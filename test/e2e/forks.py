@@ -24,10 +24,10 @@ OF_EXPORTS = (
 )  # fmt: skip
 
 
-def restart_with(python, *modules):
+def restart_with(python, *modules, exports=True):
     """Restarts this script with the Python `python`, unless that Python runs it. Returns
     whether this Python has the modules. If not, prints which are missing. The forks have
-    the modules in memory."""
+    the modules in memory and, if `exports`, what an export needs."""
     if os.environ.pop(RESTARTED, None) != str(python) and os.path.exists(python):
         os.environ[RESTARTED] = str(python)
         os.execv(python, [str(python), *sys.argv])
@@ -35,7 +35,7 @@ def restart_with(python, *modules):
     missing = [name for name in (*modules, "sympy") if not importlib.util.find_spec(name)]
     if missing:
         print(f"skipped: {python} lacks {', '.join(missing)}")
-    multiprocessing.set_forkserver_preload([*modules, *OF_EXPORTS])
+    multiprocessing.set_forkserver_preload([*modules, *(OF_EXPORTS if exports else ())])
     return not missing
 
 

@@ -20,9 +20,11 @@ import grid
 
 FUZZERS = ("reader", "programs")
 HEADER = 32
-# Limits for one input. Larger inputs find nothing new.
-LIMITS = ("-max_len=4194304", "-len_control=0", "-rss_limit_mb=4096", "-timeout=60",
+# Limits for one input. Larger inputs find nothing new. After TIMEOUT seconds an input
+# counts as hung; without --seconds the machine may be busy.
+LIMITS = ("-max_len=4194304", "-len_control=0", "-rss_limit_mb=4096",
           "-print_funcs=0", "-report_slow_units=60")
+TIMEOUT, BUSY_TIMEOUT = 60, 600
 # The files of the reader and the verifier. Code that writes files or computes the costs
 # of layers is left out.
 COVERED = re.compile(
@@ -63,13 +65,13 @@ class Run:
         corpus.mkdir(parents=True, exist_ok=True)
         for file in options.work.glob(f"{self.found.name}*"):
             file.unlink()
-        limit = f"-runs={options.runs}"
+        limits = [f"-runs={options.runs}", f"-timeout={BUSY_TIMEOUT}"]
         if options.seconds:
-            limit = f"-max_total_time={options.seconds}"
+            limits = [f"-max_total_time={options.seconds}", f"-timeout={TIMEOUT}"]
         with open(self.log, "w") as log:
             # fmt: off
             self.process = subprocess.Popen(
-                [options.fuzzers / f"fuzz-{fuzzer}", *LIMITS, limit,
+                [options.fuzzers / f"fuzz-{fuzzer}", *LIMITS, *limits,
                  f"-seed={options.seed}", f"-artifact_prefix={self.found}",
                  corpus, options.work / "seeds" / fuzzer],
                 stdout=log, stderr=subprocess.STDOUT,

@@ -34,7 +34,7 @@ FENCE = re.compile(r"^(\s*)```(.*)$")
 MARK = "@@chimera-block"
 # The reasons why a command cannot run in this test.
 NEEDS = {"gpu", "hosts", "slurm", "network", "install"}
-PATIENCE = 900  # seconds for one document, also on a busy machine
+PATIENCE = 3000  # seconds for one document, also on a busy machine
 
 
 class Block:

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import uuid
 
+from job import PATIENCE
 from many_hosts import FAR, FIRST_OF_MANY, HOSTS, MANY, NEAR, NEAR_FIRST, RANKS, Job
 from many_hosts import children_of, digest, extra_address, missing, prepare, processes
 from many_hosts import show_times, silent_port, three_hosts, with_timeout
@@ -88,9 +89,14 @@ class HostsJob(Job):
             # mpirun runs outside the first host's PID namespace, because it must enter
             # the PID namespaces of the other hosts.
             first = ["nsenter", "-t", str(hosts[0].pid), "--net", "--uts"]
+            # When mpirun ends ranks, it gives them 1 s by default to write their report.
+            # The times of --rounds are with this default. Otherwise the ranks get longer,
+            # because the machine may be busy.
+            waits = ["--mca", "odls_base_sigkill_timeout", "6"]
             # fmt: off
             self.begin([*first,
-                "mpirun", "--mca", "plm_rsh_agent", str(agent), "--mca", "btl",
+                "mpirun", *([] if options.rounds else waits),
+                "--mca", "plm_rsh_agent", str(agent), "--mca", "btl",
                 "tcp,self", "--mca", "pml", "ob1", "--mca", "btl_tcp_if_include",
                 "10.77.0.0/24", "--mca", "oob_tcp_if_include", "10.77.0.0/24",
                 "--mca", "hwloc_base_binding_policy", "none", "--oversubscribe",
@@ -163,7 +169,7 @@ def same_weights(launcher, hosts, options, folder, **of_job):
     arguments = train(options, folder, "--steps", 3, "--save", folder / "there")
     with HostsJob(launcher, hosts, options, folder, *arguments, **of_job) as job:
         for process in job.launchers:
-            job.check(process.wait(timeout=120) == 0, "expected status 0")
+            job.check(process.wait(timeout=PATIENCE) == 0, "expected status 0")
         same = digest(folder / "there") == digest(folder / "alone")
         job.check(same, "other weights")
 
@@ -235,14 +241,16 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         prepare(options.tools, folder)
-        try:
-            with three_hosts(name) as hosts:
-                for launcher in launchers:
-                    if options.only in (None, launcher):
-                        show(launcher, hosts, options, folder)
-        except (OSError, subprocess.CalledProcessError) as error:
-            detail = getattr(error, "stderr", "") or error
-            print(f"skipped: cannot make hosts of namespaces here: {detail}")
+        with contextlib.ExitStack() as stack:
+            try:
+                hosts = stack.enter_context(three_hosts(name))
+            except (OSError, subprocess.CalledProcessError) as error:
+                detail = getattr(error, "stderr", "") or error
+                print(f"skipped: cannot make hosts of namespaces here: {detail}")
+                return
+            for launcher in launchers:
+                if options.only in (None, launcher):
+                    show(launcher, hosts, options, folder)
 
 
 def show(launcher, hosts, options, folder):

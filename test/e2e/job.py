@@ -16,7 +16,7 @@ ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
 # After so many seconds a job counts as hung. Otherwise tests depend on what a job did
 # and printed, and never on time: on a busy machine everything may take many times as
 # long.
-PATIENCE = 100
+PATIENCE = 600
 
 # The shell makes background jobs ignore SIGINT, and their children inherit this. So
 # restore Python's handler.
@@ -48,6 +48,16 @@ def running(pid):
     return stat is not None and stat[0] != "Z"
 
 
+def send(pid, number):
+    """Sends a signal to a process. Returns False if the process has ended and is gone:
+    other ranks may end at any time after the first one got a signal."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def rank_of(pid, variable=b"OMPI_COMM_WORLD_RANK"):
     """The rank of a process, or None if it is not a rank or has ended. The launcher
     sets `variable`."""
@@ -62,9 +72,13 @@ def rank_of(pid, variable=b"OMPI_COMM_WORLD_RANK"):
     return None
 
 
+# Names of ports. As long as this process has them, no other test gets these ports.
+_names_of_ports = []
+
+
 def free_port():
-    """A port that nothing listens on. If possible, Linux never picks this port by
-    itself, so no other job takes it first."""
+    """A port that nothing listens on, and that no other test gets. If possible, Linux
+    never picks this port by itself, so no other job takes it first."""
     with open("/proc/sys/net/ipv4/ip_local_port_range") as limits:
         first_picked = int(limits.read().split()[0])
     lowest = 16384
@@ -77,7 +91,15 @@ def free_port():
                 one.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return one.getsockname()[1]
+            port = one.getsockname()[1]
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0chimera-test-port-{port}")
+        except OSError:
+            name.close()
+            continue
+        _names_of_ports.append(name)
+        return port
 
 
 def tcp_environments(ranks, by_hand=False):
@@ -98,11 +120,12 @@ def tcp_environments(ranks, by_hand=False):
 class Job:
     """`chimera-run PROGRAM ARGUMENTS` over MPI or, with 0 ranks, as one process."""
 
-    def __init__(self, chimera_run, program, ranks, *arguments):
-        # When mpirun ends ranks, it gives them 1 s by default to write their report. It
-        # always waits for this whole time.
-        launch = ["mpirun", "--mca", "odls_base_sigkill_timeout", "4", "-n",
-                  str(ranks), "--oversubscribe"]
+    def __init__(self, chimera_run, program, ranks, *arguments, mpirun_waits=6):
+        # When mpirun ends ranks, it waits so many seconds between SIGCONT, SIGTERM and
+        # SIGKILL, so that they can write their report. The default of 1 s would be too
+        # short on a busy machine. mpirun always waits for this whole time.
+        launch = ["mpirun", "--mca", "odls_base_sigkill_timeout", str(mpirun_waits),
+                  "-n", str(ranks), "--oversubscribe"]
         self.process = subprocess.Popen(
             [*(launch if ranks else []), chimera_run, program, *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -118,7 +141,7 @@ class Job:
         self.process.kill()
         for pid in self.ranks.values():
             if running(pid):
-                os.kill(pid, signal.SIGKILL)
+                send(pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdout.close()
         self.process.stderr.close()
@@ -132,18 +155,21 @@ class Job:
         """Waits until all ranks train, and returns None. If the job ends before,
         returns its errors."""
         for line in self.process.stdout:
-            if line.startswith("step "):
-                if self.expected:
-                    self.wait_for_ranks()
+            if line.startswith("step ") and self.find_ranks():
                 return None
         return self.process.stderr.read()
 
     def wait_for_ranks(self):
         """Finds the processes of all ranks."""
+        check(self.find_ranks(), f"the job ended, found only the ranks {self.ranks}")
+
+    def find_ranks(self):
+        """Finds the processes of all ranks. Returns False if the job ended before."""
         begin = time.monotonic()
         while len(self.ranks) != self.expected:
-            check(time.monotonic() - begin < PATIENCE
-                  and self.process.poll() is None,
+            if self.process.poll() is not None:
+                return False
+            check(time.monotonic() - begin < PATIENCE,
                   f"found only the ranks {self.ranks}")
             for entry in os.listdir("/proc"):
                 stat = stat_of(entry) if entry.isdigit() else None
@@ -151,6 +177,8 @@ class Job:
                     rank = rank_of(int(entry))
                     if rank is not None:
                         self.ranks[rank] = int(entry)
+            time.sleep(0.002)
+        return True
 
     def wait_for_line(self, start):
         """Waits for a line of output that begins with `start`, and returns it."""
@@ -256,3 +284,12 @@ def lines_on(report, rank):
         rf"^  rank {rank} \(worker {rank}\): {INSTRUCTION}"
         r"\w+.* for [\d.]+ s(?:; its process is stopped)?$", report,
         re.MULTILINE)
+
+
+def names_a_waiter(report, ranks):
+    """Whether a report says that a rank waits for another. All ranks may wait for an
+    all-reduce that all of them have started. Then none of them waits for another
+    rank."""
+    in_sum = all("wait for all_reduce_start" in line
+                 for rank in range(ranks) for line in lines_on(report, rank))
+    return in_sum or re.search(r"; waiting for rank \d for", report) is not None

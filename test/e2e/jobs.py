@@ -23,7 +23,6 @@ from job import ENVIRONMENT, PATIENCE, free_port, rank_of, stat_of
 from trainings import OPTIONS, RANKS, Trainings, parse
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torchrun.sh"
-STEPS = 200
 
 
 def ranks_below(pids):
@@ -55,11 +54,13 @@ class TorchrunJobs:
             PATH=f"{OPTIONS.tools}:{pathlib.Path(OPTIONS.torchrun).parent}:"
                  + os.environ["PATH"])
         if hosts > 1:
+            # On a busy machine a torchrun may be late to start, and silent for a while.
             environment["TORCHRUN_OPTIONS"] = (
                 f"--nnodes {hosts} --rdzv-backend c10d --rdzv-id test "
-                f"--rdzv-endpoint 127.0.0.1:{free_port()}")
+                f"--rdzv-endpoint 127.0.0.1:{free_port()} "
+                f"--rdzv-conf read_timeout={PATIENCE},keep_alive_max_attempt=100")
         self.ranks_expected = RANKS[program.name]
-        self.output = tempfile.TemporaryFile("w+")
+        self.output = tempfile.TemporaryFile()
         self.torchruns = [
             subprocess.Popen([str(word) for word in (SCRIPT, program, *arguments)],
                              env=environment, stdout=self.output,
@@ -84,8 +85,19 @@ class TorchrunJobs:
         return ranks_below([torchrun.pid for torchrun in self.torchruns])
 
     def text(self):
-        self.output.seek(0)
-        return self.output.read()
+        # The job's processes write at this file's offset, so reading must not move it.
+        file = self.output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+
+    def attempts(self):
+        """The output of each attempt to start the ranks."""
+        return re.split(r"^resumes from ", self.text(), flags=re.MULTILINE)
+
+    def wait_for_checkpoint(self):
+        """Waits until the newest attempt has written a checkpoint."""
+        self.wait_for(
+            lambda: re.search(r"^checkpoint ", self.attempts()[-1], re.MULTILINE),
+            "the first checkpoint")
 
     def wait_for(self, is_true, what):
         begin = time.monotonic()
@@ -115,22 +127,25 @@ class Jobs(Trainings):
         return TorchrunJobs(self.shared / "chimera", hosts, self.kept, *arguments, **how)
 
     def check_restarts(self, hosts, victims):
+        """The job has so many steps that no kill can come too late. SIGUSR1 ends it."""
         saved = self.folder / "saved"
-        with self.job(hosts, "--steps", STEPS, "--save", saved) as job:
-            for number, victim in enumerate(victims):
-                # Each attempt writes checkpoints before it is disturbed.
-                job.wait_for(lambda: len(re.findall(r"^checkpoint ", job.text(),
-                                                    re.MULTILINE)) > 2 * number,
-                             "the first checkpoint")
+        with self.job(hosts, "--steps", 10**8, "--save", saved) as job:
+            for victim in victims:
+                job.wait_for_checkpoint()
+                before = len(job.attempts())
                 os.kill(job.wait_for_ranks()[victim], signal.SIGKILL)
-                job.wait_for(lambda: len(re.findall(r"^resumes from ", job.text(),
-                                                    re.MULTILINE)) > number,
-                             "a resume")
+                job.wait_for(lambda: len(job.attempts()) > before, "a resume")
+            job.wait_for_checkpoint()
+            os.kill(job.wait_for_ranks()[0], signal.SIGUSR1)
             statuses = job.end()
             self.assertEqual(statuses, [0] * hosts, job.text())
             self.assertIn(f"no checkpoint in {self.kept} yet", job.text())
-        self.assertEqual(saved.read_bytes(),
-                         self.uninterrupted("chimera", steps=STEPS).read_bytes())
+            stopped = re.search(r"^stopped by SIGUSR1 after step (\d+) of", job.text(),
+                                re.MULTILINE)
+            self.assertTrue(stopped, job.text())
+        self.assertEqual(
+            saved.read_bytes(),
+            self.uninterrupted("chimera", steps=int(stopped[1])).read_bytes())
 
     def test_torchrun_starts_killed_ranks_again(self):
         self.check_restarts(1, [2, 0])

@@ -18,14 +18,14 @@ import sys
 import time
 import unittest
 
-from job import ENVIRONMENT, Job, free_port
+from job import ENVIRONMENT, PATIENCE, Job, free_port, send
 from runs import CHIMERA_RUN, MPIRUN, Runs
 
 RANKS = 4
-# mpirun waits so many seconds between SIGCONT, SIGTERM and SIGKILL. The default of 1 s
-# would be too short on a busy machine.
-MPIRUN_WAITS = {"OMPI_MCA_odls_base_sigkill_timeout": "6"}
-PATIENT = ["--grace", "5.5"]
+# On a busy machine the last step may take some seconds. If mpirun gets the signal, it
+# must wait for more seconds before it kills.
+MPIRUN_WAITS = 20
+PATIENT = ["--grace", "19"]
 ENDLESS = "100000000"
 
 
@@ -75,7 +75,7 @@ class LastFinite(Runs):
             env=dict(ENVIRONMENT, RANK=str(rank), WORLD_SIZE=str(RANKS),
                      MASTER_ADDR="localhost", MASTER_PORT=port))
             for rank in range(RANKS)]
-        ended = [rank.communicate(timeout=60) for rank in ranks]
+        ended = [rank.communicate(timeout=PATIENCE) for rank in ranks]
         return (max(rank.returncode for rank in ranks),
                 "".join(errors for _, errors in ended))
 
@@ -122,11 +122,12 @@ class LastFinite(Runs):
         the signal goes to the process that started the ranks. Returns the run's status
         and output."""
         with Job(CHIMERA_RUN, self.program, ranks,
-                 *self.arguments(ENDLESS, *more)[1:]) as job:
+                 *self.arguments(ENDLESS, *more)[1:],
+                 mpirun_waits=6 if receivers else MPIRUN_WAITS) as job:
             job.wait_for_steps()
             pids = list(job.ranks.values())[:receivers] or [job.process.pid]
             for pid in pids:
-                os.kill(pid, number)
+                send(pid, number)
             output, errors, *_ = job.end()
             return job.process.returncode, output, errors
 
@@ -164,8 +165,6 @@ class LastFinite(Runs):
         for number, receivers in ((signal.SIGTERM, 1), (signal.SIGTERM, RANKS),
                                   (signal.SIGTERM, 0), (signal.SIGINT, 0)):
             with self.subTest(number=number, receivers=receivers):
-                if not receivers:
-                    ENVIRONMENT.update(MPIRUN_WAITS)
                 status, *said = self.stopped(RANKS, number, receivers, *PATIENT)
                 self.assertNotEqual(status, 0, said)
                 self.check_stopped(signal.SIGTERM, status, *said)
@@ -181,8 +180,8 @@ class LastFinite(Runs):
                 job.wait_for_steps()
                 os.kill(job.ranks[3], signal.SIGSTOP)
                 time.sleep(0.3)
-                os.kill(job.ranks[0], signal.SIGTERM)
                 begin = time.monotonic()
+                os.kill(job.ranks[0], signal.SIGTERM)
                 if again:
                     time.sleep(1)
                     self.assertTrue(job.alive(0))
@@ -220,7 +219,7 @@ class LastFinite(Runs):
             os.kill(job.ranks[0] if ranks else job.process.pid, signal.SIGTERM)
             time.sleep(0.3)
             # The process opens the pipe for writing only while it saves.
-            self.assertTrue(select.select([reader], [], [], 60)[0])
+            self.assertTrue(select.select([reader], [], [], PATIENCE)[0])
             got = b"".join(iter(lambda: os.read(reader, 4096), b""))
             output, errors, *_ = job.end()
         os.close(reader)
@@ -244,7 +243,8 @@ class LastFinite(Runs):
         for ranks in (0, RANKS) if MPIRUN else (0,):
             with self.subTest(ranks=ranks):
                 status, output, errors, got = self.into_a_pipe(
-                    2, ranks, lambda _, reader: select.select([reader], [], [], 60))
+                    2, ranks,
+                    lambda _, reader: select.select([reader], [], [], PATIENCE))
                 self.assertEqual(status, 0, output + errors)
                 self.assertEqual(got, self.of_steps(2))
 
@@ -265,7 +265,7 @@ class LastFinite(Runs):
                  *self.arguments(ENDLESS)[1:]) as job:
             job.wait_for_steps()
             # A step is shown before it is logged.
-            until = time.monotonic() + 60
+            until = time.monotonic() + PATIENCE
             while b"\n" not in self.read("log.part"):
                 self.assertLess(time.monotonic(), until, "expected a logged step")
                 time.sleep(0.01)

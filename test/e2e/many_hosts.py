@@ -59,17 +59,25 @@ time.sleep(100000)
 """
 
 
-class NotStarted(RuntimeError):
-    """A wait during a job's start was longer than its --timeout."""
+# A wait was longer than --timeout, or a rank sent nothing for as long.
+TIMED_OUT = re.compile("timed out after|was silent for")
+
+
+class Delayed(RuntimeError):
+    """A busy machine may have delayed the job so much that it shows nothing."""
 
 
 def with_timeout(timeout, use):
     """Returns use(timeout), where `timeout` is the timeout of a job's waits. On a busy
-    machine no job starts within a short timeout. So if a job does not start, tries
-    again with longer timeouts."""
-    for seconds in (timeout, 4 * timeout):
-        with contextlib.suppress(NotStarted):
+    machine no job starts within a short timeout, a host may be too late for the report of
+    all hosts, and a launcher may kill ranks before they report. So if a job was delayed,
+    tries again, with longer timeouts."""
+    for seconds in (timeout, 4 * timeout, 16 * timeout):
+        try:
             return use(seconds)
+        except Delayed as error:
+            reason = str(error).partition("\n")[0]
+            print(f"tried again after a delay: {reason}", flush=True)
     return use(16 * timeout)
 
 
@@ -259,17 +267,23 @@ class Job:
             raise error(f"{message}\n{self.detail()}")
 
     def wait_for_steps(self):
+        """Waits until all ranks train, and returns their processes."""
         end = time.monotonic() + PATIENCE
-        while "\nstep 1/" not in self.text():
+        while "\nstep 1/" not in self.text() or len(ranks := self.ranks()) != RANKS:
             self.check(time.monotonic() < end, "the job did not start")
             # fmt: off
-            self.check(not self.is_over(), "the job ended before its first step",
-                       NotStarted if "timed out after" in self.text() else RuntimeError)
+            self.check(not self.is_over(), "the job ended before it was disturbed",
+                       Delayed if TIMED_OUT.search(self.text()) else RuntimeError)
             # fmt: on
             time.sleep(0.05)
-        ranks = self.ranks()
-        self.check(len(ranks) == RANKS, f"found only the ranks {sorted(ranks)}")
         return ranks
+
+    def send_signal(self, pid, number):
+        """Sends a signal to a rank that must still be alive."""
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            self.check(False, "the job ended before it was disturbed", Delayed)
 
     def disturb(self, how, hosts, timeout):
         """Waits until the job trains, causes the failure `how`, and waits until all ranks have
@@ -281,21 +295,23 @@ class Job:
         begin = time.monotonic()
         try:
             if how == "kill":
-                os.kill(ranks[4], signal.SIGKILL)
+                self.send_signal(ranks[4], signal.SIGKILL)
                 told = told.format(4)
             elif how == "kill-root":
-                os.kill(ranks[0], signal.SIGKILL)
+                self.send_signal(ranks[0], signal.SIGKILL)
                 told = told.format(0)
             elif how == "separate":
                 # Wait until the all-reduces of the first step are done. The
-                # all-reduces of the next step come much later.
+                # all-reduces of the next step come much later. If the hosts are
+                # separated during one of them all the same, its wait times out first, and
+                # the job is Delayed.
                 time.sleep(2)
                 begin = time.monotonic()
                 separate(hosts, "on")
                 told = r"rank [2-5] was silent"
             elif how in ("stop", "cut"):
                 if how == "stop":
-                    os.kill(ranks[4], signal.SIGSTOP)
+                    self.send_signal(ranks[4], signal.SIGSTOP)
                 else:
                     hosts[2].set_link("down")
                 told = "timed out|was silent|has ended|is lost"
@@ -307,7 +323,7 @@ class Job:
                 self.check(took < timeout + PATIENCE,
                            f"{how}: ranks {sorted(left)} live after {took:.1f} s")
                 # fmt: on
-                time.sleep(0.01)
+                time.sleep(0.05)
             took = time.monotonic() - begin
         finally:
             if how == "cut":
@@ -317,16 +333,21 @@ class Job:
         end = time.monotonic() + PATIENCE  # the launcher may forward the output later
         if self.unreported:
             told += "|" + self.unreported
-        while not re.search(told, self.text()):
+        while not re.search(told, self.text()) and not self.is_over():
             self.check(time.monotonic() < end, f"{how}: expected a report of {told}")
             time.sleep(0.05)
+        # fmt: off
+        self.check(re.search(told, self.text()), f"{how}: expected a report of {told}",
+                   Delayed)
+        # fmt: on
         # Ranks that are still connected write one report together. A report is lost if
-        # the launcher does not reach these ranks. srun ends ranks without a report.
+        # the launcher does not reach these ranks. srun ends ranks without a report. A host
+        # that is late by more than half a second writes a report of its own.
         count = self.text().count("the ranks at that moment:")
         most = 2 if how == "cut" else 1
         lost = self.unreported and re.search(self.unreported, self.text())
         least = 0 if how == "terminate" or lost else 1
-        self.check(least <= count <= most, f"{how}: {count} reports")
+        self.check(least <= count <= most, f"{how}: {count} reports", Delayed)
         return took
 
 

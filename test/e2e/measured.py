@@ -18,6 +18,8 @@ import xml.etree.ElementTree
 import grid
 
 SVG = "{http://www.w3.org/2000/svg}"
+# Nanoseconds of a forward. A busy host may delay an action by some milliseconds.
+FORWARD = 10_000_000
 # A busy host may make a step longer by at most this factor.
 FACTOR = 10
 
@@ -29,14 +31,14 @@ SCHEDULES = [
 ]
 
 
-def description(schedule, forward_of_last=1_000_000):
-    """Two stages whose actions take one or two milliseconds, and four micro-batches."""
+def description(schedule, forward_of_last=FORWARD):
+    """Two stages whose actions take 10 or 20 ms, and four micro-batches."""
     stages = "".join(
-        f"""  chimera.stage {stage} cost <forward = {forward}, backward = 2000000,
-      weight_gradient = 1000000, update = 100000>
+        f"""  chimera.stage {stage} cost <forward = {forward}, backward = {2 * FORWARD},
+      weight_gradient = {FORWARD}, update = {FORWARD // 10}>
       bytes <weights = 64, optimizer = 8, stash = 8, boundary = 8>
 """
-        for stage, forward in enumerate((1_000_000, forward_of_last))
+        for stage, forward in enumerate((FORWARD, forward_of_last))
     )
     return (
         f"chimera.pipeline @p stages(2) micro_batches(4) {schedule} time_unit(ns) {{\n"
@@ -59,7 +61,7 @@ def check(args, folder, schedule, slow_down=1):
     """Runs a program whose last stage takes `slow_down` times as long for a forward as
     the description says that the compiler gets."""
     program, source = folder / "program", folder / "told.mlir"
-    grid.compile_to(args.tools, description(schedule, slow_down * 1_000_000), program)
+    grid.compile_to(args.tools, description(schedule, slow_down * FORWARD), program)
     source.write_text(description(schedule))
     grid.run(
         args.tools / "chimera-run", program, "--stages", "synthetic", "--unit-ns", "1",

@@ -46,11 +46,15 @@ OPTIONS = (
     ("1.0e-1", f"{BF16} split_backward"),
     ("1.0e-1", f"{ALL_BF16} split_backward"),
 )
+# Models of examples/models with their arguments, and options for runs.
 EXPORTED = (
     ("llama", "layers=4 heads=4 groups=2 width=64 context=64"),
     ("convolution", "layers=4 width=64 context=64"),
     # The backward of the last layer computes the loss.
     ("gpt2", "layers=4 heads=4 width=32 context=64 vocabulary=4096"),
+    # A mask of tokens, and pairs of sentences.
+    ("bert", "layers=4 heads=4 width=64 context=64", "--mask=256", "--pairs=257,258,259"),
+    ("vit", "layers=4 heads=4 width=64 patch=4 size=32"),
 )
 
 # One package serves each of these sizes of micro-batches and types.
@@ -94,15 +98,28 @@ def stashes_of(worker):
     return most
 
 
+def images(folder):
+    """Options for chimera-run with the data of the vision transformer. Needs numpy."""
+    import numpy
+
+    fields = {
+        "pixels": numpy.zeros((160, 3, 32, 32), numpy.float32),
+        "classes": numpy.arange(160) % 10,
+    }
+    for field, values in fields.items():
+        numpy.save(folder / f"{field}.npy", values)
+        yield f"--data={field}={folder / field}.npy"
+
+
 def measure(checks, options, folder, name, description, *more):
-    """Compiles and runs a description. Compares each rank's bytes with the bytes that
+    """Compiles and runs a description, with `more` options. Compares each rank's bytes with the bytes that
     the program states. Returns the peak bytes of each rank's stashes."""
     source, program, log = (folder / f for f in ("d.mlir", "program", "log"))
     source.write_text(description)
     run(options.tools / "chimera-compile", source, "-o", program)
     run(
-        options.tools / "chimera-run", program, "--data", options.data, "--tokens", "bytes",
-        "--steps", 2, "--quiet", "--evaluate-batches", 0, "--log", log, *more,
+        options.tools / "chimera-run", program, "--steps", 2, "--quiet",
+        "--evaluate-batches", 0, "--log", log, *more,
     )  # fmt: skip
     ranks = json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
     dump = json.loads(run(options.tools / "chimera-translate", "--program-to-json", program))
@@ -117,6 +134,11 @@ def measure(checks, options, folder, name, description, *more):
     return [rank["stash_bytes"] for rank in ranks]
 
 
+def text(options):
+    """Options for chimera-run with the data of models of tokens."""
+    return ["--data", options.data, "--tokens", "bytes"]
+
+
 def built_in(options, folder, schedule):
     checks, whole = Checks(), None
     for dropout, more in OPTIONS:
@@ -126,6 +148,7 @@ def built_in(options, folder, schedule):
                 model=GPT2.format(dropout=dropout), schedule=schedule, options=more,
                 samples=4,
             ),
+            *text(options),
         )  # fmt: skip
         whole = whole or stashes
         if more == "recompute(all)":
@@ -138,20 +161,21 @@ def built_in(options, folder, schedule):
     return checks.lines, checks.failed
 
 
-def exported(options, folder, model, arguments):
+def exported(options, folder, model, arguments, *more):
     checks, package = Checks(), folder / "package"
     export(package, model, f"{arguments} samples=2")
+    data = [*images(folder)] if model == "vit" else text(options)
     # The buffers of halves of the small convolution net do not fill the arena.
     halves = [HALVES] if model != "convolution" else []
-    for samples, schedule, more in [*SIZES, *halves]:
+    for samples, schedule, clauses in [*SIZES, *halves]:
         measure(
             checks, options, folder,
-            f"exported {model}, {schedule}, {samples} samples, {more or 'whole'}",
+            f"exported {model}, {schedule}, {samples} samples, {clauses or 'whole'}",
             DESCRIPTION.format(
-                model=f'exported("{package}")', schedule=schedule, options=more,
+                model=f'exported("{package}")', schedule=schedule, options=clauses,
                 samples=samples,
             ),
-            "--load", package / "values.safetensors",
+            "--load", package / "values.safetensors", *data, *more,
         )  # fmt: skip
     return checks.lines, checks.failed
 

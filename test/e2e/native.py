@@ -136,7 +136,7 @@ class Training:
         log = folder / "log"
         run(
             *launcher, options.tools / "chimera-run", program, "--data", options.data,
-            "--tokens", "bytes", "--steps", STEPS, "--threads", 1, "--evaluate-batches", 1, "--timeout", 60,
+            "--tokens", "bytes", "--steps", STEPS, "--threads", 1, "--evaluate-batches", 1, "--timeout", 300,
             "--load", folder / "package/values.safetensors", "--log", log,
             "--save-gradients", folder / "gradients", *more,
         )  # fmt: skip

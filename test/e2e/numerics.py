@@ -42,6 +42,7 @@ import sys
 import tempfile
 
 import order_text
+from forks import restart_with, run_script
 from grid import in_parallel, run
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -162,7 +163,7 @@ class Training:
         log = folder / f"{name}.log"
         # fmt: off
         run(*launcher, tools / "chimera-run", program, "--data", data,
-            "--steps", steps, "--threads", 1, "--quiet", "--timeout", 60,
+            "--steps", steps, "--threads", 1, "--quiet", "--timeout", 300,
             "--evaluate-batches", 1, "--save", self.weights,
             "--save-gradients", self.gradients, "--log", log, *options)
         # fmt: on
@@ -241,6 +242,8 @@ def main():
     parser.add_argument("--mpirun", help="also run over MPI")
     parser.add_argument("--gpus", action="store_true", help="also run on software GPUs")
     args = parser.parse_args()
+    if args.torch_python and not restart_with(args.torch_python, "torch", exports=False):
+        sys.exit(1)
     schedules = [
         schedule
         for schedule in (
@@ -386,9 +389,10 @@ def reference(checks, args, folder, case, program, ours, model):
     # fmt: off
     run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
         "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
-    output = run(args.torch_python, HERE / "reference.py", "--model", model,
-                 "--program-json", dump, "--data", args.data, "--steps", STEPS, "--weights", start,
-                 "--compare", ours.weights, "--compare-gradients", ours.gradients)
+    output = run_script(
+        HERE / "reference.py", "--model", model, "--program-json", dump,
+        "--data", args.data, "--steps", STEPS, "--weights", start,
+        "--compare", ours.weights, "--compare-gradients", ours.gradients)
     # fmt: on
     reports = [line for line in output.splitlines() if "tensors" in line]
     checks.check(len(reports) == 2, f"{case} against PyTorch: {'; '.join(reports)}")

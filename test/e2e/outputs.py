@@ -14,11 +14,36 @@ import sys
 import time
 import unittest
 
-from job import ENVIRONMENT, PATIENCE, fill
+from job import ENVIRONMENT, PATIENCE, fill, stat_of
 from runs import CHIMERA_RUN, MPIRUN, Runs
 
 
 class Test(Runs):
+    def start_endless(self, log, **streams):
+        """Starts a run that takes days. It ends if it gets SIGUSR1."""
+        run = subprocess.Popen(
+            [CHIMERA_RUN, self.sample(), "--stages", "synthetic", "--unit-ns", "1e7",
+             "--steps", "1000000", "--log", log], env=ENVIRONMENT, **streams)
+        self.addCleanup(run.kill)
+        return run
+
+    def wait_for_more_steps(self, log, count):
+        """Waits until a run has logged `count` more steps."""
+        def logged():
+            return self.read(log + ".part").count(b"\n")
+
+        expected = logged() + count
+        begin = time.monotonic()
+        while logged() < expected:
+            self.assertLess(time.monotonic() - begin, PATIENCE, "no step went on")
+            time.sleep(0.05)
+
+    def is_stopped(self, pid):
+        """Whether all threads of a process are stopped."""
+        found = [stat_of(f"{pid}/task/{thread}")
+                 for thread in os.listdir(f"/proc/{pid}/task")]
+        return all(stat and stat[0] == "T" for stat in found)
+
     def test_log_that_cannot_be_written(self):
         self.expect_error("log.jsonl: cannot write", self.sample(), "--log",
                           "/nowhere/log.jsonl")
@@ -115,12 +140,17 @@ class Test(Runs):
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_a_reader_that_leaves_ends_no_run(self):
-        log = self.path("log")
-        result = self.shell('"$0" "$@" | head -c 1; exit ${PIPESTATUS[0]}',
-                            self.sample(), "--stages", "synthetic", "--unit-ns",
-                            "1e6", "--steps", "3", "--log", log)
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("cannot write to standard output", result.stderr)
+        reader, writer = os.pipe()
+        run = self.start_endless(self.path("log"), stdout=writer,
+                                 stderr=subprocess.PIPE, text=True)
+        os.close(writer)
+        os.read(reader, 1)
+        os.close(reader)
+        self.wait_for_more_steps("log", 2)
+        run.send_signal(signal.SIGUSR1)
+        _, errors = run.communicate(timeout=PATIENCE)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("cannot write to standard output", errors)
         self.assertIn(b'"summary"', self.read("log"))
 
     def test_closed_streams(self):
@@ -136,7 +166,8 @@ class Test(Runs):
                 self.assertEqual(len([json.loads(line) for line in lines]), 3)
             os.remove(log)
         # Standard error is closed. A report must not be written into the log. The first
-        # step takes some 20 s, so the signal comes during this step.
+        # step takes ten minutes, so the signal comes during this step.
+        self.sample("--micro-batches", "200")
         result = self.shell('"$0" "$@" --stages synthetic --unit-ns 1e9 2>&- & '
                             f'until [ -e {log}.part ]; do sleep 0.1; done; '
                             'sleep 0.3; kill -TERM $!; wait $!', *arguments)
@@ -193,7 +224,7 @@ class Test(Runs):
         for mode in ([], ["--sequential"]):
             # On a busy machine the start of the run may take longer than a short
             # timeout, so try longer ones.
-            for seconds in (1, 4, 16):
+            for seconds in (1, 4, 16, 64):
                 run = self.saving_into_a_pipe_without_reader(
                     "--timeout", str(seconds), *mode)
                 output, errors = run.communicate(timeout=PATIENCE)
@@ -239,28 +270,25 @@ class Test(Runs):
 
     def test_a_slow_reader_does_not_delay_ranks(self):
         reader, writer = os.pipe()
-        log = self.path("log")
-        run = subprocess.Popen(
-            [CHIMERA_RUN, self.sample(), "--steps", "3", "--stages",
-             "synthetic", "--unit-ns", "1e8", "--log", log], stdout=writer,
-            stderr=subprocess.PIPE, env=ENVIRONMENT)
+        run = self.start_endless(self.path("log"), stdout=writer,
+                                 stderr=subprocess.PIPE)
         self.assertIn(b"4 workers", os.read(reader, 4096))
-        # Fill the pipe long before the last step ends, which is after 7 s. The run must
-        # still print its results and complete its log.
+        # Stop the run while the pipe is being filled: meanwhile a write to the pipe
+        # would fail. Then steps must go on, and the run must still print its results
+        # and complete its log.
+        run.send_signal(signal.SIGSTOP)
+        while not self.is_stopped(run.pid):
+            time.sleep(0.01)
         fill(writer)
         os.close(writer)
-        begin = time.monotonic()
-        while True:
-            with open(log + ".part") as lines:
-                if len(lines.readlines()) == 3:
-                    break
-            self.assertLess(time.monotonic() - begin, PATIENCE,
-                            "no step went on")
-            time.sleep(0.05)
-        while os.read(reader, 65536):
-            pass
+        run.send_signal(signal.SIGCONT)
+        self.wait_for_more_steps("log", 3)
+        run.send_signal(signal.SIGUSR1)
+        output = b"".join(iter(lambda: os.read(reader, 65536), b""))
         os.close(reader)
         run.communicate(timeout=PATIENCE)
         self.assertEqual(run.returncode, 0)
+        self.assertRegex(output, rb"\n\d+ steps in")
+        self.assertIn(b'"summary"', self.read("log"))
 
 unittest.main(argv=sys.argv[:1], verbosity=2)

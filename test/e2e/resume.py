@@ -350,7 +350,8 @@ class Resume(Trainings):
         if ranks and number == signal.SIGINT:
             return
         more = ["--sequential"] if over == "sequential" else []
-        more += ["--grace", "4"] if ranks else []
+        # The signal comes to a rank and not from mpirun, which would not wait so long.
+        more += ["--grace", "60"] if ranks else []
         with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
                  *self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
                                *more)[2:]) as job:
@@ -413,7 +414,9 @@ class Resume(Trainings):
             os.kill(victim, signal.SIGUSR1)
             output, errors, *_ = job.end()
         if over != "containers":  # whose ranks cannot be watched
-            self.assertEqual(errors, "")
+            # On a busy machine, ranks say that they wait for others to start.
+            self.assertEqual([line for line in errors.splitlines()
+                              if line and "still waiting" not in line], [])
         steps = [int(name[5:]) for name in sorted(os.listdir(self.kept))
                  if name != ".lock"]
         self.assertIn(f"stopped by SIGUSR1 after step {steps[-1]} of", output)

@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 from job import ENVIRONMENT, PATIENCE, Job
@@ -127,7 +128,9 @@ class ResumedFiles(Trainings):
         self.assertIn(f"measured: step {step}\n", result.stdout)
 
     def lines(self, name="log"):
-        return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
+        """The lines of a log. A last line without an end may still be being written."""
+        *lines, _ = (self.folder / name).read_text().split("\n")
+        return [json.loads(line) for line in lines]
 
     def steps_of(self, lines, field):
         return [line["step"] for line in lines if field in line]
@@ -172,17 +175,41 @@ class ResumedFiles(Trainings):
         log = self.folder / "log"
         with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", 0,
                  *self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
-                               "--evaluate-every", 1000, "--evaluate-batches", 1, "--log",
+                               "--evaluate-every", 100, "--evaluate-batches", 1, "--log",
                                log)[2:]) as job:
             job.wait_for_line("held-out loss")
-            while self.steps_of(self.lines("log.part"), "loss")[-1] == 1000:
-                pass  # a later step makes the evaluation an old one
+            while self.steps_of(self.lines("log.part"), "loss")[-1] == 100:
+                time.sleep(0.01)  # a later step makes the evaluation an old one
             job.process.terminate()
             job.end()
         lines = self.lines()
         last = lines[-1]["summary"]
         evaluated = self.steps_of(lines, "held_out_loss")[-1]
         self.assertEqual("held_out_loss" in last, evaluated == last["steps"])
+
+    def test_a_missing_evaluation(self):
+        """A run that was stopped where an evaluation was due did not make it. The next run
+        makes it, and has the results of a run that was not stopped."""
+        log = self.folder / "log"
+        evaluates = ["--evaluate-every", 2, "--evaluate-batches", 1, "--log", log]
+        for over in ("threads", "sequential", "simulated"):
+            self.train("chimera", "--steps", 6, "--keep", 0, "--checkpoint", self.kept,
+                       "--checkpoint-every", 2, *evaluates)
+            whole = [line for line in self.lines() if "held_out_loss" in line]
+            self.assertEqual(self.steps_of(whole, "held_out_loss"), [2, 4, 6])
+            checkpoint = self.kept / "step-00000004"
+            for missing in (4, -1):
+                log.write_text("".join(
+                    f"{json.dumps(line)}\n" for line in self.lines()
+                    if line.get("step") != missing or "held_out_loss" not in line))
+                self.train("chimera", "--steps", 6, *evaluates, "--resume", checkpoint,
+                           over=over)
+                now = [line for line in self.lines() if "held_out_loss" in line]
+                self.assertEqual(self.steps_of(now, "held_out_loss"), [2, 4, 6])
+                for line, wanted in zip(now, whole):
+                    self.assertAlmostEqual(line["held_out_loss"], wanted["held_out_loss"], 9)
+            shutil.rmtree(self.kept)
+            log.unlink()
 
     def test_a_checkpoint_under_a_wrong_name(self):
         self.train("chimera", "--steps", 2, "--checkpoint", self.kept)

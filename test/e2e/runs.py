@@ -40,8 +40,12 @@ class Runs(unittest.TestCase):
         return [self.sample("--model"), "--data", text, "--steps", "2",
                 "--threads", "1", *arguments]
 
-    def run_it(self, *arguments, ranks=0, environment={}):
+    def run_it(self, *arguments, ranks=0, environment={}, fails=False):
         command = [CHIMERA_RUN, *arguments]
+        if ranks and fails:
+            # An error of all ranks is reported by rank 0. If rank 0 is late, the others
+            # report it too. They wait for it four times as long as they took to start.
+            command = ["sh", "-c", 'sleep 5; exec "$0" "$@"', *command]
         if ranks:
             command = [MPIRUN, "-n", str(ranks), "--oversubscribe", *command]
         return subprocess.run(command, capture_output=True, text=True,
@@ -49,7 +53,7 @@ class Runs(unittest.TestCase):
                               cwd=self.folder)
 
     def expect_error(self, text, *arguments, ranks=0):
-        result = self.run_it(*arguments, ranks=ranks)
+        result = self.run_it(*arguments, ranks=ranks, fails=True)
         self.assertNotEqual(result.returncode, 0, result.stdout)
         self.assertIn(text, result.stderr)
         self.assertEqual(result.stderr.count(text), 1, "told more than once")

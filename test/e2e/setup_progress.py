@@ -15,12 +15,17 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# With PAUSE=0.5 these scripts take 14 s, so they must print a line after ten seconds.
+# With PAUSE=0.5 these scripts take 14 s, so setup.sh must print a line after ten seconds. On
+# a busy machine it may begin to read later. So they go on until the file SEEN exists.
 APT = """#!/bin/bash
 case "$*" in *update*) exit ;; esac
 echo "Reading package lists..."
 for i in {0..28}; do
   echo "dlstatus:$i:$i.1234:Retrieving file $i of 28 (1min 2s remaining)"
+  sleep $PAUSE
+done
+until [ -z "$SEEN" ] || [ -e "$SEEN" ]; do
+  echo "dlstatus:28:28.1234:Retrieving file 28 of 28 (1min 2s remaining)"
   sleep $PAUSE
 done
 [ ! -e "$0.fails" ] || { echo "E: no such package" >&2; exit 100; }
@@ -35,6 +40,10 @@ echo "Collecting torch"
 echo "  Downloading torch-2.0-cp311.whl (530.6 MB)"
 for i in {0..28}; do
   echo "Progress ${i}000000 of 28000000"
+  sleep $PAUSE
+done
+until [ -z "$SEEN" ] || [ -e "$SEEN" ]; do
+  echo "Progress 28000000 of 28000000"
   sleep $PAUSE
 done
 echo "Installing collected packages: torch"
@@ -81,24 +90,34 @@ def main():
         make(folder / "venv/bin/pip", PIP)
         environment = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
         environment.pop("CHIMERA_TORCH_DIR", None)
-        environment["PAUSE"] = "0"
+        environment |= {"PAUSE": "0", "SEEN": ""}
         apt = [ROOT / "tools/setup.sh", "--compiler"]
         pip = [ROOT / "tools/setup.sh", "--runtime", "--cuda", "--venv", folder / "venv"]
 
-        def run(command, pause="0"):
+        def run(command):
             done = subprocess.run(
-                command, capture_output=True, text=True, env={**environment, "PAUSE": pause}
+                command, capture_output=True, text=True, env=environment
             )
             return done.returncode, done.stdout + done.stderr
 
         def is_sparse(command, line):
             """Whether the command prints a line that matches `line`, at most every ten
             seconds. Also returns the output."""
+            seen, output = folder / "seen", ""
+            seen.unlink(missing_ok=True)
             started = time.monotonic()
-            status, output = run(command, pause="0.5")
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                env={**environment, "PAUSE": "0.5", "SEEN": str(seen)},
+            ) as process:  # fmt: skip
+                for text in process.stdout:
+                    output += text
+                    if re.search(line, text):
+                        seen.touch()
             # The script counts whole seconds, so the first interval may be shorter.
             most = (time.monotonic() - started + 1) / 10
-            good = status == 0 and 1 <= len(re.findall(line, output, re.MULTILINE)) <= most
+            count = len(re.findall(line, output, re.MULTILINE))
+            good = process.returncode == 0 and 1 <= count <= most
             return good and "Reading" not in output and "Progress" not in output, output
 
         def has(installed):

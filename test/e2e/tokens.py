@@ -165,7 +165,7 @@ def pipes(bench):
         output.unlink(missing_ok=True)
         done = subprocess.run(
             ["bash", "-c", command, COMMAND, ROOT / "LICENSE", file, output, sys.executable],
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         raw = output.read_bytes() if output.exists() else b""
         return done, array.array("H", raw[1024:]).tolist()
@@ -197,7 +197,7 @@ def pipes(bench):
     bench.check(good, "/dev/zero", done.stderr)
     done, ids = run(
         f'mkfifo "$3.open"; exec 9<>"$3.open"; {call} "$3.open" --tokenizer "$2" -o "$3" & '
-        'for i in {1..300}; do [ -e "$3.part" ] && break; sleep 0.1; done; '
+        'for i in {1..3000}; do [ -e "$3.part" ] && break; sleep 0.1; done; '
         'kill $!; wait $!; echo "status $?"; ls "$3".*'
     )
     good = "status 143" in done.stdout and "piped.bin.part" not in done.stdout

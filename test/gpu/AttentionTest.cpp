@@ -113,7 +113,7 @@ protected:
   /// Runs `work` on the GPU and waits until it is done.
   static void onGpu(const std::function<void()> &work) {
     queue->launch({}, [&](const AddressMap &) { work(); });
-    device->waitFor(queue->record(), std::chrono::minutes(1));
+    device->waitFor(queue->record(), std::chrono::minutes(10));
   }
 
   inline static Accelerator *accelerator = nullptr;

@@ -14,7 +14,11 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 from job import free_port  # noqa: E402
 
-SECONDS = 180
+# After so many seconds a program counts as hung, and after TIMEOUT seconds the wait of a
+# rank for another one (--timeout). On a busy machine both take many times as long as on an
+# idle one.
+SECONDS = 900
+TIMEOUT = 300
 
 
 def start(command, ranks):

@@ -42,7 +42,7 @@ def measure(options, cases):
             execute(options.run, options.programs / case["program"], "--device",
                     options.device, "--data", options.programs / "text", "--tokens",
                     "bytes", "--steps", options.steps, "--evaluate-batches", 0,
-                    "--quiet", "--timeout", 120, "--profile", profile)
+                    "--quiet", "--timeout", launch.TIMEOUT, "--profile", profile)
             # fmt: on
             case["profile"] = json.loads(profile.read_text())
         options.to.write_text(json.dumps(cases[:number]))

@@ -163,7 +163,7 @@ def copied_packages(folder):
     made = []
     for file in inputs.glob("*.json"):
         made.append(folder / file.stem)
-        made[-1].mkdir()
+        made[-1].mkdir(exist_ok=True)  # it is left over if a run was killed
         shutil.copy(file, made[-1] / "model.json")
     try:
         yield

@@ -32,7 +32,7 @@ def main():
         # fmt: off
         command = [options.run, options.programs / each["program"], "--device",
                    "cuda", "--stages", "exact", "--steps", each["steps"],
-                   "--check-replicas", "--timeout", 30]
+                   "--check-replicas", "--timeout", launch.TIMEOUT]
         # fmt: on
         text, is_well = launch.run(command, options.processes and each["ranks"])
         digest = DIGEST.search(text)

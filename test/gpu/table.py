@@ -167,7 +167,7 @@ def train(options, program, *more, profiled=False, saved=False):
                 options.programs / "text", "--tokens", "bytes", "--device",
                 options.device, "--steps",
                 options.steps, "--evaluate-batches", 0, "--quiet", "--log", log,
-                "--timeout", 120, *wanted, *more)
+                "--timeout", 300, *wanted, *more)
         # fmt: on
         summary = json.loads(log.read_text().splitlines()[-1])["summary"]
         return summary, json.loads(profile.read_text()) if profiled else None

@@ -15,6 +15,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_TIMEOUTS_H
 #define CHIMERA_TEST_RUNTIME_TIMEOUTS_H
 
+#include <algorithm>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -25,6 +26,14 @@ namespace chimera::runtime::test {
 /// A timeout for waits that must not time out. A wait that exceeds it would
 /// never end.
 inline constexpr std::chrono::seconds kPatience(100);
+
+/// How long a rank hangs in a test whose waits time out after `timeout`. After
+/// a failure, a run in this process waits only 3 s for its ranks, and then ends
+/// the process. So the rank must not hang much longer than `timeout`.
+inline std::chrono::milliseconds hangOf(std::chrono::milliseconds timeout) {
+  return std::min<std::chrono::milliseconds>(6 * timeout,
+                                             timeout + std::chrono::seconds(2));
+}
 
 /// The time as messages print it, for example "0.2 s".
 inline std::string secondsOf(std::chrono::milliseconds time) {

@@ -127,6 +127,14 @@ std::string CheckpointWriter::awaitOwnParts() {
   return ownFault;
 }
 
+std::optional<std::string>
+CheckpointWriter::awaitOwnParts(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex);
+  if (!changed.wait_for(lock, patience, [&] { return areOwnPartsWritten; }))
+    return std::nullopt;
+  return ownFault;
+}
+
 std::optional<CheckpointOutcome>
 CheckpointWriter::finish(const std::string &fault) {
   if (!fault.empty()) {

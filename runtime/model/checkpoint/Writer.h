@@ -76,6 +76,8 @@ public:
   /// could not, or an empty text. Every rank must call this before `finish`,
   /// and must tell the root if there is a reason.
   std::string awaitOwnParts();
+  /// The same for at most `patience`. Returns none if this rank still writes.
+  std::optional<std::string> awaitOwnParts(std::chrono::milliseconds patience);
 
   /// Waits until the last checkpoint is complete. At the root, gives it up
   /// instead if `fault`, the reason of any rank, is not empty, and returns the

@@ -31,12 +31,12 @@ double timeOfCalls(const Scheme &scheme, int32_t workers,
 }
 
 /// Whether sixteen times as many actions take less than 64 times as long, in
-/// one of five attempts. A quadratic algorithm takes 256 times as long. A
+/// one of twenty attempts. A quadratic algorithm takes 256 times as long. A
 /// linear one takes more than 64 times as long only if other processes disturb
-/// the measurement.
+/// the measurement, and hardly in every attempt.
 bool growsWithActions(const std::function<double()> &timeOfFew,
                       const std::function<double()> &timeOfMany) {
-  for (int attempt = 0; attempt < 5; ++attempt)
+  for (int attempt = 0; attempt < 20; ++attempt)
     if (timeOfMany() < 64 * std::max(timeOfFew(), 1e-3))
       return true;
   return false;

@@ -21,7 +21,6 @@
 
 using namespace chimera;
 using namespace chimera::runtime;
-using namespace std::chrono_literals;
 
 namespace {
 /// Channels that sleep for `slow` before each message to another host and
@@ -78,7 +77,7 @@ Calibration calibrateThreads(
                                             .cores = ranks,
                                             .threads = 1,
                                             .memory = uint64_t(1) << 31},
-                                   .timeout = 30s,
+                                   .timeout = test::kPatience,
                                    .effort = 0.05,
                                    .fail = [](const std::string &) {}});
       if (rank == 0)
@@ -134,15 +133,17 @@ TEST(Calibrate, TellsLinksWithinHostsFromThoseBetween) {
         EXPECT_EQ(found.hosts.ranksOnEach, 2u);
         if (!found.hostLinks)
           return "no links within a host";
-        EXPECT_GE(found.links.send.base, 0.9 * slow);
         // An all-reduce of 4 ranks has 4 messages one after another, and an
         // all-reduce of 2 ranks has 2 messages. `message` has the time of one
         // of them.
-        EXPECT_GE(found.links.sum.message.base * 4, 0.9 * slow);
-        if (found.hostLinks->send.base <= 0.5 * slow &&
+        if (found.links.send.base >= 0.9 * slow &&
+            found.links.sum.message.base * 4 >= 0.9 * slow &&
+            found.hostLinks->send.base <= 0.5 * slow &&
             found.hostLinks->sum.message.base * 2 <= 0.5 * slow)
           return "";
-        return "slow links within a host: " +
+        return "links between hosts: " + std::to_string(found.links.send.base) +
+               " and " + std::to_string(found.links.sum.message.base) +
+               ", within a host: " +
                std::to_string(found.hostLinks->send.base) + " and " +
                std::to_string(found.hostLinks->sum.message.base);
       });
@@ -342,16 +343,22 @@ TEST(MachineText, LeavesSpeedsOfHostsThatDifferAsMeasured) {
 TEST(SlownessOfType, IsBesideFloat32) {
   const program::ProgramT program =
       programToMeasure(2, kSizesOnHosts, program::DataType::BFloat16);
-  // These layers sleep three times as long in bfloat16 as in float32.
-  const StageFactory stages = [](const program::ProgramT &block,
-                                 uint32_t stage) {
-    const bool isSlow =
-        program::typesOf(block).activations == program::DataType::BFloat16;
-    return makeSyntheticStages(isSlow ? 3e-2 : 1e-2)(block, stage);
-  };
-  const double slowness = relativeTimeOfType(program, stages);
-  EXPECT_GT(slowness, 2);
-  EXPECT_LT(slowness, 4);
+  // Other processes may delay the ends of sleeps. So try again with longer
+  // sleeps.
+  test::retryUntilSuccess(
+      std::chrono::milliseconds(1), [&](auto scale) -> std::string {
+        // These layers sleep three times as long in bfloat16 as in float32.
+        const double perUnit = 1e-2 * static_cast<double>(scale.count());
+        const StageFactory stages = [=](const program::ProgramT &block,
+                                        uint32_t stage) {
+          const bool isSlow = program::typesOf(block).activations ==
+                              program::DataType::BFloat16;
+          return makeSyntheticStages(isSlow ? 3 * perUnit : perUnit)(block,
+                                                                     stage);
+        };
+        const double slowness = relativeTimeOfType(program, stages);
+        return slowness > 2 && slowness < 4 ? "" : std::to_string(slowness);
+      });
 }
 
 TEST(SlownessOfType, IsReportedIfLarge) {

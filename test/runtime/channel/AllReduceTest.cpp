@@ -18,7 +18,7 @@
 using namespace chimera::runtime;
 
 namespace {
-constexpr std::chrono::seconds kTimeout(30);
+constexpr std::chrono::seconds kTimeout(100);
 
 MpiSession &session() {
   static MpiSession session(MpiThreads::Multiple);

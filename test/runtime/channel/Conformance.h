@@ -21,7 +21,7 @@
 
 namespace chimera::runtime::test {
 
-constexpr std::chrono::seconds kTimeout(30);
+constexpr std::chrono::seconds kTimeout(100);
 
 class Conformance : public testing::TestWithParam<World> {};
 /// Tests of guarantees that only channels for host memory give.

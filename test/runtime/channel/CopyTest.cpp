@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using chimera::program::MessageModel;
 
 namespace {
-constexpr auto kTimeout = 30s;
+constexpr auto kTimeout = 100s;
 using Errors = std::vector<std::string>;
 
 class Copies : public CleanGpus {
@@ -217,7 +217,7 @@ TEST_F(Copies, OnlyOrdersWhatTheModelOrders) {
         // Rank 0 enqueues both messages on streams, and the late message before
         // the other message.
         auto receiving = receive(rank, 1, late);
-        rank.wait(rank.channels.postSend(1, soon.bytes(), ready), 5s);
+        rank.wait(rank.channels.postSend(1, soon.bytes(), ready), kTimeout);
         goesOn = true;
         rank.wait(std::move(receiving), kTimeout);
       }),
@@ -405,10 +405,16 @@ TEST_F(Copies, ACudaErrorIsReportedByTheRankThatCopies) {
       rank.device.waitFor(rank.queue.record(), kTimeout);
       if (rank.rank() == 0) {
         auto first = each.isSum ? sum(rank, value) : send(rank, 1, value);
-        both.arrive_and_wait();
+        both.arrive_and_wait(); // rank 0 has posted
+        both.arrive_and_wait(); // rank 1 has failed
         rank.channels.wait(rank.queue, std::move(first), 100ms);
       } else {
         both.arrive_and_wait();
+        // Otherwise rank 0 might give up its end before rank 1 posts the other.
+        struct Failed {
+          std::barrier<> &both;
+          ~Failed() { both.arrive_and_wait(); }
+        } failed{both};
         failCall(each.call, cudaErrorIllegalAddress);
         each.isSum ? sum(rank, value) : receive(rank, 0, value);
       }

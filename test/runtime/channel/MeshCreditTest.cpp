@@ -9,6 +9,7 @@
 #include "runtime/channel/tcp/Channels.h"
 #include "runtime/device/Host.h"
 #include "runtime/system/Deadline.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/channel/LocalPeerTables.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ protected:
   void expectToReceive(Mesh::Stream stream, size_t count, uint64_t bytes) {
     std::vector<std::byte> got(bytes);
     for (size_t i = 0; i < count; ++i) {
-      meshes[1]->wait(meshes[1]->receive(0, stream, got), 30s);
+      meshes[1]->wait(meshes[1]->receive(0, stream, got), kPatience);
       EXPECT_EQ(got, std::vector<std::byte>(bytes, std::byte(i))) << i;
     }
   }
@@ -62,7 +63,7 @@ protected:
   /// not complete within 100 ms.
   void expectDone(const std::vector<SharedMeshOperation> &all, size_t count) {
     for (size_t i = 0; i < count; ++i)
-      meshes[0]->wait(all[i], 30s);
+      meshes[0]->wait(all[i], kPatience);
     if (count < all.size())
       std::this_thread::sleep_for(100ms);
     for (size_t i = count; i < all.size(); ++i)
@@ -75,8 +76,9 @@ protected:
     std::vector<std::byte> out(1 << 20), in(1 << 20);
     for (uint32_t from : {0, 1}) {
       auto sending = meshes[from]->send(1 - from, kLast, out);
-      meshes[1 - from]->wait(meshes[1 - from]->receive(from, kLast, in), 30s);
-      meshes[from]->wait(sending, 30s);
+      meshes[1 - from]->wait(meshes[1 - from]->receive(from, kLast, in),
+                             kPatience);
+      meshes[from]->wait(sending, kPatience);
     }
     for (auto &mesh : meshes)
       EXPECT_EQ(mesh->countStreams(), 0u) << "rank " << mesh->rank();
@@ -129,7 +131,7 @@ TEST_P(MeshCredit, DataDoesNotHoldUpControl) {
   std::byte word{42}, heard{};
   auto news = meshes[1]->receive(0, kControl, {&heard, 1});
   meshes[0]->send(1, kControl, {&word, 1});
-  meshes[1]->wait(news, 30s);
+  meshes[1]->wait(news, kPatience);
   EXPECT_EQ(heard, word);
 }
 
@@ -137,7 +139,7 @@ TEST_P(MeshCredit, AMessageOfTheWrongSizeGoesNowhere) {
   std::vector<std::byte> word(8);
   auto receive = meshes[1]->receive(0, kData, word);
   send(kData, 1, 8 << 20);
-  EXPECT_THROW(meshes[1]->wait(receive, 30s), std::invalid_argument);
+  EXPECT_THROW(meshes[1]->wait(receive, kPatience), std::invalid_argument);
   EXPECT_EQ(Mesh::receivedBytes(*receive), uint64_t(8) << 20);
   send(kData, 1, 8);
   expectToReceive(kData, 1, 8);
@@ -169,7 +171,7 @@ TEST_P(MeshCredit, MessagesToItselfWaitToo) {
   std::vector<std::byte> out(1 << 20, std::byte(7)), in(1 << 20);
   auto sending = meshes[0]->send(0, kData, out);
   EXPECT_FALSE(sending->isDone());
-  meshes[0]->wait(meshes[0]->receive(0, kData, in), 30s);
+  meshes[0]->wait(meshes[0]->receive(0, kData, in), kPatience);
   EXPECT_TRUE(sending->isDone());
   EXPECT_EQ(in, out);
 }
@@ -184,8 +186,8 @@ TEST_P(MeshCredit, FinishedStreamsKeepNoState) {
     auto receiving = meshes[1]->receive(0, stream, in);
     if (!sending)
       sending = meshes[0]->send(1, stream, out);
-    meshes[1]->wait(receiving, 30s);
-    meshes[0]->wait(sending, 30s);
+    meshes[1]->wait(receiving, kPatience);
+    meshes[0]->wait(sending, kPatience);
   }
   expectNoStreams();
 }
@@ -203,7 +205,7 @@ TEST_P(MeshCredit, AllReducesLeaveNothing) {
           *queue,
           channels->startAllReduce({0, {0, 1}}, ElementType::UInt64, {given},
                                    std::as_writable_bytes(std::span(sum))),
-          30s);
+          kPatience);
       ASSERT_EQ(sum, std::vector<uint64_t>(sum.size(), 2));
     }
   };
@@ -229,7 +231,7 @@ TEST_P(MeshCredit, AnAllReduceKeepsFewSlices) {
         std::vector<ConstBytes>{std::as_bytes(std::span(values))},
         std::as_writable_bytes(std::span(sum)), pool);
     all->start();
-    for (Deadline deadline(30s); !all->isDone() && !deadline.passed();)
+    for (Deadline deadline(kPatience); !all->isDone() && !deadline.passed();)
       std::this_thread::sleep_for(1ms);
     ASSERT_TRUE(all->isDone());
     EXPECT_EQ(sum, std::vector<uint64_t>(kElements, 2));

@@ -100,13 +100,12 @@ TEST_P(MeshOfTwo, ASilentStrangerIsDisconnected) {
   // The mesh keeps at most 64 connections of strangers, the newest, and each
   // for 5 s. So when it has closed one connection, it must close all older ones
   // in the same iteration of its thread's loop.
-  constexpr auto kTurn = 2s;
   Deadline deadline(kPatience);
   for (bool areAllClosed = false; !areAllClosed && !deadline.passed();) {
     bool isAnyClosed = false;
     areAllClosed = true;
     for (auto each = strangers.rbegin(); each != strangers.rend(); ++each) {
-      bool closed = isClosed(*each, isAnyClosed ? kTurn : 0s);
+      bool closed = isClosed(*each, isAnyClosed ? kPatience : 0s);
       EXPECT_TRUE(closed || !isAnyClosed);
       isAnyClosed |= closed;
       areAllClosed &= closed;
@@ -176,23 +175,31 @@ TEST_P(MeshOfTwo, AnAbandonedConnectionIsNotAnError) {
 }
 
 // Rank 1 has failed and has ended, so it cannot be reached. This rank reads the
-// reason of the failure only later. It must report this reason.
+// reason of the failure only later. It must report this reason. It waits half a
+// second for it. On a busy machine the reason may come later, so the test tries
+// several times.
 TEST_P(MeshOfTwo, ARankThatCannotBeReachedMayHaveSaidWhy) {
   tcp::PeerTable peerTable = peerTables.of(0);
   peerTable.addresses[1] = {}; // so rank 1 cannot be reached
-  Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
-  EXPECT_THROW(other.connectToPeer(1, 1s), std::runtime_error);
-  std::jthread late([&] {
-    std::this_thread::sleep_for(50ms);
-    other.abort("rank 1 failed: no data");
-  });
-  try {
-    other.connectToPeer(1, kPatience);
-    FAIL() << "expected a WaitError";
-  } catch (const WaitError &error) {
-    EXPECT_EQ(error.reason, WaitError::Reason::Aborted);
-    EXPECT_STREQ(error.what(), "aborted: rank 1 failed: no data");
+  std::string heard;
+  for (int attempt = 0; attempt < 20 && heard.empty(); ++attempt) {
+    Mesh other(peerTable, Listener(), 1h, [](uint32_t, const std::string &) {});
+    EXPECT_THROW(other.connectToPeer(1, 1s), std::runtime_error);
+    std::jthread late([&] {
+      std::this_thread::sleep_for(50ms);
+      other.abort("rank 1 failed: no data");
+    });
+    try {
+      other.connectToPeer(1, kPatience);
+      FAIL() << "expected a WaitError";
+    } catch (const WaitError &error) {
+      EXPECT_EQ(error.reason, WaitError::Reason::Aborted);
+      heard = error.what();
+    } catch (const std::runtime_error &) {
+      // It cannot be reached, and the reason came too late.
+    }
   }
+  EXPECT_EQ(heard, "aborted: rank 1 failed: no data");
 }
 
 /// `sayAndGo` makes rank 0 send a message on stream 7 and end. Rank 1 processes
@@ -257,45 +264,56 @@ TEST_P(MeshOfTwo, ARankThatWasFirstStaysBeforeManyStrangers) {
   });
   meshes[0]->send(1, 5, {&word, 1});
   isHeldUp.get_future().wait();
-  Mesh other(peerTables.of(0), Listener(), 1h,
-             [](uint32_t, const std::string &) {});
-  std::thread late([&] { EXPECT_NO_THROW(other.connectToPeer(1, kPatience)); });
-  std::this_thread::sleep_for(100ms);
+  struct {
+    uint64_t magic = 0x334d454843, secret = 42, rank = 0;
+  } greeting, answer;
+  Socket first = knock(1);
+  sendBytes(first, std::as_bytes(std::span(&greeting, 1)), kPatience);
   std::vector<Socket> strangers;
   for (int i = 0; i < 100; ++i)
     strangers.push_back(knock(1));
   goOn.set_value();
-  late.join();
+  EXPECT_NO_THROW(receiveBytes(
+      first, std::as_writable_bytes(std::span(&answer, 1)), kPatience));
+  EXPECT_EQ(answer.rank, 1u);
 }
 
 // The callback runs after the receive is complete. So the mesh must wake a rank
 // that waits for an effect of the callback once more. Otherwise this rank would
-// look again only after a while. Then most of the waits would be slow, more
-// than waits for a thread that sleeps as long as the callback.
+// look again only 50 ms after its last look. Here the callback has its effect
+// just after a look. On a busy machine a rank that is woken may still run late,
+// so only one of many waits must end soon.
 TEST_P(MeshOfTwo, AConnectionWakesItsWaiter) {
-  constexpr int kTimes = 20;
-  auto take = [](const std::function<void()> &wait) {
-    auto begin = std::chrono::steady_clock::now();
-    wait();
-    return std::chrono::steady_clock::now() - begin > 40ms;
-  };
-  int slow = 0, slowAnyway = 0;
-  for (int i = 0; i < kTimes; ++i) {
-    std::atomic<bool> wasCalled{false};
+  using Clock = std::chrono::steady_clock;
+  auto isWokenSoon = [&] {
+    std::atomic<bool> hasBegun{false}, wasCalled{false};
+    std::atomic<int> looks{0};
+    Clock::time_point called;
     std::byte word{}, heard{};
     meshes[1]->receive(0, 5, {&heard, 1}, [&] {
-      std::this_thread::sleep_for(2ms);
+      hasBegun = true;
+      for (const int seen = looks; looks == seen;)
+        std::this_thread::sleep_for(1ms);
+      called = Clock::now();
       wasCalled = true;
     });
-    slow += take([&] {
-      meshes[0]->send(1, 5, {&word, 1});
-      meshes[1]->waitUntil([&] { return wasCalled.load(); }, kPatience,
-                           [] { return "the call"; });
-    });
-    slowAnyway += take(
-        [] { std::thread([] { std::this_thread::sleep_for(2ms); }).join(); });
-  }
-  EXPECT_LT(slow, kTimes / 2 + slowAnyway);
+    meshes[0]->send(1, 5, {&word, 1});
+    // So the thread of the mesh runs the callback, and not this thread in its
+    // wait.
+    while (!hasBegun)
+      std::this_thread::sleep_for(1ms);
+    meshes[1]->waitUntil(
+        [&] {
+          ++looks;
+          return wasCalled.load();
+        },
+        kPatience, [] { return "the call"; });
+    return Clock::now() - called < 25ms;
+  };
+  int late = 0;
+  while (late < 100 && !isWokenSoon())
+    ++late;
+  EXPECT_LT(late, 100);
 }
 
 TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
@@ -316,6 +334,10 @@ TEST_P(MeshOfTwo, SurvivesStrangersAtTheFileLimit) {
     // No file descriptor is left, so no more strangers can connect.
   }
   EXPECT_GT(strangers.size(), 10u);
+  // Leave the mesh one file. Without a file and without a stranger's connection
+  // for 2 s, it would rightly fail.
+  if (!strangers.empty())
+    strangers.erase(strangers.begin());
   expectToTalk();
   strangers.clear();
   setrlimit(RLIMIT_NOFILE, &before);

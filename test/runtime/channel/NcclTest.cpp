@@ -7,6 +7,7 @@
 
 #include "runtime/channel/nccl/Channels.h"
 #include "runtime/control/InProcess.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/channel/World.h"
 #include "test/runtime/cuda/CleanGpus.h"
 
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 using chimera::program::MessageModel;
 
 namespace {
-constexpr auto kTimeout = 30s;
+constexpr auto kTimeout = 100s;
 
 bool holds(const std::string &text, const std::string &part) {
   return text.find(part) != std::string::npos;
@@ -218,22 +219,26 @@ TEST_F(Nccl, ATimeoutNamesTheMissingRank) {
 }
 
 TEST_F(Nccl, ReportsNcclErrors) {
-  // Let a send fail that comes after the sends that connect the ranks.
-  failCall("ncclSend", ncclSystemError, 3);
   // If one rank fails, the operations of the other rank have no partner any
   // more. So both ranks report errors.
-  std::vector<std::string> errors =
-      onRanks(amongAll(2, MessageModel::StreamPerDevice), 2, {.timeout = 500ms},
-              [](Rank &rank) {
-                Values<uint8_t> token(rank, {1});
-                if (rank.rank() == 0) {
-                  // One of these sends fails. Rank 1 posts no receives for
-                  // them.
-                  for (int k = 0; k < 4; ++k)
-                    rank.channels.postSend(1, token.bytes(), token.after());
-                }
-              });
-  EXPECT_TRUE(holds(errors[0], "NCCL failed: ncclSend: ")) << errors[0];
+  retryUntilMessage("NCCL failed: ncclSend: ", 500ms,
+                    [](std::chrono::milliseconds timeout) {
+                      resetSoftwareGpu();
+                      // Let a send fail that comes after the sends that connect
+                      // the ranks.
+                      failCall("ncclSend", ncclSystemError, 3);
+                      return onRanks(amongAll(2, MessageModel::StreamPerDevice),
+                                     2, {.timeout = timeout}, [](Rank &rank) {
+                                       Values<uint8_t> token(rank, {1});
+                                       if (rank.rank() == 0) {
+                                         // One of these sends fails. Rank 1
+                                         // posts no receives for them.
+                                         for (int k = 0; k < 4; ++k)
+                                           rank.channels.postSend(
+                                               1, token.bytes(), token.after());
+                                       }
+                                     })[0];
+                    });
 }
 
 TEST_F(Nccl, RanksOnOneGpuAreRefused) {

@@ -64,19 +64,20 @@ static void runOne(Control &control, int gpu, const test::World &world,
   cuda::CudaDevice device(
       {.ordinal = gpu, .user = "rank " + std::to_string(control.rank())});
 #ifdef CHIMERA_TEST_ON_GPUS
-  findGpuAssignment(device, control, std::chrono::seconds(30));
+  findGpuAssignment(device, control, std::chrono::seconds(100));
 #endif
   std::unique_ptr<Channels> channels = makeNcclChannels(
       device, control,
-      {.timeout = std::chrono::seconds(30), .scratchBytes = 100000});
+      {.timeout = std::chrono::seconds(100), .scratchBytes = 100000});
   channels->prepare(test::communicationAmong(world.ranks));
   std::unique_ptr<Queue> queue = device.makeQueue("compute");
   queue->reserveForLoads(1, uint64_t(8) << 20);
   test::Rank own{*channels, device, *queue};
   // A rank must not end while another rank still runs an operation that uses
   // memory of both ranks. Also, each rank must see its own failure before the
-  // end of another rank causes a further one.
-  constexpr std::chrono::seconds kPatience(60);
+  // end of another rank causes a further one. The other ranks may take longer
+  // than a single wait.
+  constexpr std::chrono::seconds kPatience(300);
   barrier(control, kPatience, "the ranks of a test");
   body(own);
   barrier(control, kPatience, "the end of a test");

@@ -112,7 +112,7 @@ public:
   /// not wait for this.
   ~Values() {
     try {
-      rank->device.waitFor(loaded, std::chrono::seconds(30));
+      rank->device.waitFor(loaded, std::chrono::seconds(100));
     } catch (const std::exception &) {
       // A device that has failed does not free its memory, so a late write does
       // no harm.
@@ -126,7 +126,7 @@ public:
   std::vector<T> get() {
     std::vector<T> values(count);
     HostBytes host = rank->device.readBack(bytes(), rank->queue.record(),
-                                           std::chrono::seconds(30));
+                                           std::chrono::seconds(100));
     std::ranges::copy(host.get(),
                       std::as_writable_bytes(std::span(values)).begin());
     return values;

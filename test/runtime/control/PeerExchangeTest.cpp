@@ -9,14 +9,17 @@
 
 #include "runtime/control/Messages.h"
 #include "runtime/control/tcp/Control.h"
+#include "test/runtime/Timeouts.h"
 
 #include <gtest/gtest.h>
+#include <random>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
 using namespace chimera::runtime;
 using namespace std::chrono_literals;
+using test::kPatience;
 
 namespace {
 TEST(PeerEntry, IsReadAsItWasWritten) {
@@ -67,15 +70,31 @@ TEST(PeerInfo, KnowsTheProcessesOfItsOwnContainerAlone) {
   EXPECT_EQ(peerInfo.hostProcesses().front().pid, getpid());
 }
 
+/// Whether a process listens at a port of this host.
+bool isListening(uint16_t port) {
+  try {
+    connectTo("127.0.0.1", port, kPatience);
+    return true;
+  } catch (const std::runtime_error &) {
+    return false;
+  }
+}
+
 StoreAddress anyStore() {
-  // A port that was free a moment ago.
-  return {"127.0.0.1", Listener().port, false, "test/"};
+  // A port that is free. It is below those that the system gives to the
+  // listeners of other tests.
+  std::random_device random;
+  uint16_t port = 0;
+  do
+    port = static_cast<uint16_t>(20000 + random() % 10000);
+  while (isListening(port));
+  return {"127.0.0.1", port, false, "test/"};
 }
 
 // A process can have only one store (the server of the peer exchange). So every
 // test has one rank per process.
 TEST(Store, GivesEachRankAllEntries) {
-  EXPECT_EQ(exchangeAtStore(anyStore(), 0, 1, "alone\n", 5s),
+  EXPECT_EQ(exchangeAtStore(anyStore(), 0, 1, "alone\n", kPatience),
             std::vector<std::string>{"alone\n"});
 }
 
@@ -83,19 +102,26 @@ TEST(Store, GivesEachRankAllEntries) {
 // port.
 TEST(Store, ARankIsOneProcess) {
   StoreAddress address = anyStore();
-  // The store refuses the second rank 1. The others wait for rank 2.
   auto failureOf = [&](uint32_t rank, const std::string &entry) {
     try {
-      exchangeAtStore(address, rank, 3, entry, 4s);
+      exchangeAtStore(address, rank, 3, entry, kPatience);
     } catch (const std::runtime_error &error) {
       return std::string(error.what());
     }
     return std::string("met");
   };
+  // The store refuses the second rank 1. Then rank 2 comes, for which the
+  // others wait.
+  auto failureOfRank1 = [&](const std::string &entry) {
+    std::string failure = failureOf(1, entry);
+    if (failure != "met")
+      failureOf(2, "last\n");
+    return failure;
+  };
   std::string ofFirst;
   std::thread server([&] { failureOf(0, "server\n"); });
-  std::thread first([&] { ofFirst = failureOf(1, "first\n"); });
-  std::string ofSecond = failureOf(1, "second\n");
+  std::thread first([&] { ofFirst = failureOfRank1("first\n"); });
+  std::string ofSecond = failureOfRank1("second\n");
   first.join();
   server.join();
   auto isRefused = [](const std::string &failure) {
@@ -109,7 +135,7 @@ TEST(Store, ARankIsOneProcess) {
 /// A store of a launcher: it outlives the ranks, which may start again.
 StoreAddress servedStore() {
   StoreAddress address = anyStore();
-  exchangeAtStore(address, 0, 1, "server\n", 5s); // keeps the store
+  exchangeAtStore(address, 0, 1, "server\n", kPatience); // keeps the store
   address.isServed = true;
   address.prefix = "run/";
   return address;
@@ -125,7 +151,7 @@ void startAll(const StoreAddress &address, const std::string &attempt,
   std::vector<std::thread> ranks;
   auto start = [&](uint32_t rank) {
     ranks.emplace_back([&, rank] {
-      EXPECT_EQ(exchangeAtStore(address, rank, 3, expected[rank], 20s),
+      EXPECT_EQ(exchangeAtStore(address, rank, 3, expected[rank], kPatience),
                 expected)
           << "rank " << rank;
     });
@@ -155,7 +181,7 @@ TEST(Store, AFailureBelongsToOneAttempt) {
   const StoreAddress address = servedStore();
   auto failureOf = [&](uint32_t rank, const std::string &entry) {
     try {
-      exchangeAtStore(address, rank, 3, entry, 20s);
+      exchangeAtStore(address, rank, 3, entry, kPatience);
     } catch (const std::runtime_error &error) {
       return std::string(error.what());
     }
@@ -179,20 +205,19 @@ TEST(Store, ReportsTheFileLimit) {
   rlimit before{}, none{};
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
-  std::thread filler([&] {
-    std::this_thread::sleep_for(1s); // now the store exists
+  // Called after 5 s, when the store exists.
+  auto takeAllFiles = [&](const std::string &) {
     const int lowest = dup(STDERR_FILENO);
     close(lowest);
     none.rlim_cur = static_cast<rlim_t>(lowest);
     setrlimit(RLIMIT_NOFILE, &none);
-  });
+  };
   std::string failure;
   try {
-    exchangeAtStore(anyStore(), 0, 2, "alone\n", 3s);
+    exchangeAtStore(anyStore(), 0, 2, "alone\n", 7s, takeAllFiles);
   } catch (const std::runtime_error &error) {
     failure = error.what();
   }
-  filler.join();
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_NE(failure.find(": 1, or rank 0 could not accept them: it has too "
                          "many open files, raise ulimit -n"),
@@ -201,17 +226,18 @@ TEST(Store, ReportsTheFileLimit) {
 }
 
 TEST(Store, RanksThatDoNotComeAreNamed) {
-  try {
-    exchangeAtStore(anyStore(), 0, 3, "alone\n", 300ms);
-    FAIL() << "met nobody";
-  } catch (const std::runtime_error &error) {
-    EXPECT_NE(
-        std::string(error.what()).find("did not connect to 127.0.0.1 port"),
-        std::string::npos)
-        << error.what();
-    EXPECT_NE(std::string(error.what()).find(": 1, 2"), std::string::npos)
-        << error.what();
-  }
+  // A rank that does not reach the store in time has another error.
+  const std::string failure = test::retryUntilMessage(
+      "did not connect to 127.0.0.1 port", 300ms,
+      [](std::chrono::milliseconds timeout) {
+        try {
+          exchangeAtStore(anyStore(), 0, 3, "alone\n", timeout);
+        } catch (const std::runtime_error &error) {
+          return std::string(error.what());
+        }
+        return std::string("met nobody");
+      });
+  EXPECT_NE(failure.find(": 1, 2"), std::string::npos) << failure;
 }
 
 TEST(Store, AnUnreachableStoreIsReportedWithItsAddress) {
@@ -235,11 +261,14 @@ faultWhile(uint32_t rank,
   std::string fault;
   std::thread waiting([&] {
     try {
-      exchangeAtStore(address, rank, 3, "it is here\n", 30s);
+      exchangeAtStore(address, rank, 3, "it is here\n", kPatience);
     } catch (const std::runtime_error &error) {
       fault = error.what();
     }
   });
+  // A rank that reports a failure does not wait long for rank 0.
+  while (rank == 0 && !isListening(address.port))
+    std::this_thread::sleep_for(10ms);
   others(address);
   waiting.join();
   return fault;
@@ -291,14 +320,14 @@ std::string connectWith(uint64_t ofRank0, uint64_t ofRank1) {
   std::string fault;
   std::thread other([&] {
     try {
-      TcpControl control(ofOther, std::move(listeners[1]), 1s);
-      barrier(control, 10s, "the other rank");
+      TcpControl control(ofOther, std::move(listeners[1]), kPatience);
+      barrier(control, kPatience, "the other rank");
     } catch (const std::exception &) {
     }
   });
   try {
-    TcpControl control(peerTable, std::move(listeners[0]), 1s);
-    barrier(control, 10s, "the other rank");
+    TcpControl control(peerTable, std::move(listeners[0]), kPatience);
+    barrier(control, kPatience, "the other rank");
   } catch (const std::exception &error) {
     fault = error.what();
   }

@@ -48,7 +48,7 @@ void test::onEachRank(const World &world,
             peerTables.of(rank), std::move(peerTables.listeners[rank]),
             std::chrono::hours(1));
       // No rank may leave before all ranks are connected.
-      barrier(*controls[rank], std::chrono::minutes(1), "all ranks");
+      barrier(*controls[rank], kTimeout, "all ranks");
       body(*controls[rank]);
       if (leave == WhenToLeave::AtOnce)
         controls[rank].reset();

@@ -18,7 +18,7 @@
 namespace chimera::runtime::test {
 
 /// A timeout for waits that must not time out.
-inline constexpr std::chrono::seconds kTimeout(30);
+inline constexpr std::chrono::seconds kTimeout(100);
 
 /// Describes the Control objects of a test: their kind, and the number of ranks
 /// that they connect.

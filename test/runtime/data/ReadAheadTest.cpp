@@ -82,9 +82,9 @@ void expectLoad(ReadAhead &ahead, const PlannedLoad &load) {
       << load.microBatch.step << " " << load.microBatch.index;
 }
 
-/// Waits until `condition` holds. Fails after 20 s.
+/// Waits until `condition` holds. Fails after 100 s.
 template <typename Condition> void await(const Condition &condition) {
-  for (int i = 0; i < 20'000 && !condition(); ++i)
+  for (int i = 0; i < 100'000 && !condition(); ++i)
     std::this_thread::sleep_for(1ms);
   EXPECT_TRUE(condition());
 }

@@ -10,6 +10,7 @@
 #include "runtime/device/Host.h"
 #include "runtime/interpreter/Communication.h"
 #include "runtime/model/ExactStage.h"
+#include "test/runtime/Timeouts.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/program/SamplePrograms.h"
 
@@ -162,14 +163,16 @@ TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
 }
 
 // The first step waits and does not compute. The second one computes and does
-// not wait.
+// not wait. On a busy machine, other times of a step may be long, too. So the
+// test tries longer waits and computations, too.
 TEST(Interpreter, MeasuresTheShareOfAStepInWhichItWaited) {
   const program::ProgramT program = program::samplePipeline({.workers = 2});
   const std::vector<ReduceGroup> groups = communicationOf(program).groups;
   const std::unique_ptr<Device> device = makeHostDevice();
-  for (uint32_t rank : {0, 1}) {
+  auto faultOf = [&](uint32_t rank,
+                     std::chrono::milliseconds pause) -> std::string {
     Alone channels(rank, 2);
-    channels.pause = std::chrono::milliseconds(3);
+    channels.pause = pause;
     std::chrono::milliseconds computing{0};
     SyntheticData data(program.seed);
     Status status{};
@@ -187,12 +190,19 @@ TEST(Interpreter, MeasuresTheShareOfAStepInWhichItWaited) {
       shares.push_back(interpreter.waitingShare().value());
       std::swap(channels.pause, computing);
     });
-    ASSERT_EQ(shares.size(), 2u);
-    EXPECT_GT(shares[0], 0.7);
+    if (shares.size() != 2)
+      return "expected two steps";
     EXPECT_LE(shares[0], 1);
-    EXPECT_LT(shares[1], 0.3);
     EXPECT_GT(shares[1], 0);
-  }
+    if (shares[0] > 0.7 && shares[1] < 0.3)
+      return "";
+    return "expected more than 0.7 and less than 0.3, got " +
+           std::to_string(shares[0]) + " and " + std::to_string(shares[1]);
+  };
+  for (uint32_t rank : {0, 1})
+    test::retryUntilSuccess(
+        std::chrono::milliseconds(3),
+        [&](std::chrono::milliseconds pause) { return faultOf(rank, pause); });
 }
 
 /// The weights of a rank after two calls of `run`, of which the first one is

@@ -19,12 +19,12 @@ using namespace chimera::runtime;
 
 namespace {
 /// The seconds that `action` takes. On a busy machine a sleep may end late. So
-/// this function repeats the action, up to 50 times, until one call is at most
-/// 0.01 s late. Returns the minimum.
+/// this function repeats the action until one call is at most 0.05 s late, but
+/// not for ever. Returns the minimum.
 template <typename Action>
 double leastSeconds(const Action &action, double expected) {
   double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 50 && least > expected + 0.01; ++i) {
+  for (int i = 0; i < 500 && least > expected + 0.05; ++i) {
     auto begin = std::chrono::steady_clock::now();
     action();
     std::chrono::duration<double> took =
@@ -35,20 +35,20 @@ double leastSeconds(const Action &action, double expected) {
 }
 
 // In samples a forward costs 1 unit, a backward 2 units, and an input gradient,
-// a weight gradient and a recompute 1 unit each. A unit takes 20 ms here.
+// a weight gradient and a recompute 1 unit each. A unit takes 100 ms here.
 TEST(SyntheticStage, TakesItsCostsInTime) {
-  auto stage = makeSyntheticStages(20e6)(program::samplePipeline(), 1);
+  auto stage = makeSyntheticStages(100e6)(program::samplePipeline(), 1);
   auto expectTime = [](auto action, double seconds) {
     double least = leastSeconds(action, seconds);
     EXPECT_GE(least, seconds);
-    EXPECT_LT(least, seconds + 0.02);
+    EXPECT_LT(least, seconds + 0.1); // less than one unit more
   };
-  expectTime([&] { stage->forward({}, {}, {}, {}, {}); }, 0.02);
-  expectTime([&] { stage->backward({}, nullptr, {}, {}, {}, {}); }, 0.04);
-  expectTime([&] { stage->inputGradient({}, nullptr, {}, {}, {}); }, 0.02);
-  expectTime([&] { stage->weightGradient({}, nullptr, {}, {}); }, 0.02);
+  expectTime([&] { stage->forward({}, {}, {}, {}, {}); }, 0.1);
+  expectTime([&] { stage->backward({}, nullptr, {}, {}, {}, {}); }, 0.2);
+  expectTime([&] { stage->inputGradient({}, nullptr, {}, {}, {}); }, 0.1);
+  expectTime([&] { stage->weightGradient({}, nullptr, {}, {}); }, 0.1);
   expectTime([&] { stage->forward({}, {}, {}, {}, {}, ForwardMode::Stash); },
-             0.02);
+             0.1);
 }
 
 // A forward of three units is divided into two parts: one part takes one unit

@@ -54,6 +54,14 @@ void expectContains(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
 }
 
+/// Expects that a rank was in step 3. The report names the instruction of its
+/// host or, if its GPU had nothing more to do, no second one.
+void expectStep3(const std::string &report) {
+  EXPECT_TRUE((report + "\n").find(" of step 3\n") != std::string::npos ||
+              report.find(": step 3, instruction ") != std::string::npos)
+      << report;
+}
+
 /// The results of a run, and how its ranks used their devices.
 struct Outcome {
   std::vector<std::byte> weights, gradients;
@@ -156,47 +164,57 @@ TEST_F(OnGpus, AProfileHasTheTimesOfTheGpu) {
   program::ProgramT program = sample({.workers = 2});
   const std::unique_ptr<Accelerator> gpus = accelerator();
   SyntheticData data(program.seed);
-  constexpr int64_t kUnit = 1'000'000;
-  TrainingRun run{.program = program,
-                  .stages = makeSyntheticStages(static_cast<double>(kUnit)),
-                  .data = data};
-  run.steps = 3;
-  run.timeout = 30s;
-  run.profile = true;
-  run.accelerator = gpus.get();
-  std::vector<StepUse> uses;
-  run.onStep = [&](const StepEvent &event) { uses.push_back(event.use); };
-  nlohmann::json profile;
-  run.onResult = [&](const RunResult &result) {
-    profile = nlohmann::json::parse(
-        formatProfile(program, result.profiles, rootOf(program),
-                      {.stages = "synthetic", .device = "cuda", .threads = 2},
-                      {0, result.steps}));
-  };
-  runInProcess(run);
-  EXPECT_EQ(profile["steps"]["later"]["count"], 2);
-  int64_t actions = 0;
-  for (uint32_t stage = 0; stage < 2; ++stage) {
-    const nlohmann::json &entry = profile["stages"][stage];
-    const program::Stage &cost = program.stages[stage];
-    // The first step does not count, but the two later steps do.
-    const uint64_t count = uint64_t{2} * program.micro_batches;
-    for (auto [name, units] : {std::pair("forward", cost.forward()),
-                               {"backward", cost.backward()}}) {
-      EXPECT_EQ(entry[name]["count"], count) << name;
-      EXPECT_GE(entry[name]["min"], units * kUnit) << name;
-    }
-    actions += program.micro_batches * (cost.forward() + cost.backward());
-  }
-  // A step includes the worker's own actions, and the waits for values of other
-  // workers.
-  EXPECT_GE(profile["steps"]["later"]["min"], actions / 2 * kUnit);
-  EXPECT_GE(profile["ranks"][1]["waits"]["receive_activation"]["max"],
-            program.stages[0].forward() * kUnit / 2);
-  ASSERT_EQ(uses.size(), 3u);
-  EXPECT_EQ(uses[2].measured, 2u);
-  EXPECT_GT(uses[2].waiting, 0);
-  EXPECT_LT(uses[2].waiting, 1);
+  // On a busy machine, rank 1 may itself be so late that it hardly waits. So
+  // the test tries longer actions, too.
+  test::retryUntilSuccess(
+      1ms, [&](std::chrono::milliseconds unit) -> std::string {
+        const int64_t kUnit = std::chrono::nanoseconds(unit).count();
+        TrainingRun run{.program = program,
+                        .stages =
+                            makeSyntheticStages(static_cast<double>(kUnit)),
+                        .data = data};
+        run.steps = 3;
+        run.timeout = 100s;
+        run.profile = true;
+        run.accelerator = gpus.get();
+        std::vector<StepUse> uses;
+        run.onStep = [&](const StepEvent &event) { uses.push_back(event.use); };
+        nlohmann::json profile;
+        run.onResult = [&](const RunResult &result) {
+          profile = nlohmann::json::parse(formatProfile(
+              program, result.profiles, rootOf(program),
+              {.stages = "synthetic", .device = "cuda", .threads = 2},
+              {0, result.steps}));
+        };
+        runInProcess(run);
+        EXPECT_EQ(profile["steps"]["later"]["count"], 2);
+        int64_t actions = 0;
+        for (uint32_t stage = 0; stage < 2; ++stage) {
+          const nlohmann::json &entry = profile["stages"][stage];
+          const program::Stage &cost = program.stages[stage];
+          // The first step does not count, but the two later steps do.
+          const uint64_t count = uint64_t{2} * program.micro_batches;
+          for (auto [name, units] : {std::pair("forward", cost.forward()),
+                                     {"backward", cost.backward()}}) {
+            EXPECT_EQ(entry[name]["count"], count) << name;
+            EXPECT_GE(entry[name]["min"], units * kUnit) << name;
+          }
+          actions += program.micro_batches * (cost.forward() + cost.backward());
+        }
+        // A step includes the worker's own actions, and the waits for values of
+        // other workers.
+        EXPECT_GE(profile["steps"]["later"]["min"], actions / 2 * kUnit);
+        EXPECT_EQ(uses.size(), 3u);
+        const int64_t waited =
+            profile["ranks"][1]["waits"]["receive_activation"]["max"];
+        if (waited < program.stages[0].forward() * kUnit / 2)
+          return "rank 1 waited only " + std::to_string(waited) + " ns";
+        if (uses.size() != 3 || uses[2].measured != 2)
+          return "not all ranks measured the last step";
+        EXPECT_GT(uses[2].waiting, 0);
+        EXPECT_LT(uses[2].waiting, 1);
+        return "";
+      });
 }
 
 TEST_F(OnGpus, StepsTakeNoMemory) {
@@ -249,7 +267,7 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
   run.accelerator = gpus.get();
   std::string report = failureOf(run);
   expectContains(report, "failed: the disk is gone");
-  expectContains(report + "\n", " of step 3\n");
+  expectStep3(report);
 }
 
 TEST_F(OnGpus, AHangOfAGpuIsReported) {
@@ -260,7 +278,7 @@ TEST_F(OnGpus, AHangOfAGpuIsReported) {
       300ms, [&](std::chrono::milliseconds timeout) {
         Data data([=](MicroBatch microBatch) {
           if (microBatch.step == 1 && microBatch.index == 3)
-            std::this_thread::sleep_for(4 * timeout);
+            std::this_thread::sleep_for(test::hangOf(timeout));
         });
         TrainingRun run{
             .program = program, .stages = makeExactStage, .data = data};
@@ -432,7 +450,7 @@ TEST_F(OnGpus, AFailureOfOneRankOnASharedGpuIsReported) {
   run.accelerator = gpus.get();
   std::string report = failureOf(run);
   expectContains(report, "failed: the disk is gone");
-  expectContains(report + "\n", " of step 3\n");
+  expectStep3(report);
 }
 
 TEST_F(OnGpus, AHangingRankOnASharedGpuIsNamed) {
@@ -495,7 +513,7 @@ TEST_F(OnGpus, ThreadsShareNoGpuWhereThereAreOtherProcesses) {
       OfOtherProcesses control(*controls[rank], rank == 2 ? 0 : 2);
       try {
         auto device = gpus->makeDevice(0, rank);
-        gpus->makeChannels(*device, control, 5s);
+        gpus->makeChannels(*device, control, 100s);
       } catch (const std::invalid_argument &error) {
         errors[rank] = error.what();
       }

@@ -46,7 +46,7 @@ faultOfRanks(uint32_t ranks,
 std::string faultOf(const std::vector<std::vector<AgreedValue>> &agreedValues) {
   return faultOfRanks(static_cast<uint32_t>(agreedValues.size()),
                       [&](Control &control, uint32_t rank) {
-                        checkAgreement(control, agreedValues[rank], 10s);
+                        checkAgreement(control, agreedValues[rank], 100s);
                       });
 }
 
@@ -54,7 +54,7 @@ TEST(Faults, TheLowestRanksErrorIsReported) {
   auto told = [](const std::vector<std::string> &faults) {
     return faultOfRanks(static_cast<uint32_t>(faults.size()),
                         [&](Control &control, uint32_t rank) {
-                          throwFirstError(control, faults[rank], 10s);
+                          throwFirstError(control, faults[rank], 100s);
                         });
   };
   EXPECT_EQ(told({"", "", ""}), "");

@@ -7,12 +7,16 @@
 
 #include "runtime/train/CheckpointedSteps.h"
 
+#include "runtime/control/InProcess.h"
 #include "runtime/model/ExactStage.h"
 #include "test/runtime/model/checkpoint/TestFolder.h"
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <algorithm>
+#include <fstream>
+#include <limits>
 #include <set>
+#include <sys/stat.h>
 #include <thread>
 
 using namespace chimera;
@@ -105,13 +109,17 @@ TEST_F(CheckpointedRun, EvaluatesAStepBeforeItsCheckpoint) {
   std::vector<std::pair<uint64_t, bool>> evaluations;
   constexpr uint64_t kSteps = 5;
   HeldOut heldOut([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const uint64_t step = std::min(kSteps, 2 * (evaluations.size() + 1));
     const std::string folderName = "step-0000000" + std::to_string(step);
-    bool isBegun = false;
-    for (const std::string &name : names())
-      isBegun |= name.starts_with(folderName);
-    evaluations.emplace_back(step, isBegun);
+    auto isBegun = [&] {
+      return std::ranges::any_of(names(), [&](const std::string &name) {
+        return name.starts_with(folderName);
+      });
+    };
+    // A thread makes the folder of a checkpoint, perhaps a moment later.
+    for (int i = 0; i < (step < kSteps ? 10 : 10000) && !isBegun(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    evaluations.emplace_back(step, isBegun());
   });
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = kSteps;
@@ -123,5 +131,95 @@ TEST_F(CheckpointedRun, EvaluatesAStepBeforeItsCheckpoint) {
   runInProcess(run);
   EXPECT_EQ(evaluations, (std::vector<std::pair<uint64_t, bool>>{
                              {2, false}, {4, false}, {kSteps, true}}));
+}
+
+/// The control of a rank that calls a function before each receive, with the
+/// sender.
+class Listening final : public Control {
+public:
+  Listening(Control &control, std::function<void(uint32_t)> before)
+      : control(control), before(std::move(before)) {}
+  uint32_t rank() const override { return control.rank(); }
+  uint32_t ranks() const override { return control.ranks(); }
+  void send(uint32_t to, ConstBytes bytes,
+            std::chrono::milliseconds timeout) override {
+    control.send(to, bytes, timeout);
+  }
+  void receive(uint32_t from, Bytes bytes,
+               std::chrono::milliseconds timeout) override {
+    before(from);
+    control.receive(from, bytes, timeout);
+  }
+  void abort(const std::string &reason) override { control.abort(reason); }
+  void onAbort(std::function<void(const std::string &)> handler) override {
+    control.onAbort(std::move(handler));
+  }
+
+private:
+  Control &control;
+  const std::function<void(uint32_t)> before;
+};
+
+// A rank writes to a pipe, which nobody reads until the root has heard from it
+// three times. So the ranks talk to each other while one of them writes, and
+// none of them waits for a message for as long as the write takes.
+TEST_F(CheckpointedRun, AWriteMayTakeLongerThanTheTimeout) {
+  const program::ProgramT program = program::samplePipeline({.ofModel = true});
+  const WeightNames tensorNames;
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 5;
+  run.timeout = std::chrono::minutes(1);
+  run.checkpoints = CheckpointSettings();
+  run.checkpoints->folder = folder;
+  run.checkpoints->names = &tensorNames;
+  std::string path;
+  run.onCheckpoint = [&](const CheckpointOutcome &outcome) {
+    path = outcome.path;
+    EXPECT_EQ(outcome.error, "");
+  };
+  const uint32_t ranks = program::rankCount(program), root = rootOf(program);
+  const uint32_t slow = (root + 1) % ranks;
+  const size_t parts = program.stages.size();
+  std::vector<std::unique_ptr<CheckpointWriter>> writers(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    writers[rank] = std::make_unique<CheckpointWriter>(
+        program, tensorNames, checkpointParts(program, rank),
+        writerOptions(run, parts, /*nonce=*/7, rank == root));
+  const std::filesystem::path partial = partialFolder(folder, run.steps, 7);
+  std::filesystem::create_directory(partial);
+  const std::string pipe =
+      partial / partName(kModelFiles, checkpointParts(program, slow)[0].number,
+                         static_cast<uint32_t>(parts), ".safetensors");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+
+  const std::vector<std::unique_ptr<Control>> controls =
+      makeInProcessControls(ranks);
+  std::vector<std::thread> threads;
+  int heard = 0;
+  std::thread reader;
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      Listening control(*controls[rank], [&, rank](uint32_t from) {
+        if (rank != root || from != slow || ++heard != 3)
+          return;
+        reader = std::thread([&] {
+          std::ifstream file(pipe, std::ios::binary);
+          file.ignore(std::numeric_limits<std::streamsize>::max());
+        });
+      });
+      writers[rank]->begin(run.steps, "",
+                           [](size_t, Bytes weights, Bytes rest) {
+                             std::ranges::fill(weights, std::byte{0});
+                             std::ranges::fill(rest, std::byte{0});
+                           });
+      EXPECT_NO_THROW(finishCheckpoint(run, control, *writers[rank]));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_GE(heard, 3);
+  if (reader.joinable())
+    reader.join();
+  EXPECT_EQ(path, folder / "step-00000005");
 }
 } // namespace

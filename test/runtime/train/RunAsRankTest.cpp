@@ -75,23 +75,23 @@ TEST(TransportOf, FitsTheLauncher) {
   EXPECT_EQ(transportOf({"srun", 0, 2, 2}), JobTransport::Mpi);
 }
 
-/// Trains three steps as one of two ranks. Each step takes `pause` longer. The
-/// process of the root ends with status 3 if its weights equal the weights of a
-/// run in threads, and if onReady and onStep were called as expected. Otherwise
-/// it ends with status 1.
-void trainAsRank(uint32_t rank, uint16_t port,
-                 std::chrono::milliseconds pause = 0ms) {
+/// Trains three steps as one of two ranks. The root calls `pause` in each step.
+/// Its process ends with status 3 if its weights equal the weights of a run in
+/// threads, and if onReady and onStep were called as expected. Otherwise it
+/// ends with status 1.
+void trainAsRank(
+    uint32_t rank, uint16_t port, const std::function<void()> &pause = [] {}) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = 3;
-  run.timeout = 30s;
+  run.timeout = 100s;
   run.gatherWeights = true;
   uint32_t ready = 0, steps = 0;
   std::vector<std::byte> weights;
   run.onStep = [&](const StepEvent &) {
     ++steps;
-    std::this_thread::sleep_for(pause);
+    pause();
   };
   run.onResult = [&](const RunResult &result) { weights = result.weights; };
   HostOptions use;
@@ -134,7 +134,8 @@ void waitInVain(uint16_t port, std::function<void(const std::string &)> tell) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.timeout = 200ms;
+  // It is long enough to make the store where the ranks meet.
+  run.timeout = 5s;
   JobOptions use = rankOfTwo(0, port);
   use.onFailure = std::move(tell);
   runAsRank(run, {}, use);
@@ -172,7 +173,7 @@ TEST(RunAsRankDeathTest, TellsWhyItFailsAndEndsTheProcess) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.timeout = 30s;
+  run.timeout = 100s;
   HostOptions use;
   use.onReady = [](const HostResources &) { throw 7; };
   JobOptions job = rankOfTwo(rank, port);
@@ -224,7 +225,7 @@ public:
   };
   TrainingRun run{.program = program, .stages = stages, .data = data};
   run.accelerator = &accelerator;
-  run.timeout = 30s;
+  run.timeout = 100s;
   runAsRank(run, {}, rankOfTwo(rank, port));
   _exit(3);
 }
@@ -238,13 +239,18 @@ TEST(RunAsRankDeathTest, MakesNoStageBeforeItsDevice) {
 /// Becomes rank 2 of four, while the other ranks were started as two ranks.
 void meetTwo(uint16_t port) {
   setEndProcess([](int status) { _exit(status); });
+  // The other ranks run until this process has ended.
+  const pid_t self = getpid();
   for (uint32_t rank : {0, 1})
     if (fork() == 0)
-      trainAsRank(rank, port, 1s); // so that they still run
+      trainAsRank(rank, port, [self] {
+        while (getppid() == self)
+          std::this_thread::sleep_for(10ms);
+      });
   program::ProgramT program = program::samplePipeline({.workers = 4});
   SyntheticData data(1);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.timeout = 10s;
+  run.timeout = 60s;
   JobOptions use = rankOfTwo(2, port);
   use.job->ranks = 4;
   runAsRank(run, {}, use);

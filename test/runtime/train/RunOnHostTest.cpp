@@ -121,10 +121,11 @@ TEST(RunOnHost, OnSimulatedDevicesSavingMayNotHangEither) {
       200ms, [&](std::chrono::milliseconds timeout) {
         run.timeout = timeout;
         run.onResult = [=](const RunResult &) {
-          std::this_thread::sleep_for(4 * timeout);
+          std::this_thread::sleep_for(test::hangOf(timeout));
         };
         return failure();
       });
+  run.timeout = test::kPatience;
   run.onResult = [](const RunResult &) { throw 7; };
   EXPECT_NE(failure().find("failed: an unknown error"), std::string::npos)
       << failure();

@@ -125,7 +125,7 @@ TEST(RunSequentialDeathTest, ASignalEndsItWithAReport) {
           if (event.step != 1)
             return;
           kill(getpid(), SIGTERM);
-          sleep(10);
+          sleep(1000);
         });
         runToItsEnd(trained);
       },
@@ -138,7 +138,7 @@ TEST(RunSequentialDeathTest, ASignalEndsItWhileItSaves) {
         Trained trained(3);
         trained.run.onResult = [](const RunResult &) {
           kill(getpid(), SIGINT);
-          sleep(10);
+          sleep(1000);
         };
         runToItsEnd(trained);
       },
@@ -150,7 +150,7 @@ TEST(RunSequentialDeathTest, SavingThatHangsEndsIt) {
       {
         Trained trained(3);
         trained.run.timeout = 200ms;
-        trained.run.onResult = [](const RunResult &) { sleep(10); };
+        trained.run.onResult = [](const RunResult &) { sleep(1000); };
         runToItsEnd(trained);
       },
       testing::ExitedWithCode(1),

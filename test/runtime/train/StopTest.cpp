@@ -166,7 +166,7 @@ TEST(StepVote, StopsAllRanksTwoStepsLater) {
           *controls[rank],
           // Only rank 2 got the request to stop.
           [&asked, rank] { return rank == 2 && asked.load(); },
-          [] { return StepUse(); }, 10s));
+          [] { return StepUse(); }, 100s));
     std::vector<uint64_t> steps = stepsOf(
         4, seed,
         [&](uint32_t rank, uint64_t) {
@@ -186,7 +186,8 @@ TEST(StepVote, SavesTwoStepsLaterAndOnceForSeveralRequests) {
   for (uint32_t rank = 0; rank < 4; ++rank)
     threads.emplace_back([&, rank] {
       StepVote vote(
-          *controls[rank], [] { return false; }, [] { return StepUse(); }, 10s);
+          *controls[rank], [] { return false; }, [] { return StepUse(); },
+          100s);
       for (uint64_t step = 1; step < 40; ++step) {
         // Rank 2 is asked before step 10, and rank 1 two steps later. This is
         // before the checkpoint. Rank 3 is asked after it, and after the
@@ -232,7 +233,7 @@ TEST(StepVote, TellsAllRanksWhatTheyUsedThreeStepsBefore) {
                          .waiting = 0.25 * rank,
                          .measured = 1};
         },
-        10s));
+        100s));
   for (step = 1; step <= 5; ++step) {
     // Rank 0 last, since it waits for the votes of the others.
     for (uint32_t rank : {1, 2, 0})
@@ -278,7 +279,7 @@ TEST(Signals, AreStoredForALaterListenerAndPassedToAPresentOne) {
 TEST(Signals, PassARequestToSave) {
   Signals::blockUserSignals();
   kill(getpid(), SIGUSR2);
-  Signals signals(Grace{60s});
+  Signals signals(Grace{1h});
   for (int time = 0; time < 2; ++time) {
     std::atomic<int> heard = 0;
     SignalListener listening(&signals,
@@ -327,9 +328,15 @@ public:
     return signals;
   }
   bool becomes(const std::vector<int> &expected) {
-    for (int i = 0; i < 500 && get() != expected; ++i)
+    for (int i = 0; i < 10000 && get() != expected; ++i)
       std::this_thread::sleep_for(10ms);
     return get() == expected;
+  }
+  /// Waits until there are `expected` signals SIGUSR1, but not for ever.
+  void awaitStops(std::ptrdiff_t expected) {
+    for (int i = 0; i < 10000 && std::ranges::count(get(), SIGUSR1) < expected;
+         ++i)
+      std::this_thread::sleep_for(10ms);
   }
 
 private:
@@ -337,26 +344,49 @@ private:
   std::vector<int> signals; // guarded by mutex
 };
 
+/// Whether a signal to this process has come but no thread has read it.
+bool isPending(int signal) {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, signal) == 1;
+}
+
+/// Sends `signal` twice. Returns false if this took so long that the second one
+/// may count.
+bool repeatInGraceTime(int signal) {
+  ReceivedSignals told, begun;
+  Signals signals(Grace{1h, [&](int which) { begun.add(which); }});
+  SignalListener listening(&signals, [&](int which) { told.add(which); });
+  EXPECT_EQ(signals.stopSignal(), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  kill(getpid(), signal);
+  EXPECT_TRUE(told.becomes({SIGUSR1}));
+  EXPECT_TRUE(begun.becomes({signal}));
+  EXPECT_EQ(signals.stopSignal(), signal);
+  // A launcher may send a signal to both the process and its process group. The
+  // second signal, soon after the first, does not count.
+  kill(getpid(), signal);
+  while (isPending(signal))
+    std::this_thread::sleep_for(1ms);
+  kill(getpid(), SIGUSR1);
+  told.awaitStops(2);
+  if (std::chrono::steady_clock::now() - begin >= Signals::kRepeatTime)
+    return false;
+  EXPECT_EQ(told.get(), (std::vector<int>{SIGUSR1, SIGUSR1}));
+  EXPECT_EQ(signals.stopSignal(), signal);
+  std::this_thread::sleep_for(Signals::kRepeatTime + 50ms);
+  kill(getpid(), SIGTERM);
+  EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1, SIGTERM}));
+  EXPECT_EQ(begun.get(), std::vector<int>{signal});
+  return true;
+}
+
 TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
   for (int signal : {SIGINT, SIGTERM}) {
-    ReceivedSignals told, begun;
-    Signals signals(Grace{60s, [&](int which) { begun.add(which); }});
-    SignalListener listening(&signals, [&](int which) { told.add(which); });
-    EXPECT_EQ(signals.stopSignal(), 0);
-    kill(getpid(), signal);
-    EXPECT_TRUE(told.becomes({SIGUSR1}));
-    EXPECT_TRUE(begun.becomes({signal}));
-    EXPECT_EQ(signals.stopSignal(), signal);
-    // A launcher may send a signal to both the process and its process group.
-    // The second signal, soon after the first, does not count.
-    kill(getpid(), signal);
-    kill(getpid(), SIGUSR1);
-    EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1}));
-    EXPECT_EQ(signals.stopSignal(), signal);
-    std::this_thread::sleep_for(Signals::kRepeatTime + 50ms);
-    kill(getpid(), SIGTERM);
-    EXPECT_TRUE(told.becomes({SIGUSR1, SIGUSR1, SIGTERM}));
-    EXPECT_EQ(begun.get(), std::vector<int>{signal});
+    int attempts = 1;
+    while (attempts < 50 && !repeatInGraceTime(signal))
+      ++attempts;
+    EXPECT_LT(attempts, 50) << "the machine is too busy";
   }
 }
 
@@ -372,7 +402,7 @@ TEST(Signals, EndTheRunWhenTheGraceTimeIsOver) {
                                                                    : signal);
         });
         kill(getpid(), SIGTERM);
-        sleep(10);
+        sleep(1000);
       },
       testing::ExitedWithCode(SIGTERM), "");
 }
@@ -381,9 +411,9 @@ TEST(Signals, EndTheProcessWhereNobodyListensInSpiteOfAGraceTime) {
   EXPECT_EXIT(
       {
         setEndProcess([](int status) { _exit(status); });
-        Signals signals(Grace{60s});
+        Signals signals(Grace{1h});
         kill(getpid(), SIGTERM);
-        sleep(10);
+        sleep(1000);
       },
       testing::ExitedWithCode(128 + SIGTERM), "");
 }
@@ -439,7 +469,7 @@ TEST(Run, StopsWithTheResultsOfTheStepsItHad) {
 }
 
 TEST(Run, HasTheWeightsOfTheStepInWhichAGraceTimeBegan) {
-  Signals signals(Grace{60s});
+  Signals signals(Grace{1h});
   const program::ProgramT program =
       program::samplePipeline({.bidirectional = true});
   const RunResult stopped =

@@ -9,6 +9,7 @@
 
 #include "runtime/system/Deadline.h"
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <gtest/gtest.h>
@@ -46,15 +47,20 @@ TEST(CallWatch, TellsOfACallThatDoesNotReturn) {
 }
 
 /// Each of many calls returns soon, so nothing may be reported, although the
-/// thread is in some call almost whenever the watch looks.
+/// thread is in some call almost whenever the watch looks. On a busy machine a
+/// call may last so long that the watch may report it.
 TEST(CallWatch, IsSilentWhileCallsReturn) {
+  using Clock = std::chrono::steady_clock;
   CallMark mark;
   std::atomic<bool> told{false}, isDone{false};
+  Clock::duration longest{0};
   std::thread caller([&] {
     while (!isDone) {
+      const Clock::time_point begin = Clock::now();
       mark.enter("test");
       std::this_thread::sleep_for(1ms);
       mark.leave();
+      longest = std::max(longest, Clock::now() - begin);
     }
   });
   {
@@ -64,7 +70,8 @@ TEST(CallWatch, IsSilentWhileCallsReturn) {
   }
   isDone = true;
   caller.join();
-  EXPECT_FALSE(told);
+  // If the watch runs late, it counts up to a second too much.
+  EXPECT_TRUE(!told || longest >= kCallMargin - 1s);
 }
 
 TEST(CallWatch, EndsAtOnceWhenItIsDropped) {

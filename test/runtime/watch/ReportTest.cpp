@@ -94,9 +94,13 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
   page.of(0).enter(Status::Running);
   page.of(0).setPosition(6, 1);
   page.of(1).enter(Status::Running);
-  page.of(1).setPosition(6, findWait(program, 1, program::Opcode::PostRecv,
-                                     program::ValueKind::Activation));
-  std::string text = report(program, accountOf(page, {0, 1}, {0}, ""));
+  const int64_t begin =
+      page.of(1).setPosition(6, findWait(program, 1, program::Opcode::PostRecv,
+                                         program::ValueKind::Activation));
+  Account account = accountOf(page, {0, 1}, {0}, "");
+  EXPECT_LE(account.ranks[1].since, steadyNanoseconds() - begin);
+  account.ranks[1].since = 12'340'000'000;
+  std::string text = report(program, account);
   EXPECT_EQ(text.find("rank 0 (worker 0), process 4711, died; its last "
                       "instruction was step 7, instruction 1: "),
             0u)
@@ -104,7 +108,7 @@ TEST(Report, NamesTheDeadAndEverySurvivor) {
   EXPECT_NE(text.find("rank 1 (worker 1): step 7, instruction "),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("; waiting for rank 0 for 0.0"), std::string::npos)
+  EXPECT_NE(text.find("; waiting for rank 0 for 12.34 s"), std::string::npos)
       << text;
 }
 

@@ -19,7 +19,7 @@ using namespace chimera::runtime;
 using namespace std::chrono_literals;
 
 namespace {
-constexpr auto kTimeout = 10s;
+constexpr auto kTimeout = 100s;
 using Ranks = std::vector<uint32_t>;
 
 /// Makes the status pages of ranks 0, 1 and 2 on one host. Rank `alone` cannot

@@ -24,6 +24,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <unistd.h>
 
 namespace chimera::runtime {
 namespace {
@@ -51,7 +52,8 @@ protected:
   void SetUp() override {
     const auto *test = testing::UnitTest::GetInstance()->current_test_info();
     folder = std::filesystem::path(testing::TempDir()) /
-             (std::string("native-") + test->name());
+             (std::string("native-") + test->name() + "-" +
+              std::to_string(getpid()));
     std::filesystem::remove_all(folder);
     std::filesystem::create_directory(folder);
     program.model = program::samplePackage();
