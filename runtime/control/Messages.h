@@ -62,6 +62,20 @@ std::vector<Value> gatherValues(Control &control, uint32_t root,
   return values;
 }
 
+/// Returns the `value` of `root` at every rank. `Value` must be trivially
+/// copyable. The other ranks wait half a second longer than the root waits for
+/// its messages: if one of these is missing, the root's error says whose.
+template <typename Value>
+Value broadcastValue(Control &control, uint32_t root, const Value &value,
+                     std::chrono::milliseconds timeout) {
+  if (control.rank() != root)
+    return receiveValue<Value>(control, root, watcherTimeout(timeout));
+  for (uint32_t rank = 0; rank < control.ranks(); ++rank)
+    if (rank != root)
+      sendValue(control, rank, value, timeout);
+  return value;
+}
+
 /// A barrier: returns after every rank has called it. `what` is the awaited
 /// event in the error message of a timeout.
 void barrier(Control &control, std::chrono::milliseconds timeout,

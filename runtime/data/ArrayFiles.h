@@ -59,8 +59,8 @@ public:
   /// The number of samples in all shards.
   uint64_t samples() const { return total; }
   /// Fills `rows` with the values of as many samples as fit, from `sample` on.
-  /// Booleans are 0 or 1. Requires that there are so many samples. Throws
-  /// std::runtime_error if reading fails.
+  /// Booleans are 0 or 1. Requires whole rows, and that there are so many
+  /// samples. Throws std::runtime_error if reading fails.
   void read(uint64_t sample, Bytes rows) const;
   /// The place of a sample, for example "row 3 of 'FILE'".
   std::string describePosition(uint64_t sample) const;

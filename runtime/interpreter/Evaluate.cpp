@@ -61,14 +61,18 @@ void Interpreter::findEvaluated() {
 
 void Interpreter::evaluate() {
   beginEvaluation();
-  leaveFinishedSections(); // ends the passes if a rank has no instructions in
-                           // them
   while (next())
     advance();
   finish();
 }
 
 void Interpreter::beginEvaluation() {
+  enterEvaluation();
+  leaveFinishedSections(); // ends the passes if this rank has no instructions
+                           // in them
+}
+
+void Interpreter::enterEvaluation() {
   status.enter(Status::Evaluating);
   pass = 0;
   // An evaluation must use the newest weights in all forwards. After a run

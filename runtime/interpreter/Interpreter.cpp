@@ -71,7 +71,7 @@ Interpreter::Interpreter(const program::ProgramT &program,
       pieces(program), compute(device.makeQueue("compute")),
       blocks(blocksOf(program, worker)), lastUses(worker) {
   status.enter(Status::Starting);
-  step = options.firstStep;
+  step = steps = options.firstStep; // none is left until `begin`
   findRecomputes();
   if (options.evaluation.data)
     findEvaluated();
@@ -230,7 +230,7 @@ void Interpreter::leaveFinishedSections() {
       if (step == steps)
         return;
       if (options.evaluation.isDueAfter(step)) {
-        beginEvaluation();
+        enterEvaluation();
         continue;
       }
     }

@@ -137,7 +137,8 @@ public:
   std::optional<Position> next() const;
   void advance();
   void finish();
-  /// Evaluates the model (options.evaluation) after a run. To evaluate in
+  /// Evaluates the model (options.evaluation) after a run, or before the first
+  /// one. To evaluate in
   /// single instructions, call `beginEvaluation`, then `advance` and `finish`
   /// as above.
   void evaluate();
@@ -209,6 +210,7 @@ private:
   /// If the current section has no more instructions, ends it, and enters the
   /// next one that has some.
   void leaveFinishedSections();
+  void enterEvaluation();
   void findEvaluated();
   void enterPass();
   void skipToEvaluated();

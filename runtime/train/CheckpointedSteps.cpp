@@ -108,7 +108,7 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
     std::random_device random;
     nonce = (uint64_t{random()} << 32) | random();
   } else {
-    nonce = receiveValue<uint64_t>(control, root, run.timeout);
+    nonce = broadcastValue(control, root, nonce, run.timeout);
   }
   const CheckpointSettings &settings = *run.checkpoints;
   auto writer = std::make_unique<CheckpointWriter>(
@@ -118,9 +118,7 @@ chimera::runtime::makeCheckpointWriter(const TrainingRun &run,
   // The root has removed old partial folders now, so the other ranks may begin.
   if (isRoot) {
     RunMark mark(settings.folder, nonce);
-    for (uint32_t rank = 0; rank < control.ranks(); ++rank)
-      if (rank != root)
-        sendValue(control, rank, nonce, run.timeout);
+    broadcastValue(control, root, nonce, run.timeout);
     const std::vector<uint8_t> sees =
         gatherValues(control, root, uint8_t{1}, run.timeout);
     if (auto blind = std::ranges::find(sees, 0); blind != sees.end())
@@ -163,10 +161,10 @@ void chimera::runtime::finishCheckpoint(const TrainingRun &run,
                                         Control &control,
                                         CheckpointWriter &writer) {
   // A slow disk may take longer than the timeout. So all ranks exchange
-  // messages again and again until the last of them has written its parts.
-  const std::chrono::milliseconds patience =
-      std::min<std::chrono::milliseconds>(run.timeout / 4,
-                                          std::chrono::milliseconds(500));
+  // messages again and again until all parts are written and the root has
+  // completed the checkpoint.
+  const auto patience = std::min<std::chrono::milliseconds>(
+      run.timeout / 4, std::chrono::milliseconds(500));
   const uint32_t root = rootOf(run.program);
   // The text is cut off so that messages have a fixed size.
   struct Report {
@@ -174,7 +172,7 @@ void chimera::runtime::finishCheckpoint(const TrainingRun &run,
     char fault[511] = {};
   };
   std::string first;
-  for (bool areWritten = false; !areWritten;) {
+  for (bool isDone = false; !isDone;) {
     Report own;
     if (const auto fault = writer.awaitOwnParts(patience)) {
       own.isWritten = true;
@@ -182,23 +180,22 @@ void chimera::runtime::finishCheckpoint(const TrainingRun &run,
     }
     const std::vector<Report> reports =
         gatherValues(control, root, own, run.timeout);
-    if (control.rank() != root) {
-      areWritten = receiveValue<bool>(control, root, run.timeout);
-      continue;
+    if (control.rank() == root) {
+      for (const Report &report : reports)
+        if (first.empty())
+          first = report.fault;
+      const bool areWritten = std::ranges::all_of(reports, &Report::isWritten);
+      if (areWritten && !first.empty())
+        writer.giveUp(); // otherwise it waits for a part that never comes
+      isDone = areWritten && writer.endsWithin(patience);
     }
-    areWritten = std::ranges::all_of(reports, &Report::isWritten);
-    for (const Report &report : reports)
-      if (first.empty())
-        first = report.fault;
-    for (uint32_t rank = 0; rank < control.ranks(); ++rank)
-      if (rank != root)
-        sendValue(control, rank, areWritten, run.timeout);
+    isDone = broadcastValue(control, root, isDone, run.timeout);
   }
   reportCheckpoint(run, writer.finish(first));
 }
 
 void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
-                                   Interpreter &interpreter,
+                                   Interpreter &interpreter, Status &status,
                                    CheckpointWriter *writer,
                                    const Interpreter::OnStep &onStep,
                                    StepGate &gate,
@@ -234,6 +231,7 @@ void chimera::runtime::runSegments(const TrainingRun &run, Control &control,
     if (writer && (hasRun || isStart)) {
       if (afterSteps)
         afterSteps();
+      status.enter(Status::Saving); // for an unlimited time
       if (!std::exchange(isFirst, false))
         finishCheckpoint(run, control, *writer);
       beginCheckpoint(interpreter, *writer, parts, fault());

@@ -65,8 +65,9 @@ std::unique_ptr<CheckpointWriter> makeCheckpointWriter(const TrainingRun &run,
 
 /// Waits until the last checkpoint is written or given up, and reports it
 /// (run.onCheckpoint). Every rank must call this, before the next checkpoint
-/// and after the last one. The timeout limits how long a rank is silent, not
-/// how long it writes. Throws the exceptions of waits for other ranks.
+/// and after the last one, in the state Status::Saving. The timeout limits how
+/// long a rank is silent, not how long it writes. Throws the exceptions of
+/// waits for other ranks.
 void finishCheckpoint(const TrainingRun &run, Control &control,
                       CheckpointWriter &writer);
 
@@ -105,9 +106,9 @@ private:
 /// is empty, before ranks exchange messages on `control`. `fault` returns why
 /// this rank's state must not be written, or an empty string.
 void runSegments(const TrainingRun &run, Control &control,
-                 Interpreter &interpreter, CheckpointWriter *writer,
-                 const Interpreter::OnStep &onStep, StepGate &gate,
-                 const std::function<void()> &afterSteps,
+                 Interpreter &interpreter, Status &status,
+                 CheckpointWriter *writer, const Interpreter::OnStep &onStep,
+                 StepGate &gate, const std::function<void()> &afterSteps,
                  const std::function<std::string()> &fault);
 
 } // namespace chimera::runtime

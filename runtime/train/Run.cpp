@@ -256,7 +256,7 @@ void runRank(const TrainingRun &run, const Communication &communication,
   UseMeter useMeter(&device);
   LossWatch watch(run);
   runSegments(
-      run, control, interpreter, writer.get(),
+      run, control, interpreter, status, writer.get(),
       [&](uint64_t step, std::optional<Loss> loss) {
         ofSteps = seconds();
         status.setUse(useMeter.measure(interpreter.waitingShare()));

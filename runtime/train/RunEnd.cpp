@@ -79,7 +79,7 @@ RunEnd chimera::runtime::agreeOnRunEnd(const TrainingRun &run, Control &control,
     steps.push_back(step.value_or(kNone));
   if (control.rank() != root) {
     sendLarge(control, root, std::as_bytes(std::span(steps)), run.timeout);
-    return receiveValue<RunEnd>(control, root, run.timeout);
+    return broadcastValue(control, root, RunEnd{}, run.timeout);
   }
   std::vector<uint64_t> others(steps.size());
   for (uint32_t rank = 0; rank < control.ranks(); ++rank) {
@@ -97,8 +97,5 @@ RunEnd chimera::runtime::agreeOnRunEnd(const TrainingRun &run, Control &control,
   const RunEnd runEnd{.stoppedBy = result.stoppedBy,
                       .endedRegularly = result.endedRegularly(),
                       .hasDiverged = result.divergence.has_value()};
-  for (uint32_t rank = 0; rank < control.ranks(); ++rank)
-    if (rank != root)
-      sendValue(control, rank, runEnd, run.timeout);
-  return runEnd;
+  return broadcastValue(control, root, runEnd, run.timeout);
 }

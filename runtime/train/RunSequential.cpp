@@ -152,11 +152,10 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
     };
   }
   trainSequentially(run.program, made, run.data, run.steps, options);
-  if (writer || run.onEnd)
-    work([&] {
-      if (writer)
-        reportCheckpoint(run, writer->finish(writer->awaitOwnParts()));
-      if (run.onEnd)
-        run.onEnd();
-    });
+  if (writer) {
+    phase.store(Saving); // for an unlimited time
+    reportCheckpoint(run, writer->finish(writer->awaitOwnParts()));
+  }
+  if (run.onEnd)
+    work(run.onEnd);
 }

@@ -29,22 +29,24 @@ CallWatch::CallWatch(std::function<std::vector<CallMark::Call>()> readCalls,
 }
 
 void CallWatch::watch(milliseconds limit) {
-  std::vector<CallMark::Call> before = readCalls();
-  std::vector<Deadline> deadlines(before.size(), Deadline(limit));
+  using Clock = Deadline::Clock;
+  std::vector<CallMark::Call> last = readCalls();
+  std::vector<Deadline> deadlines(last.size(), Deadline(limit));
   std::unique_lock lock(mutex);
   while (!condition.wait_for(lock, kLook, [this] { return isDone; })) {
-    // Read the clock first. If this thread is stopped after it, a call that has
-    // begun in the meantime is not taken for a long one.
-    const Deadline::Clock::time_point time = Deadline::Clock::now();
+    // This thread may be stopped here. So a call begins at the latest after it
+    // was read for the first time, and lasts at least until before it is read.
+    const Clock::time_point before = Clock::now();
     const std::vector<CallMark::Call> now = readCalls();
+    const Clock::time_point after = Clock::now();
     for (size_t i = 0; i < now.size(); ++i) {
-      if (!now[i].name || now[i] != before[i])
-        deadlines[i] = Deadline(limit, time);
-      else if (deadlines[i].passed(time))
+      if (!now[i].name || now[i] != last[i])
+        deadlines[i] = Deadline(limit, after);
+      else if (deadlines[i].passed(before))
         return onExpiry(
             timeoutMessage(limit, now[i].name + std::string(" to return")));
     }
-    before = now;
+    last = now;
   }
 }
 

@@ -158,7 +158,6 @@ chimera::runtime::awaitedBy(const program::ProgramT &program,
       if (!known)
         continue;
       bool started = known->state == Status::Finishing ||
-                     known->state == Status::Saving ||
                      known->state == Status::Done ||
                      std::pair(known->step, int64_t(known->instruction)) >
                          std::pair(own.step, start);
@@ -223,8 +222,8 @@ std::string chimera::runtime::report(const program::ProgramT &program,
 }
 
 namespace {
-/// If standard error has no room for kPauses * kPauseMs, nobody reads it. Only
-/// waits for room count: on a busy machine this thread may be stopped for
+/// If standard error has no room for kPauses pauses in all, nobody reads it.
+/// Only waits for room count: on a busy machine this thread may be stopped for
 /// longer between two writes.
 constexpr int kPauseMs = 50, kPauses = 4;
 
@@ -244,8 +243,12 @@ void write(const char *text, size_t size, int &pauses) {
     // many bytes without blocking.
     ssize_t written = ::write(STDERR_FILENO, text + at,
                               std::min<size_t>(PIPE_BUF, size - at));
-    if (written < 0 && (errno == EINTR || errno == EAGAIN))
+    if (written < 0 && errno == EINTR)
       continue;
+    if (written < 0 && errno == EAGAIN) { // another process took the room
+      --pauses;
+      continue;
+    }
     if (written <= 0)
       return;
     at += static_cast<size_t>(written);
@@ -262,7 +265,7 @@ void writeAll(std::initializer_list<std::string_view> texts) {
 /// Begins a report on a new line, because the last line on standard error may
 /// be incomplete.
 void open() {
-  char text[64]; // one write, so that no other process writes between
+  char text[64]; // one write, so that no other process writes in between
   std::snprintf(text, sizeof text, "\n%s: ", program_invocation_short_name);
   writeAll({text});
 }

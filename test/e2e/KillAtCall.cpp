@@ -12,6 +12,9 @@
 // file KILL_COUNT. If KILL_RANK is set, it does so only in this rank of an MPI
 // job.
 //
+// If SLOW_FILE is set, a new file in the folder whose name contains this text
+// gets its name SLOW_SECONDS late.
+//
 //===----------------------------------------------------------------------===//
 
 #include <atomic>
@@ -97,8 +100,12 @@ int rename(const char *from, const char *to) {
 
 int linkat(int fromFolder, const char *from, int toFolder, const char *to,
            int flags) {
-  if (isInFolder(to))
+  if (isInFolder(to)) {
     count();
+    if (const char *slow = std::getenv("SLOW_FILE");
+        slow && std::strstr(to, slow))
+      sleep(static_cast<unsigned>(std::atoi(setting("SLOW_SECONDS"))));
+  }
   return next<int(int, const char *, int, const char *, int)>("linkat")(
       fromFolder, from, toFolder, to, flags);
 }

@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -151,7 +152,8 @@ def seconds_computed(pid):
 def kill_one(args, file, seconds):
     """Kills a rank of a calibration after it has used so much processor time. Returns
     the process of the other rank and its error output. Returns None if the calibration
-    was done before, or had written its machine."""
+    was done before, or had written its machine: then the ranks only wait for each other's
+    end."""
     processes = [
         subprocess.Popen(
             [args.tools / "chimera-run", "--calibrate", file],
@@ -161,11 +163,14 @@ def kill_one(args, file, seconds):
     ]  # fmt: skip
     while processes[1].poll() is None and seconds_computed(processes[1].pid) < seconds:
         time.sleep(0.1)
-    done = processes[1].poll() is not None
+    # First stop the rank, for a moment. If it had sent its last measurement, the other
+    # rank now writes the machine.
+    processes[1].send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    done = processes[1].poll() is not None or file.exists()
     processes[1].kill()
     _, errors = processes[0].communicate(timeout=PATIENCE)
     processes[1].communicate()
-    done = done or processes[0].returncode == 0 or file.exists()
     return None if done else (processes[0], errors)
 
 

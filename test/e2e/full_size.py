@@ -22,15 +22,13 @@ torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import json
-import os
 import pathlib
 import resource
-import subprocess
 import sys
 
 from exporting import EXPORT, PYTHON, ROOT, check_each, count_of_parameters
 from forks import restart_with
-from grid import run
+from grid import compile_to, run
 from numerics import Checks
 
 BERT = "heads=16 width=1024 context=128 positions=512 vocabulary=30522 tied=False"
@@ -48,22 +46,6 @@ chimera.pipeline @p of @m stages({stages}) micro_batches({stages})
     schedule("chimera") micro_batch_size({samples})
 """
 GIB = 2**30
-
-
-def compile_to(tools, description, program):
-    """Compiles a description. Returns the processor time in seconds, which depends little
-    on the other load of the machine."""
-    source, errors = program.with_suffix(".mlir"), program.with_suffix(".errors")
-    source.write_text(description)
-    with errors.open("w") as file:
-        compiler = subprocess.Popen(
-            [tools / "chimera-compile", source, "-o", program], stdout=file, stderr=file
-        )
-        _, status, used = os.wait4(compiler.pid, 0)
-    compiler.returncode = os.waitstatus_to_exitcode(status)
-    if compiler.returncode != 0:
-        raise RuntimeError(f"{description}{errors.read_text()}")
-    return used.ru_utime + used.ru_stime
 
 
 def check(options, folder, case):

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 CONCATENATIONS = ("direct", "eager", "doubling", "fine-tuned-doubling", "halving")
 WITHOUT_FLUSH = ("pipedream", "pipedream-2bw")
@@ -132,22 +133,33 @@ def grid(most_stages):
                             )
 
 
+def failure(command, status, output):
+    return RuntimeError(f"{' '.join(command)}\nended with {status}:\n{output}")
+
+
 def run(*command):
-    result = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True
-    )
+    words = [str(word) for word in command]
+    result = subprocess.run(words, capture_output=True, text=True)
     if result.returncode != 0:
-        raise RuntimeError(
-            f"{' '.join(map(str, command))}\nended with {result.returncode}:\n"
-            f"{result.stdout}{result.stderr}"
-        )
+        raise failure(words, result.returncode, result.stdout + result.stderr)
     return result.stdout
 
 
 def compile_to(tools, description, program, *options):
+    """Compiles a description. Returns the compiler's processor time in seconds, which
+    depends little on the other load of the machine."""
     source = program.with_suffix(".mlir")
     source.write_text(description)
-    run(tools / "chimera-compile", source, "-o", program, *options)
+    command = tools / "chimera-compile", source, "-o", program, *options
+    words = [str(word) for word in command]
+    with tempfile.TemporaryFile("w+") as output:
+        compiler = subprocess.Popen(words, stdout=output, stderr=output)
+        _, status, used = os.wait4(compiler.pid, 0)
+        compiler.returncode = os.waitstatus_to_exitcode(status)
+        if compiler.returncode != 0:
+            output.seek(0)
+            raise failure(words, compiler.returncode, output.read())
+    return used.ru_utime + used.ru_stime
 
 
 def in_parallel(function, items):

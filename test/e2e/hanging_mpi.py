@@ -42,9 +42,9 @@ def touch(file):
 
 
 def patiently(attempt, *arguments, **options):
-    """Calls `attempt` with longer and longer timeouts, until the call hangs in its job.
-    It then returns None, and otherwise the errors of a job in which another wait timed
-    out."""
+    """Calls `attempt` with longer and longer timeouts until it returns None: then the call
+    hung. Otherwise it must return the errors of a job in which another wait timed out
+    first."""
     for timeout in TIMEOUTS:
         errors = attempt(timeout, *arguments, **options)
         if errors is None:

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import uuid
 
-from job import PATIENCE
+from job import PATIENCE, send
 from many_hosts import FAR, FIRST_OF_MANY, HOSTS, MANY, NEAR, NEAR_FIRST, RANKS, Job
 from many_hosts import children_of, digest, extra_address, missing, prepare, processes
 from many_hosts import show_times, silent_port, three_hosts, with_timeout
@@ -125,8 +125,7 @@ class HostsJob(Job):
         for launcher in self.launchers:
             launcher.kill()
         for pid in self.ranks().values():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
         for launcher in self.launchers:
             launcher.wait()
 

@@ -9,7 +9,6 @@ script for Slurm.
 usage: jobs.py --tools BIN --torchrun TORCHRUN
 """
 
-import contextlib
 import os
 import pathlib
 import re
@@ -19,7 +18,7 @@ import tempfile
 import time
 import unittest
 
-from job import ENVIRONMENT, PATIENCE, free_port, rank_of, stat_of
+from job import ENVIRONMENT, PATIENCE, free_port, rank_of, send, stat_of
 from trainings import OPTIONS, RANKS, Trainings, parse
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "torchrun.sh"
@@ -76,10 +75,7 @@ class TorchrunJobs:
             torchrun.kill()
             torchrun.wait()
         for pid in ranks.values():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+            send(pid, signal.SIGKILL)
 
     def ranks(self):
         return ranks_below([torchrun.pid for torchrun in self.torchruns])
@@ -169,8 +165,7 @@ class Jobs(Trainings):
                 job.torchruns[0].kill()
                 self.assertEqual(job.end(), [-signal.SIGKILL])
                 for pid in ranks.values():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                    send(pid, signal.SIGKILL)
         newest = sorted(name for name in os.listdir(self.kept)
                         if re.fullmatch(r"step-\d+", name))[-1]
         steps = int(newest.removeprefix("step-")) + 5

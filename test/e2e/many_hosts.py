@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from job import PATIENCE, running
+from job import PATIENCE, running, send
 
 HOSTS = 3
 RANKS = 6
@@ -67,18 +67,26 @@ class Delayed(RuntimeError):
     """A busy machine may have delayed the job so much that it shows nothing."""
 
 
+def tell_retry(error):
+    """Prints why a job is tried again."""
+    reason = str(error).partition("\n")[0]
+    print(f"tried again after a delay: {reason}", flush=True)
+
+
 def with_timeout(timeout, use):
     """Returns use(timeout), where `timeout` is the timeout of a job's waits. On a busy
     machine no job starts within a short timeout, a host may be too late for the report of
-    all hosts, and a launcher may kill ranks before they report. So if a job was delayed,
-    tries again, with longer timeouts."""
-    for seconds in (timeout, 4 * timeout, 16 * timeout):
+    all hosts, and a launcher may kill ranks before they report. So if a job was delayed
+    and the machine is busy, tries again, with longer timeouts."""
+    last = 16 * timeout
+    for seconds in (timeout, 4 * timeout, last):
         try:
             return use(seconds)
         except Delayed as error:
-            reason = str(error).partition("\n")[0]
-            print(f"tried again after a delay: {reason}", flush=True)
-    return use(16 * timeout)
+            is_busy = os.getloadavg()[0] > os.cpu_count()
+            if seconds == last or not is_busy:
+                raise
+            tell_retry(error)
 
 
 def missing(*commands):
@@ -126,8 +134,8 @@ class Host:
         # fmt: off
         self.keeper = subprocess.Popen(
             # When this script ends, the namespaces end too.
-            ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount", "--pid", "--fork",
-             "--kill-child", "--mount-proc", "--propagation", "private", "sh",
+            ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount",
+             "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private", "sh",
              "-c", f"hostname node{number} && mount -t tmpfs tmpfs /dev/shm && "
              f"mount --bind {folder}/hosts /etc/hosts && ip link set lo up && "
              "echo up && exec sleep 100000"],
@@ -271,19 +279,29 @@ class Job:
         end = time.monotonic() + PATIENCE
         while "\nstep 1/" not in self.text() or len(ranks := self.ranks()) != RANKS:
             self.check(time.monotonic() < end, "the job did not start")
-            # fmt: off
-            self.check(not self.is_over(), "the job ended before it was disturbed",
-                       Delayed if TIMED_OUT.search(self.text()) else RuntimeError)
-            # fmt: on
+            self.check_goes_on()
             time.sleep(0.05)
         return ranks
 
+    def check_goes_on(self):
+        """Checks that the job is not over. If it is and a wait has timed out, the job was
+        delayed."""
+        # fmt: off
+        self.check(not self.is_over(), "the job ended before it was disturbed",
+                   Delayed if TIMED_OUT.search(self.text()) else RuntimeError)
+        # fmt: on
+
     def send_signal(self, pid, number):
-        """Sends a signal to a rank that must still be alive."""
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            self.check(False, "the job ended before it was disturbed", Delayed)
+        """Sends a signal to a rank that must still be alive. If the rank has ended, waits
+        for the end of the job, because its output is complete only then. Then raises an
+        error."""
+        if send(pid, number):
+            return
+        end = time.monotonic() + PATIENCE
+        while True:
+            self.check_goes_on()
+            self.check(time.monotonic() < end, "the job goes on, but a rank has ended")
+            time.sleep(0.05)
 
     def disturb(self, how, hosts, timeout):
         """Waits until the job trains, causes the failure `how`, and waits until all ranks have

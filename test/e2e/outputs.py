@@ -273,12 +273,13 @@ class Test(Runs):
         run = self.start_endless(self.path("log"), stdout=writer,
                                  stderr=subprocess.PIPE)
         self.assertIn(b"4 workers", os.read(reader, 4096))
-        # Stop the run while the pipe is being filled: meanwhile a write to the pipe
-        # would fail. Then steps must go on, and the run must still print its results
-        # and complete its log.
+        # Stop the run while the pipe is being filled: `fill` makes the pipe non-blocking
+        # for a moment, so a write of the run would fail. Then steps must go on, and the
+        # run must still print its results and complete its log.
         run.send_signal(signal.SIGSTOP)
-        while not self.is_stopped(run.pid):
+        while run.poll() is None and not self.is_stopped(run.pid):
             time.sleep(0.01)
+        self.assertIsNone(run.poll(), "the run ended before it was stopped")
         fill(writer)
         os.close(writer)
         run.send_signal(signal.SIGCONT)

@@ -130,9 +130,9 @@ class Test(unittest.TestCase):
         return [text_of(rank) for rank in range(4)]
 
     def told_by_hand(self, last, reason, *changes):
-        """Does so, and returns the outputs, in each of which `reason` must be. Rank 0
-        tells the others for only 2 s, so a rank of a busy machine may miss it. Then
-        tries again."""
+        """Calls start_by_hand until `reason` is in each output, at most five times.
+        Returns the outputs."""
+        # Rank 0 tells the others for only 2 s. A rank of a busy machine may miss it.
         for _ in range(5):
             texts = self.start_by_hand(last, *changes)
             if all(reason in text for text in texts):
@@ -181,7 +181,8 @@ class Test(unittest.TestCase):
         def start_all(timeout):
             """Starts all ranks, and waits until they have met. On a busy machine, they
             may need more time than the timeout. Then takes a longer one."""
-            while timeout < PATIENCE / 3:
+            for _ in range(4):
+                timeout = min(timeout, PATIENCE / 3)
                 ranks = start("--timeout", f"{timeout:.0f}", "--steps", "1000000")
                 # The root prints this line after it has met the other ranks.
                 if "over TCP" in ranks[0].stdout.readline():

@@ -336,6 +336,30 @@ class Resume(Trainings):
         for name, bytes_ in good.items():
             self.assertEqual((self.kept / "step-00000003" / name).read_bytes(), bytes_)
 
+    def test_a_slow_disk(self):
+        """A rank that writes its part, and a root that completes a checkpoint, may take
+        longer than --timeout, between steps and at the end. On a busy machine a run may
+        need a longer timeout, to start."""
+        for over in ("sequential", "threads", "tcp"):
+            for slow in ("model-00001", "training.json"):
+                with self.subTest(over=over, slow=slow):
+                    for timeout in (3, 12, 48, 192):
+                        shutil.rmtree(self.kept, ignore_errors=True)
+                        self.variables = {
+                            "LD_PRELOAD": str(OPTIONS.tools / "kill-at-call.so"),
+                            "KILL_IN_FOLDER": str(self.kept), "SLOW_FILE": slow,
+                            "SLOW_SECONDS": str(timeout + timeout // 3)}
+                        begin = time.monotonic()
+                        status, *said = self.run_it(
+                            "chimera", "--steps", 4, "--checkpoint", self.kept,
+                            "--checkpoint-every", 2, "--timeout", timeout, over=over)
+                        if status == 0:
+                            break
+                    self.assertEqual(status, 0, said)
+                    self.assertGreater(time.monotonic() - begin, 2 * timeout)
+                    self.assertEqual(sorted(os.listdir(self.kept)),
+                                     [".lock", "step-00000002", "step-00000004"])
+
     def test_signals(self):
         whole = self.folder / "whole"
         for over in ["threads", "sequential"] + ["mpi"] * (OPTIONS.mpirun is not None):

@@ -20,7 +20,7 @@ import subprocess
 import time
 import unittest
 
-from job import ENVIRONMENT, PATIENCE, Job
+from job import ENVIRONMENT, PATIENCE, Job, send
 from trainings import OPTIONS, RANKS, STEPS, Trainings, parse
 
 
@@ -67,10 +67,7 @@ class ResumeKills(Trainings):
                 else:
                     pids = [job.process.pid]
                 for pid in pids:
-                    try:
-                        os.kill(pid, signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
+                    send(pid, signal.SIGKILL)
                 job.end()
                 self.assertNotEqual(job.process.returncode, 0)
 

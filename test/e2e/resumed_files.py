@@ -192,7 +192,9 @@ class ResumedFiles(Trainings):
         makes it, and has the results of a run that was not stopped."""
         log = self.folder / "log"
         evaluates = ["--evaluate-every", 2, "--evaluate-batches", 1, "--log", log]
-        for over in ("threads", "sequential", "simulated"):
+        # A rank of "idle" has no instructions.
+        for program, over in (("chimera", "threads"), ("chimera", "sequential"),
+                              ("chimera", "simulated"), ("idle", "simulated")):
             self.train("chimera", "--steps", 6, "--keep", 0, "--checkpoint", self.kept,
                        "--checkpoint-every", 2, *evaluates)
             whole = [line for line in self.lines() if "held_out_loss" in line]
@@ -202,7 +204,7 @@ class ResumedFiles(Trainings):
                 log.write_text("".join(
                     f"{json.dumps(line)}\n" for line in self.lines()
                     if line.get("step") != missing or "held_out_loss" not in line))
-                self.train("chimera", "--steps", 6, *evaluates, "--resume", checkpoint,
+                self.train(program, "--steps", 6, *evaluates, "--resume", checkpoint,
                            over=over)
                 now = [line for line in self.lines() if "held_out_loss" in line]
                 self.assertEqual(self.steps_of(now, "held_out_loss"), [2, 4, 6])

@@ -16,7 +16,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # With PAUSE=0.5 these scripts take 14 s, so setup.sh must print a line after ten seconds. On
-# a busy machine it may begin to read later. So they go on until the file SEEN exists.
+# a busy machine it may begin to read later. So they go on until the file SEEN exists, for at
+# most ten minutes.
 APT = """#!/bin/bash
 case "$*" in *update*) exit ;; esac
 echo "Reading package lists..."
@@ -24,7 +25,8 @@ for i in {0..28}; do
   echo "dlstatus:$i:$i.1234:Retrieving file $i of 28 (1min 2s remaining)"
   sleep $PAUSE
 done
-until [ -z "$SEEN" ] || [ -e "$SEEN" ]; do
+turns=0
+until [ -z "$SEEN" ] || [ -e "$SEEN" ] || ((turns++ >= 1200)); do
   echo "dlstatus:28:28.1234:Retrieving file 28 of 28 (1min 2s remaining)"
   sleep $PAUSE
 done
@@ -42,7 +44,8 @@ for i in {0..28}; do
   echo "Progress ${i}000000 of 28000000"
   sleep $PAUSE
 done
-until [ -z "$SEEN" ] || [ -e "$SEEN" ]; do
+turns=0
+until [ -z "$SEEN" ] || [ -e "$SEEN" ] || ((turns++ >= 1200)); do
   echo "Progress 28000000 of 28000000"
   sleep $PAUSE
 done

@@ -29,7 +29,7 @@ import time
 import many_hosts
 from job import PATIENCE, running
 from many_hosts import HOSTS, RANKS, Delayed, digest, missing, prepare, processes
-from many_hosts import show_times, three_hosts, with_timeout
+from many_hosts import show_times, tell_retry, three_hosts, with_timeout
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm"
 # The failures for the jobs of each script. torchrun takes seconds to start, and Slurm's
@@ -210,7 +210,12 @@ class SlurmJob(many_hosts.Job):
         end = time.monotonic() + PATIENCE
         while not re.search(pattern, self.text(), re.MULTILINE):
             self.check(time.monotonic() < end, f"expected {pattern}")
-            self.check(not self.is_over(), f"the job ended before {pattern}", Delayed)
+            state = self.state()
+            # A job that has done all its steps was too fast for the signals.
+            # fmt: off
+            self.check(state not in ENDS, f"the job ended before {pattern}",
+                       Delayed if state == "COMPLETED" else RuntimeError)
+            # fmt: on
             time.sleep(0.2)
 
     def wait_for_restart(self):
@@ -252,10 +257,14 @@ def requeue(cluster, script):
     script, as Slurm does before the time limit. The job must save, be requeued, and do
     the rest of the steps when Slurm starts it again. If the signals come after the job's
     last step, tries again with more steps."""
-    for steps in (800, 1600):
-        with contextlib.suppress(Delayed):
+    last = 3200
+    for steps in (800, 1600, last):
+        try:
             return requeue_within(steps, cluster, script)
-    return requeue_within(3200, cluster, script)
+        except Delayed as error:
+            if steps == last:
+                raise
+            tell_retry(error)
 
 
 def requeue_within(steps, cluster, script):

@@ -114,6 +114,7 @@ class Trainings(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.kept = self.folder / "checkpoints"
         self.trained = None  # another text than self.text
+        self.variables = {}  # further environment variables of runs
 
     def command(self, program, *arguments):
         evaluation = () if "--evaluate-batches" in arguments else ("--evaluate-batches", 0)
@@ -123,11 +124,11 @@ class Trainings(unittest.TestCase):
 
     def run_it(self, program, *arguments, over="threads", **how):
         """Returns the status, the output and the errors of a run."""
-        environment = ENVIRONMENT
+        environment = ENVIRONMENT | self.variables
         command = self.command(program, *arguments)
         if over == "gpus":
             command = self.on_gpus(program, *arguments)
-            environment = ENVIRONMENT | {"CHIMERA_STAND_IN_GPUS": str(RANKS[program])}
+            environment = environment | {"CHIMERA_STAND_IN_GPUS": str(RANKS[program])}
         if over == "mpi":
             command = [OPTIONS.mpirun, "-n", str(RANKS[program]), "--oversubscribe",
                        *command]
@@ -136,9 +137,9 @@ class Trainings(unittest.TestCase):
         if over == "simulated":
             command += ["--device", "simulated"]
         if over == "tcp":
-            ranks = [subprocess.Popen(command, env=environment, text=True,
+            ranks = [subprocess.Popen(command, env=of_rank | self.variables, text=True,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                     for environment in tcp_environments(RANKS[program])]
+                     for of_rank in tcp_environments(RANKS[program])]
             ended = [rank.communicate(timeout=PATIENCE) for rank in ranks]
             return (max(rank.returncode for rank in ranks),
                     "".join(output for output, _ in ended),

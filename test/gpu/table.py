@@ -25,6 +25,8 @@ import subprocess
 import sys
 import tempfile
 
+import launch
+
 # The targets for forward and backward together, relative to PyTorch and to no dropout.
 EAGER, COMPILED, DROPOUT = 1.0, 0.95, 1.1
 # The bytes per weight that AdamW reads and writes. It reads the gradient, the weight
@@ -167,7 +169,7 @@ def train(options, program, *more, profiled=False, saved=False):
                 options.programs / "text", "--tokens", "bytes", "--device",
                 options.device, "--steps",
                 options.steps, "--evaluate-batches", 0, "--quiet", "--log", log,
-                "--timeout", 300, *wanted, *more)
+                "--timeout", launch.TIMEOUT, *wanted, *more)
         # fmt: on
         summary = json.loads(log.read_text().splitlines()[-1])["summary"]
         return summary, json.loads(profile.read_text()) if profiled else None

@@ -86,11 +86,7 @@ CheckpointWriter::CheckpointWriter(const program::ProgramT &program,
 }
 
 CheckpointWriter::~CheckpointWriter() {
-  {
-    std::lock_guard lock(mutex);
-    isGivenUp = true;
-  }
-  changed.notify_all();
+  giveUp();
   if (thread.joinable())
     thread.join();
 }
@@ -135,15 +131,23 @@ CheckpointWriter::awaitOwnParts(std::chrono::milliseconds patience) {
   return ownFault;
 }
 
+void CheckpointWriter::giveUp() {
+  {
+    std::lock_guard lock(mutex);
+    isGivenUp = true;
+  }
+  changed.notify_all();
+}
+
+bool CheckpointWriter::endsWithin(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex);
+  return changed.wait_for(lock, patience, [&] { return isDone; });
+}
+
 std::optional<CheckpointOutcome>
 CheckpointWriter::finish(const std::string &fault) {
-  if (!fault.empty()) {
-    {
-      std::lock_guard lock(mutex);
-      isGivenUp = true;
-    }
-    changed.notify_all();
-  }
+  if (!fault.empty())
+    giveUp();
   if (thread.joinable())
     thread.join();
   std::optional<CheckpointOutcome> last = poll();
@@ -195,6 +199,7 @@ void CheckpointWriter::write() {
   }
   std::lock_guard lock(mutex);
   isDone = true;
+  changed.notify_all();
 }
 
 void CheckpointWriter::writeParts(const std::string &partial) {

@@ -79,6 +79,14 @@ public:
   /// The same for at most `patience`. Returns none if this rank still writes.
   std::optional<std::string> awaitOwnParts(std::chrono::milliseconds patience);
 
+  /// Makes the root's thread end without a checkpoint, even if parts of other
+  /// ranks are missing.
+  void giveUp();
+  /// Waits for at most `patience` until this rank's thread has ended: all its
+  /// parts are written and, at the root, the checkpoint is complete or given
+  /// up. Returns whether it has.
+  bool endsWithin(std::chrono::milliseconds patience);
+
   /// Waits until the last checkpoint is complete. At the root, gives it up
   /// instead if `fault`, the reason of any rank, is not empty, and returns the
   /// outcome if it was not returned before. At other ranks, returns none.

@@ -260,7 +260,7 @@ int runMutants(const MutantOptions &options, uint64_t bytes, Open open,
     Random random(currentMutant);
     uint64_t *refusals = &unreadable;
     // Limit the processor time, since other processes may delay this one. A
-    // mutant that uses none has longer.
+    // mutant that only waits is ended after 15 times as long.
     const itimerval limit{.it_interval = {}, .it_value = {options.seconds, 0}};
     setitimer(ITIMER_PROF, &limit, nullptr);
     alarm(15 * options.seconds);

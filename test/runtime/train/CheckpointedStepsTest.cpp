@@ -13,11 +13,13 @@
 #include "test/runtime/program/SamplePrograms.h"
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
+#include <array>
+#include <fcntl.h>
+#include <mutex>
 #include <set>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -133,6 +135,37 @@ TEST_F(CheckpointedRun, EvaluatesAStepBeforeItsCheckpoint) {
                              {2, false}, {4, false}, {kSteps, true}}));
 }
 
+// The run before may have been stopped where an evaluation was due.
+TEST_F(CheckpointedRun, AResumeMakesAnEvaluationThatIsDue) {
+  const program::ProgramT program = program::samplePipeline({.ofModel = true});
+  SyntheticData data(program.seed);
+  HeldOut heldOut([] {});
+  for (const bool simulated : {false, true})
+    for (uint64_t first : {0, 1, 2, 4}) {
+      std::vector<uint64_t> evaluations, steps;
+      TrainingRun run{
+          .program = program, .stages = makeExactStage, .data = data};
+      run.firstStep = first;
+      run.steps = 4;
+      run.onStep = [&](const StepEvent &event) { steps.push_back(event.step); };
+      run.evaluation = {.data = &heldOut,
+                        .passes = 1,
+                        .every = 2,
+                        .onResult = [&](uint64_t step, const auto &) {
+                          evaluations.push_back(step);
+                        }};
+      if (simulated)
+        runSimulated(run, /*seed=*/1);
+      else
+        runInProcess(run);
+      EXPECT_EQ(steps.size(), 4 - first);
+      std::vector<uint64_t> expected = {4};
+      if (first <= 2)
+        expected.insert(expected.begin(), 2);
+      EXPECT_EQ(evaluations, expected) << first << " " << simulated;
+    }
+}
+
 /// The control of a rank that calls a function before each receive, with the
 /// sender.
 class Listening final : public Control {
@@ -162,7 +195,8 @@ private:
 
 // A rank writes to a pipe, which nobody reads until the root has heard from it
 // three times. So the ranks talk to each other while one of them writes, and
-// none of them waits for a message for as long as the write takes.
+// none of them waits for a message for as long as the write takes. If a rank
+// fails earlier, it opens the pipe, so that no thread waits for ever.
 TEST_F(CheckpointedRun, AWriteMayTakeLongerThanTheTimeout) {
   const program::ProgramT program = program::samplePipeline({.ofModel = true});
   const WeightNames tensorNames;
@@ -197,16 +231,27 @@ TEST_F(CheckpointedRun, AWriteMayTakeLongerThanTheTimeout) {
       makeInProcessControls(ranks);
   std::vector<std::thread> threads;
   int heard = 0;
-  std::thread reader;
+  std::once_flag isOpened;
+  std::jthread reader;
+  // Opens the pipe, so that the slow rank can begin to write, and reads it
+  // until all writers have ended. Neither waits for the slow rank, which may
+  // have failed.
+  auto readPipe = [&] {
+    const int file = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    EXPECT_GE(file, 0);
+    reader = std::jthread([file](const std::stop_token &stop) {
+      std::array<char, 4096> bytes;
+      while (!stop.stop_requested())
+        if (::read(file, bytes.data(), bytes.size()) <= 0)
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ::close(file);
+    });
+  };
   for (uint32_t rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
       Listening control(*controls[rank], [&, rank](uint32_t from) {
-        if (rank != root || from != slow || ++heard != 3)
-          return;
-        reader = std::thread([&] {
-          std::ifstream file(pipe, std::ios::binary);
-          file.ignore(std::numeric_limits<std::streamsize>::max());
-        });
+        if (rank == root && from == slow && ++heard == 3)
+          std::call_once(isOpened, readPipe);
       });
       writers[rank]->begin(run.steps, "",
                            [](size_t, Bytes weights, Bytes rest) {
@@ -214,12 +259,15 @@ TEST_F(CheckpointedRun, AWriteMayTakeLongerThanTheTimeout) {
                              std::ranges::fill(rest, std::byte{0});
                            });
       EXPECT_NO_THROW(finishCheckpoint(run, control, *writers[rank]));
+      // If no rank has failed, the pipe has been opened already.
+      std::call_once(isOpened, readPipe);
     });
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_GE(heard, 3);
-  if (reader.joinable())
-    reader.join();
+  writers.clear(); // waits until they have ended
+  reader.request_stop();
+  reader.join();
   EXPECT_EQ(path, folder / "step-00000005");
 }
 } // namespace

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <iostream>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -384,8 +385,11 @@ bool repeatInGraceTime(int signal) {
 TEST(Signals, OfTheGraceTimeAskToStopAndThenEnd) {
   for (int signal : {SIGINT, SIGTERM}) {
     int attempts = 1;
-    while (attempts < 50 && !repeatInGraceTime(signal))
+    while (attempts < 50 && !repeatInGraceTime(signal)) {
+      std::cout << signalName(signal) << ", attempt " << attempts
+                << ": the second signal came too late" << std::endl;
       ++attempts;
+    }
     EXPECT_LT(attempts, 50) << "the machine is too busy";
   }
 }
