@@ -20,6 +20,7 @@
 #define CHIMERA_RUNTIME_MODEL_STAGEKERNELS_H
 
 #include "runtime/device/BFloat16.h"
+#include "runtime/device/Bytes.h"
 #include "runtime/model/AdamWFactors.h"
 
 #include <cstdint>
@@ -42,6 +43,13 @@ public:
   /// Computes a dropout mask like computeDropoutMask in Philox.h.
   virtual void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
                                   int64_t count, bool *kept) = 0;
+
+  /// Dropout of `count` elements: sets result[i] to input[i] · kept[i] · scale,
+  /// where `kept` is the mask of computeDropoutMask. `type` is float32, float64
+  /// or bfloat16.
+  virtual void drop(ElementType type, double dropped, uint64_t key,
+                    uint64_t first, int64_t count, const void *input,
+                    double scale, void *result) = 0;
 
   /// Updates the weights of all ranges, and their two averages, in place with
   /// the formula in AdamWFactors.h. `factors` are for weights that decay; for

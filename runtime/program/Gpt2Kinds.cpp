@@ -74,11 +74,10 @@ public:
                             forward.input(Role::Input, 0), -1, false, false});
     x = forward.call("aten::add.Tensor",
                      {x, forward.input(Role::Parameter, 1), 1});
-    const Dropped dropped = drop(x);
-    forward.output(Role::Output, 0, dropped.result);
+    forward.output(Role::Output, 0, drop(x, 0));
 
     const Value tokens = backward.input(Role::Input, 0);
-    const Value gradient = dropBackward(outputGradient(), dropped);
+    const Value gradient = dropBackward(outputGradient(), 0);
     gradientOf(0, backward.call("aten::embedding_dense_backward",
                                 {gradient, tokens, vocabulary, -1, false}));
     gradientOf(1, sum(gradient));
@@ -101,6 +100,8 @@ public:
     const Extents rowsOf3 = matrix(3 * width), rowsOf4 = matrix(4 * width);
     enum : uint32_t { kNorm1 = 0, kAttention = 2, kProjection = 4 };
     enum : uint32_t { kNorm2 = 6, kMlp = 8, kMlpProjection = 10 };
+    // The sites of dropout.
+    constexpr int64_t kInAttention = 0, kAfterAttention = 1, kAfterMlp = 2;
 
     // Attention.
     const Value x = forward.input(Role::Input, 0);
@@ -109,26 +110,27 @@ public:
         apply(kAttention, view(forward, normed1.result, matrix(width)));
     const std::array<Value, 3> qkv = queriesKeysValues(forward, projected);
     const auto [mixed, logSumExp] = forward.calls<2>(
-        "chimera::attention",
-        {qkv[0], qkv[1], qkv[2], std::nullopt, dropout, true, scale(), 0});
+        "chimera::attention", {qkv[0], qkv[1], qkv[2], std::nullopt, dropout,
+                               true, scale(), kInAttention});
     const Value ofHeads = forward.call("aten::transpose.int", {mixed, 1, 2});
-    const Dropped attended = drop(
+    const Value attended = drop(
         view(forward, apply(kProjection, view(forward, ofHeads, matrix(width))),
-             stream));
-    const Value y = forward.call("aten::add.Tensor", {x, attended.result, 1});
+             stream),
+        kAfterAttention);
+    const Value y = forward.call("aten::add.Tensor", {x, attended, 1});
     // MLP.
     const Normed normed2 = normalize(forward, y, kNorm2);
     const Value hidden =
         apply(kMlp, view(forward, normed2.result, matrix(width)));
     const Value active = forward.call("aten::gelu", {hidden, "tanh"});
-    const Dropped made =
-        drop(view(forward, apply(kMlpProjection, active), stream));
+    const Value made =
+        drop(view(forward, apply(kMlpProjection, active), stream), kAfterMlp);
     forward.output(Role::Output, 0,
-                   forward.call("aten::add.Tensor", {y, made.result, 1}));
+                   forward.call("aten::add.Tensor", {y, made, 1}));
 
     const Value ofOutput = outputGradient();
     const Value ofMade =
-        view(backward, dropBackward(ofOutput, made), matrix(width));
+        view(backward, dropBackward(ofOutput, kAfterMlp), matrix(width));
     const Value activeAgain = saved(active, type, rowsOf4);
     keep(activeAgain, type, rowsOf4);
     const Value ofActive = applyBackward(kMlpProjection, ofMade, activeAgain);
@@ -142,7 +144,7 @@ public:
     ofY = backward.call("aten::add.Tensor", {ofOutput, ofY, 1});
 
     const Value ofAttended =
-        view(backward, dropBackward(ofY, attended), matrix(width));
+        view(backward, dropBackward(ofY, kAfterAttention), matrix(width));
     const Value mixedAgain =
         saved(mixed, type, {{0, 1}, {heads}, {context}, {width / heads}});
     const Value ofHeadsAgain =
@@ -161,7 +163,7 @@ public:
         "chimera::attention_backward",
         {ofMixed, again[0], again[1], again[2], std::nullopt, mixedAgain,
          saved(logSumExp, wide(), {{0, 1}, {heads}, {context}}), dropout, true,
-         scale(), 0});
+         scale(), kInAttention});
     std::vector<Value> parts;
     for (Value part : ofParts)
       parts.push_back(view(backward,
@@ -392,25 +394,16 @@ private:
     return graph.calls<3>("aten::unbind.int", {turned, 0});
   }
 
-  struct Dropped {
-    Value result;
-    std::optional<Value> mask;
-  };
-  /// Dropout of a tensor of the residual stream.
-  Dropped drop(Value x) {
-    if (dropout == 0)
-      return {x, std::nullopt};
-    const auto made =
-        forward.calls<2>("aten::native_dropout", {x, dropout, true});
-    return {made[0], made[1]};
+  /// Dropout of a tensor of the residual stream. `site` is the number of
+  /// earlier calls with dropout in the layer.
+  Value drop(Value x, int64_t site) {
+    return dropout == 0 ? x
+                        : forward.call("chimera::dropout", {x, dropout, site});
   }
-  Value dropBackward(Value gradient, const Dropped &dropped) {
-    if (!dropped.mask)
-      return gradient;
-    return backward.call("aten::native_dropout_backward",
-                         {gradient,
-                          saved(*dropped.mask, TensorType::Boolean, stream),
-                          1 / (1 - dropout)});
+  Value dropBackward(Value gradient, int64_t site) {
+    return dropout == 0 ? gradient
+                        : backward.call("chimera::dropout_backward",
+                                        {gradient, dropout, site});
   }
 
   /// Logits in the type of the loss.

@@ -218,7 +218,7 @@ bool hasInput(const GraphT &graph, Role role, uint32_t index) {
 bool hasDropout(const PackageT &package) {
   auto drops = [](const std::unique_ptr<CallT> &call) {
     // Argument 4 of an attention is its dropout.
-    return call->operator_ == "aten::native_dropout" ||
+    return call->operator_ == "chimera::dropout" ||
            (call->operator_ == "chimera::attention" &&
             call->arguments.size() > 4 &&
             !call->arguments[4]->numbers.empty() &&

@@ -5,8 +5,8 @@
 bytes of stashes, whose tensors the allocator counts, must be exactly equal. The total
 with the arena, which the runtime allocates at once, must agree within 10 %. Runs four
 schedules, all types, with and without dropout, with the built-in GPT-2 and with
-exported models (if a Python has torch). Also checks that recomputation lowers the bytes
-of stashes.
+exported models (if a Python has torch and numpy). Also checks that recomputation lowers
+the bytes of stashes.
 
 Also compares the peak resident memory of a run's processes with the stated peaks, over
 each transport. The run is GPipe with long messages to a rank that is slow to receive
@@ -112,8 +112,9 @@ def images(folder):
 
 
 def measure(checks, options, folder, name, description, *more):
-    """Compiles and runs a description, with `more` options. Compares each rank's bytes with the bytes that
-    the program states. Returns the peak bytes of each rank's stashes."""
+    """Compiles and runs a description, with `more` options. Compares each rank's bytes
+    with the bytes that the program states. Returns the peak bytes of each rank's
+    stashes."""
     source, program, log = (folder / f for f in ("d.mlir", "program", "log"))
     source.write_text(description)
     run(options.tools / "chimera-compile", source, "-o", program)
@@ -229,7 +230,7 @@ def main():
     parser.add_argument("--mpirun", help="its path, to measure over MPI too")
     options = parser.parse_args()
     cases = [(built_in, schedule) for schedule in SCHEDULES]
-    if restart_with(options.python, "torch"):
+    if restart_with(options.python, "torch", "numpy"):
         cases += [(exported, *model) for model in EXPORTED]
     for transport in ("in-process", *["mpi"] * bool(options.mpirun), "tcp"):
         cases.append((over, transport))

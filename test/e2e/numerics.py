@@ -369,7 +369,7 @@ def train_on_gpus(checks, args, case, source, ranks, options, expected, captures
     compare(checks, f"{case} on software GPUs", training(source), expected)
     # With dropout, actions are not captured.
     package = (args.package / "model.json").read_text() if args.package else ""
-    if captures and "native_dropout" not in package:
+    if captures and "chimera::dropout" not in package:
         plain = folder / f"{source.stem}.plain.mlir"
         plain.write_text(source.read_text().replace(DROPOUT, ""))
         same_bits(

@@ -167,6 +167,15 @@ def make(): return model(Net(Noise))
         "no operator but dropout that may draw random numbers, got aten::rand_like",
     ),
     (
+        "dropout by the operator that packages replace",
+        """
+class Native(Block):
+    def forward(self, x): return torch.native_dropout(super().forward(x), 0.1, False)[0]
+def make(): return model(Net(Native))
+""",
+        "no operator but dropout that may draw random numbers, got aten::native_dropout",
+    ),
+    (
         "a region without gradients",
         """
 class NoGrad(Block):

@@ -37,6 +37,9 @@ constexpr std::pair<cudaKernel_t Kernels::Loaded::*, const char *> kNames[] = {
     {&Kernels::Loaded::AdamWDouble, "chimeraAdamWDouble"},
     {&Kernels::Loaded::AdamWBFloat16, "chimeraAdamWBFloat16"},
     {&Kernels::Loaded::KeepElements, "chimeraKeepElements"},
+    {&Kernels::Loaded::DropFloat, "chimeraDropFloat"},
+    {&Kernels::Loaded::DropDouble, "chimeraDropDouble"},
+    {&Kernels::Loaded::DropBFloat16, "chimeraDropBFloat16"},
 };
 
 /// The argument of the folds, as in Kernels.cu.

@@ -231,11 +231,12 @@ chimeraAdamWBFloat16(Factors<float> factors, Runs runs,
         scale);
 }
 
-/// Does the same as computeDropoutMask of Philox.h. A thread computes the four
-/// random numbers that Philox makes from one counter.
-extern "C" __global__ void chimeraKeepElements(Count least, Count key,
-                                               Count first, Count count,
-                                               bool *kept) {
+namespace {
+/// Calls use(element, number) with elements of [0, count) and their random
+/// numbers, as Philox.h makes them for the elements [first, first + count). A
+/// thread computes the four numbers that Philox makes from one counter.
+template <typename Use>
+__device__ void forRandomNumbers(Count key, Count first, Count count, Use use) {
   Count end = first + count, counters = (end + 3) / 4;
   for (Count counter = first / 4 + firstElement(); counter < counters;
        counter += stride()) {
@@ -254,7 +255,47 @@ extern "C" __global__ void chimeraKeepElements(Count least, Count key,
     for (int k = 0; k < 4; ++k) {
       Count element = 4 * counter + k;
       if (element >= first && element < end)
-        kept[element - first] = numbers[k] >= least;
+        use(element - first, numbers[k]);
     }
   }
+}
+
+/// Dropout of elements of type T. An element is kept if its number is at least
+/// `least`.
+template <typename T>
+__device__ void drop(Count least, Count key, Count first, Count count,
+                     const T *input, double scale, T *result) {
+  auto factor = static_cast<Arithmetic<T>>(scale);
+  forRandomNumbers(key, first, count, [&](Count element, Word number) {
+    Arithmetic<T> kept = number >= least ? 1 : 0;
+    result[element] = rounded<T>(wide(input[element]) * kept * factor);
+  });
+}
+} // namespace
+
+/// Does the same as computeDropoutMask of Philox.h.
+extern "C" __global__ void chimeraKeepElements(Count least, Count key,
+                                               Count first, Count count,
+                                               bool *kept) {
+  forRandomNumbers(key, first, count, [&](Count element, Word number) {
+    kept[element] = number >= least;
+  });
+}
+
+extern "C" __global__ void chimeraDropFloat(Count least, Count key, Count first,
+                                            Count count, const float *input,
+                                            double scale, float *result) {
+  drop(least, key, first, count, input, scale, result);
+}
+extern "C" __global__ void chimeraDropDouble(Count least, Count key,
+                                             Count first, Count count,
+                                             const double *input, double scale,
+                                             double *result) {
+  drop(least, key, first, count, input, scale, result);
+}
+extern "C" __global__ void chimeraDropBFloat16(Count least, Count key,
+                                               Count first, Count count,
+                                               const BFloat16 *input,
+                                               double scale, BFloat16 *result) {
+  drop(least, key, first, count, input, scale, result);
 }

@@ -40,7 +40,7 @@ public:
   struct Loaded {
     cudaKernel_t FoldFloat, FoldDouble, FoldBFloat16, FoldInteger, ScaleFloat,
         ScaleDouble, ScaleBFloat16, AdamWFloat, AdamWDouble, AdamWBFloat16,
-        KeepElements;
+        KeepElements, DropFloat, DropDouble, DropBFloat16;
   };
   const Loaded &all() const { return loaded; }
 

@@ -37,6 +37,19 @@ class CudaStageKernels final : public StageKernels {
                       counted(first), counted(count), kept);
   }
 
+  void drop(ElementType type, double dropped, uint64_t key, uint64_t first,
+            int64_t count, const void *input, double scale,
+            void *result) override {
+    cuda::LaunchContext on = cuda::launchContext();
+    const cuda::Kernels::Loaded &all = on.kernels.all();
+    on.kernels.launch(type == ElementType::Float64    ? all.DropDouble
+                      : type == ElementType::BFloat16 ? all.DropBFloat16
+                                                      : all.DropFloat,
+                      on.stream, (first % 4 + counted(count) + 3) / 4,
+                      counted(smallestKeptDraw(dropped)), counted(key),
+                      counted(first), counted(count), input, scale, result);
+  }
+
   void adamW(const AdamWFactors<float> &factors,
              std::span<const DecayRange> ranges, const float *gradientSum,
              float *weights, float *average, float *averageOfSquares,

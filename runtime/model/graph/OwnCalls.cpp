@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -25,6 +26,9 @@ using c10::IValue;
 // LibTorch's dispatcher knows the schemas of these calls, but has no
 // implementation of them.
 TORCH_LIBRARY(chimera, library) {
+  library.def("dropout(Tensor input, float dropout, int site) -> Tensor");
+  library.def(
+      "dropout_backward(Tensor gradient, float dropout, int site) -> Tensor");
   library.def("attention(Tensor query, Tensor key, Tensor value, Tensor? mask, "
               "float dropout, bool causal, float scale, int site) -> (Tensor "
               "output, Tensor log_sum_exp)");
@@ -57,36 +61,46 @@ Dropout dropoutOf(double probability, const CallContext &context) {
                  context.kernels);
 }
 
-/// aten::native_dropout(input, probability, train), whose results are the
-/// output and the mask.
+/// Counts a call that drops elements. The call states its site, because its
+/// backward needs the site too. Throws std::invalid_argument if the site is not
+/// `sites`.
+void countSite(int64_t site, uint32_t &sites, const char *what) {
+  if (site != sites++)
+    throw std::invalid_argument(
+        std::string("expected the number of earlier calls with dropout as the "
+                    "site of ") +
+        what);
+}
+
+/// Dropout of a tensor, or of the gradient of its result: both are the same
+/// function.
 class DropoutCall : public OwnCall {
 public:
-  DropoutCall(const std::vector<OperatorArgument> &arguments, uint32_t &sites)
+  explicit DropoutCall(const std::vector<OperatorArgument> &arguments)
       : probability(numberOf(arguments[1])) {
-    const IValue &acts = arguments[2].constant;
     // The comparison is false for NaN, so NaN is refused too.
     if (isConstant(arguments[0]) || !(probability > 0 && probability < 1) ||
-        !acts.isBool() || !acts.toBool())
+        !arguments[2].constant.isInt())
       throw std::invalid_argument("expected a tensor, a probability in (0, 1) "
-                                  "and true for 'aten::native_dropout'");
-    site = sites++;
+                                  "and a site for a dropout");
+    site = arguments[2].constant.toInt();
   }
+
+  int64_t statedSite() const { return site; }
 
   void run(std::vector<IValue> &stack, const CallContext &context,
            const WantedResults &) const override {
-    const Tensor x = stack[0].toTensor();
     const Dropout dropout = dropoutOf(probability, context);
-    if (!dropout.isActive()) {
-      stack = {x, Tensor()};
-      return;
-    }
-    Tensor kept = dropout.mask(site, x.numel(), 0, x.sizes(), x.device());
-    stack = {x.mul(kept).mul_(dropout.scale()), std::move(kept)};
+    if (dropout.isActive())
+      stack = {
+          dropout.apply(static_cast<DropoutSite>(site), stack[0].toTensor())};
+    else
+      stack.resize(1);
   }
 
 private:
   double probability;
-  DropoutSite site;
+  int64_t site;
 };
 
 /// Both attention calls. Their arguments end with dropout, causal, scale and
@@ -128,10 +142,8 @@ public:
   AttentionForward(const std::vector<OperatorArgument> &arguments,
                    uint32_t &sites)
       : AttentionBase(arguments) {
-    // The call states its site, because its backward needs the site too.
-    if (dropped > 0 && site != sites++)
-      throw std::invalid_argument("expected the number of earlier calls with "
-                                  "dropout as the site of an attention");
+    if (dropped > 0)
+      countSite(site, sites, "an attention");
   }
 
   void run(std::vector<IValue> &stack, const CallContext &context,
@@ -232,8 +244,13 @@ std::unique_ptr<OwnCall>
 chimera::runtime::makeOwnCall(const program::CallT &call,
                               const std::vector<OperatorArgument> &arguments,
                               uint32_t &sites) {
-  if (call.operator_ == "aten::native_dropout")
-    return std::make_unique<DropoutCall>(arguments, sites);
+  if (call.operator_ == "chimera::dropout") {
+    auto made = std::make_unique<DropoutCall>(arguments);
+    countSite(made->statedSite(), sites, "a dropout");
+    return made;
+  }
+  if (call.operator_ == "chimera::dropout_backward")
+    return std::make_unique<DropoutCall>(arguments);
   if (call.operator_ == "chimera::attention")
     return std::make_unique<AttentionForward>(arguments, sites);
   if (call.operator_ == "chimera::attention_backward")

@@ -7,14 +7,16 @@
 //
 // The calls of a graph that LibTorch's operators do not compute:
 //
-// - aten::native_dropout drops the elements that the runtime's own
-//   counter-based generator chooses (../tensors/Dropout.h).
+// - chimera::dropout and chimera::dropout_backward drop the elements that the
+//   runtime's own counter-based generator chooses (../tensors/Dropout.h). The
+//   backward draws the same numbers again, so no mask is stored.
 // - chimera::attention and chimera::attention_backward (Attention.h).
 // - chimera::linear_cross_entropy and chimera::linear_cross_entropy_backward
 //   (LinearCrossEntropy.h).
 //
-// The calls of a graph that drop elements are numbered, in the order of the
-// graph: these numbers are their sites (Dropout.h).
+// The calls of a forward that drop elements are numbered, in the order of the
+// graph. These numbers are their sites (Random.h). A call states its site, and
+// its backward states the same.
 //
 // Internal: it includes LibTorch's headers.
 //

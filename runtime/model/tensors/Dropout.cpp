@@ -12,7 +12,23 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+
 using namespace chimera::runtime;
+
+/// The element type that StageKernels::drop has for a tensor type, if any.
+static std::optional<ElementType> typeOfKernel(at::ScalarType type) {
+  switch (type) {
+  case at::kFloat:
+    return ElementType::Float32;
+  case at::kDouble:
+    return ElementType::Float64;
+  case at::kBFloat16:
+    return ElementType::BFloat16;
+  default:
+    return std::nullopt;
+  }
+}
 
 Dropout::Dropout(double probability, uint64_t seed, uint32_t layer,
                  const std::optional<MicroBatch> &microBatch,
@@ -38,4 +54,19 @@ at::Tensor Dropout::mask(DropoutSite site, int64_t elements, int64_t begin,
     computeDropoutMask(dropped, draw.key, first, all.numel(),
                        all.data_ptr<bool>());
   return all;
+}
+
+at::Tensor Dropout::apply(DropoutSite site, const at::Tensor &x) const {
+  const std::optional<ElementType> type = typeOfKernel(x.scalar_type());
+  // The kernel takes elements in the order of their numbers. For other strides,
+  // these operators give a result with the strides of `x`. The factor is a
+  // tensor, because mul_ rounds a number to bfloat16 before it multiplies.
+  if (!kernels || !type || !x.is_contiguous())
+    return x.mul(mask(site, x.numel(), 0, x.sizes(), x.device()))
+        .mul_(at::scalar_tensor(scale(), at::kDouble));
+  const Draw draw = drawOf(site, x.numel());
+  at::Tensor result = at::empty_like(x);
+  kernels->drop(*type, dropped, draw.key, draw.first, x.numel(), x.data_ptr(),
+                scale(), result.data_ptr());
+  return result;
 }

@@ -53,6 +53,11 @@ public:
   /// The factor by which kept elements are multiplied.
   double scale() const { return 1 / (1 - dropped); }
 
+  /// The elements of `x` that are kept, times scale(), and zeros for the other
+  /// ones. This is also the gradient of `x`, if `x` is the gradient of the
+  /// result. So a backward needs no mask.
+  at::Tensor apply(DropoutSite site, const at::Tensor &x) const;
+
 private:
   double dropped;
   uint64_t seed;

@@ -69,7 +69,8 @@ constexpr test::KernelOnHost kKernels[] = {
     KERNEL(chimeraScaleFloat),    KERNEL(chimeraScaleDouble),
     KERNEL(chimeraScaleBFloat16), KERNEL(chimeraAdamWFloat),
     KERNEL(chimeraAdamWDouble),   KERNEL(chimeraAdamWBFloat16),
-    KERNEL(chimeraKeepElements),
+    KERNEL(chimeraKeepElements),  KERNEL(chimeraDropFloat),
+    KERNEL(chimeraDropDouble),    KERNEL(chimeraDropBFloat16),
 };
 } // namespace
 

@@ -8,8 +8,10 @@
 #include "runtime/device/cuda/Device.h"
 #include "runtime/model/cuda/StageKernels.h"
 #include "runtime/model/optimizer/AdamW.h"
+#include "runtime/model/tensors/Dropout.h"
 #include "runtime/random/Philox.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -175,6 +177,46 @@ TEST(CudaKernels, DropoutKeepsWhatItKeepsOnTheHost) {
         const std::vector<uint8_t> got = kept.get();
         EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.get()));
       }
+}
+
+/// Compares the kernel with the dropout of tensors on the host.
+template <typename T>
+void expectDropoutOfTheHost(ElementType type, at::ScalarType ofTensors) {
+  cuda::CudaDevice device({});
+  const auto queue = device.makeQueue("q");
+  const auto one = [&](double dropped, int64_t count, uint64_t index) {
+    const Dropout dropout(dropped, /*seed=*/3, /*layer=*/5,
+                          MicroBatch{.step = 1, .index = index},
+                          /*kernels=*/nullptr);
+    const at::Tensor input = at::randn({count}, at::kFloat).to(ofTensors);
+    const at::Tensor expected = dropout.apply(DropoutSite(7), input);
+    const auto bytesOfTensor = [&](const at::Tensor &tensor) {
+      std::vector<T> values(static_cast<size_t>(count));
+      std::memcpy(values.data(), tensor.data_ptr(), values.size() * sizeof(T));
+      return values;
+    };
+    OnGpu<T> from(device, *queue, bytesOfTensor(input));
+    OnGpu<T> to(device, *queue, std::vector<T>(static_cast<size_t>(count)));
+    const Dropout::Draw draw = dropout.drawOf(DropoutSite(7), count);
+    queue->launch(
+        {reads(from.bytes()), writes(to.bytes())}, [&](const AddressMap &) {
+          cudaStageKernels().drop(type, dropped, draw.key, draw.first, count,
+                                  from.data(), dropout.scale(), to.data());
+        });
+    const std::vector<T> got = to.get(), wanted = bytesOfTensor(expected);
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(T)), 0)
+        << at::toString(ofTensors) << ", " << dropped << " of " << count;
+  };
+  for (double dropped : {0.1, 0.3, 0.9})
+    for (int64_t count : {1, 4, 7, 9001})
+      for (uint64_t index : {0, 3})
+        one(dropped, count, index);
+}
+
+TEST(CudaKernels, DropoutHasTheBitsOfTheHost) {
+  expectDropoutOfTheHost<float>(ElementType::Float32, at::kFloat);
+  expectDropoutOfTheHost<double>(ElementType::Float64, at::kDouble);
+  expectDropoutOfTheHost<uint16_t>(ElementType::BFloat16, at::kBFloat16);
 }
 
 TEST(CudaKernels, AreForTheWorkOfAQueue) {

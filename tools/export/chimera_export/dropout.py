@@ -3,11 +3,11 @@
 """Rewrites dropout so that the runtime draws its random numbers.
 
 A pipeline must drop the same elements of a sample wherever and whenever it runs. So
-every dropout becomes native_dropout. The runtime replaces native_dropout by a function
-of the seed, the layer, the step and the sample. The first dimension of the tensor must
-count samples. Attention with dropout becomes a call of the runtime (calls.py). If the
-call cannot compute it, it is rewritten as separate operators, and so is dropout of whole
-channels. Any other operator that draws random numbers is refused.
+every dropout becomes native_dropout, and a package calls the runtime's own dropout instead
+(calls.py), which is a function of the seed, the layer, the step and the sample. The first
+dimension of the tensor must count samples. Attention with dropout becomes a call of the
+runtime, too. If the call cannot compute it, it is rewritten as separate operators, and so
+is dropout of whole channels. Any other operator that draws random numbers is refused.
 """
 
 import math
@@ -25,7 +25,7 @@ aten = torch.ops.aten
 def _drop(graph, x, probability):
     if probability >= 1:  # drops all elements, so nothing is drawn
         return graph.call_function(aten.mul.Tensor, (x, 0.0))
-    pair = graph.call_function(aten.native_dropout.default, (x, probability, True))
+    pair = graph.call_function(calls.DROPOUT, (x, probability, True))
     return graph.call_function(operator.getitem, (pair, 0))
 
 
@@ -165,7 +165,9 @@ def rewrite_dropout(graph, samples):
             rows.append(_rows(node, node.meta["val"].shape, samples))
             with graph.inserting_before(node):
                 made = _call_attention(graph, node) or _write_out_attention(graph, node)
-        elif torch.Tag.nondeterministic_seeded in node.target.tags and _draws(node):
+        elif node.target is calls.DROPOUT or (
+            torch.Tag.nondeterministic_seeded in node.target.tags and _draws(node)
+        ):
             raise Refused(
                 f"expected no operator but dropout that may draw random numbers, got "
                 f"{node.target.name()}{where(node)}"

@@ -139,8 +139,8 @@ def _described(node, sites):
 
 def encode(function, allowed, sites=None):
     """The package's entry for the graph of a joint.Function, and the value number of each
-    node. Refuses operators that are not in `allowed`. `sites` are the sites of the
-    attentions with dropout (calls.number_sites); by default, those of this graph."""
+    node. Refuses operators that are not in `allowed`. `sites` are the sites of the calls
+    with dropout (calls.number_sites); by default, those of this graph."""
     sites = calls.number_sites(function) if sites is None else sites
     numbers, entries, results_of = {}, [], {}
     for port in function.inputs:
@@ -183,7 +183,7 @@ def encode(function, allowed, sites=None):
                 ) from None
         value = node.meta["val"]
         if isinstance(value, (list, tuple)):
-            results = results_of[node] = [-1] * len(value)
+            results = results_of[node] = [-1] * calls.count_of_results(node)
         else:
             numbers[node] = count
             results = [count]

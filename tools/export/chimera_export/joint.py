@@ -147,7 +147,7 @@ def differentiate(module, arguments, labels):
             stack, module, (*arguments, *labels)
         ).graph_module
     graph = joint.graph
-    calls.number_attentions(graph)
+    calls.number_dropouts(graph)
     waits.replace(graph)
     output = graph.find_nodes(op="output")[0]
     results = list(
@@ -259,6 +259,7 @@ def trace_label_weights(module, labels, buffers):
         )
     graph = make_fx(call)(*own.values(), *labels).graph
     graph.eliminate_dead_code()
+    calls.number_dropouts(graph)
     constants = [Port("Constant", buffers.index(name), None) for name in own]
     given = [*constants, *(Port("Label", i, None) for i in range(len(labels)))]
     ports = []

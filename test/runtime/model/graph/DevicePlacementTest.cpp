@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -30,6 +31,23 @@ public:
                           int64_t count, bool *kept) override {
     ++masks;
     runtime::computeDropoutMask(dropped, key, first, count, kept);
+  }
+  void drop(ElementType type, double dropped, uint64_t key, uint64_t first,
+            int64_t count, const void *input, double scale,
+            void *result) override {
+    std::unique_ptr<bool[]> kept(new bool[static_cast<size_t>(count)]);
+    computeDropoutMask(dropped, key, first, count, kept.get());
+    const auto apply = [&]<typename T>(const T *from, T *to) {
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = from[i] * static_cast<T>(kept[static_cast<size_t>(i)]) *
+                static_cast<T>(scale);
+    };
+    if (type == ElementType::Float64)
+      apply(static_cast<const double *>(input), static_cast<double *>(result));
+    else if (type == ElementType::Float32)
+      apply(static_cast<const float *>(input), static_cast<float *>(result));
+    else
+      FAIL() << "expected no activations in bfloat16";
   }
   void adamW(const AdamWFactors<float> &factors,
              std::span<const DecayRange> ranges, const float *gradientSum,
@@ -96,11 +114,11 @@ void expectTheHostsTraining(program::DataType type, const char *optimizer,
   EXPECT_LT(largestDifference(device.whole(&Line<T>::Part::weights),
                               host.whole(&Line<T>::Part::weights)),
             1e-6);
-  // There are three steps. In each step, dropout makes one mask for the
-  // embedding. For each of two blocks it makes two masks for the residual
-  // branches and, for each of two samples, a mask for the attention, which the
-  // backward makes again.
-  EXPECT_EQ(kernels.masks, 3u * (1 + 2 * (2 + 2 * 2)));
+  // There are three steps. In each step, the forward and the backward both draw
+  // for one dropout of the embedding and, for each of two blocks, for two
+  // dropouts of the residual branches and one of the attention of each of two
+  // samples.
+  EXPECT_EQ(kernels.masks, 3u * 2 * (1 + 2 * (2 + 2)));
   EXPECT_EQ(kernels.updated, 3 * byKernel);
 }
 

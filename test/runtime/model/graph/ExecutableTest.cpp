@@ -277,14 +277,14 @@ TEST_F(ExecutableTest, refusesAGradientOfAnotherShape) {
 
 TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
   const Value x = graph.input(Role::Input, 0);
-  const std::array<Value, 2> first =
-      graph.calls<2>("aten::native_dropout", {x, 0.5, true});
-  const std::array<Value, 2> second =
-      graph.calls<2>("aten::native_dropout", {x, 0.5, true});
-  graph.output(Role::Output, 0, first[0]);
-  graph.output(Role::Output, 1, second[0]);
+  const Value first = graph.call("chimera::dropout", {x, 0.5, 0});
+  const Value second = graph.call("chimera::dropout", {x, 0.5, 1});
+  // A backward has no number of its own: it drops what its forward drops.
+  const Value back = graph.call("chimera::dropout_backward", {x, 0.5, 0});
+  for (Value value : {first, second, back})
+    graph.output(Role::Output, value.number - first.number, value);
   const Executable executable = build();
-  const Numbers wanted = {first[0].number, second[0].number};
+  const Numbers wanted = {first.number, second.number, back.number};
   const Subgraph subgraph =
       executable.selectSubgraph(numbers({x}), wanted, /*adds=*/false);
   auto run = [&](std::optional<MicroBatch> microBatch) {
@@ -295,6 +295,7 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
     Executable::Values found = executable.makeValues();
     found[x.number] = at::ones({4, 64}, at::kDouble);
     executable.run(subgraph, found, context);
+    EXPECT_TRUE(found[wanted[2]].equal(found[wanted[0]]));
     return std::pair(found[wanted[0]], found[wanted[1]]);
   };
   auto [a, b] = run(MicroBatch{.step = 1, .index = 2});
@@ -321,17 +322,16 @@ TEST_F(ExecutableTest, dropsWhatTheRuntimeSays) {
 TEST_F(ExecutableTest, numbersAttentionsWithDropout) {
   const Value x = graph.input(Role::Input, 0);
   const Value q = x;
-  graph.calls<2>("aten::native_dropout", {q, 0.5, true});
+  graph.call("chimera::dropout", {q, 0.5, 0});
   const auto attend = [&](double dropped, int64_t site) {
     return graph.calls<2>("chimera::attention",
                           {q, q, q, std::nullopt, dropped, true, 0.5, site});
   };
   attend(0, 0); // drops nothing, so it has no number
   const std::array<Value, 2> second = attend(0.25, 1);
-  const std::array<Value, 2> third =
-      graph.calls<2>("aten::native_dropout", {q, 0.5, true});
+  const Value third = graph.call("chimera::dropout", {q, 0.5, 2});
   const Executable executable = build();
-  const Numbers wanted = {second[0].number, third[1].number};
+  const Numbers wanted = {second[0].number, third.number};
   const Subgraph subgraph =
       executable.selectSubgraph(numbers({x}), wanted, /*adds=*/false);
   Executable::Context context;
@@ -353,12 +353,16 @@ TEST_F(ExecutableTest, numbersAttentionsWithDropout) {
   EXPECT_TRUE(found[wanted[0]].equal(
       attention(call, Dropout(0.25, 3, 5, context.calls.dropped, nullptr))
           .output));
-  EXPECT_TRUE(found[wanted[1]].equal(
-      Dropout(0.5, 3, 5, context.calls.dropped, nullptr)
-          .mask(DropoutSite(2), given.numel(), 0, given.sizes(), at::kCPU)));
+  EXPECT_TRUE(
+      found[wanted[1]].equal(Dropout(0.5, 3, 5, context.calls.dropped, nullptr)
+                                 .apply(DropoutSite(2), given)));
   attend(0.25, 5);
   EXPECT_EQ(refusal(), "expected the number of earlier calls with dropout as "
                        "the site of an attention");
+  graph = {};
+  graph.call("chimera::dropout", {q, 0.25, 4});
+  EXPECT_EQ(refusal(), "expected the number of earlier calls with dropout as "
+                       "the site of a dropout");
 }
 
 TEST_F(ExecutableTest, refusesAttentionsWithOtherArguments) {
@@ -390,14 +394,14 @@ TEST_F(ExecutableTest, refusesOperatorsThatChangeTheirArguments) {
 
 TEST_F(ExecutableTest, refusesDropoutThatKeepsOrDropsAll) {
   const Value x = graph.input(Role::Input, 0);
-  for (auto [dropped, acts] :
-       {std::pair(0.0, true), std::pair(1.0, true), std::pair(-0.5, true),
-        std::pair(std::nan(""), true), std::pair(0.5, false)}) {
-    graph = {};
-    graph.calls<2>("aten::native_dropout", {x, dropped, acts});
-    EXPECT_EQ(refusal(), "expected a tensor, a probability in (0, 1) and true "
-                         "for 'aten::native_dropout'");
-  }
+  for (const char *name : {"chimera::dropout", "chimera::dropout_backward"})
+    for (double dropped : {0.0, 1.0, -0.5, std::nan("")}) {
+      graph = {};
+      graph.call(name, {x, dropped, 0});
+      EXPECT_EQ(refusal(), "expected a tensor, a probability in (0, 1) and a "
+                           "site for a dropout")
+          << name << " " << dropped;
+    }
 }
 
 // The argument of the transpose is a number. It has no call that computed it.

@@ -113,7 +113,6 @@ TEST(StashTest, betweenInputAndWeightGradient) {
 }
 
 // The stash of a part is as large as the stash of a micro-batch of this size.
-// It does not contain a mask of the whole micro-batch.
 TEST(StashTest, ofAPart) {
   Sizes sizes{.dropout = 0.25, .microBatchSize = 4};
   program::ProgramT program = smallProgram(sizes, {1, 1, 1, 1});
