@@ -98,36 +98,44 @@ class Test(unittest.TestCase):
         self.assertEqual(errors.count("chimera-run: unknown option '--wrong'"),
                          1, errors)
 
-    def start_by_hand(self, last, *changes):
-        """Starts four ranks over TCP. Each is started by a shell that first makes the
-        rank's change. Starts rank `last` when all others say that they wait for it. All
-        must end with an error. Returns the output of each."""
-        environments = tcp_environments(4, by_hand=True)
-        files = [os.path.join(self.folder, f"output-{rank}") for rank in range(4)]
+    def text_of(self, rank):
+        with open(os.path.join(self.folder, f"output-{rank}")) as output:
+            return output.read()
 
-        def start(rank):
-            with open(files[rank], "w") as output:
-                process = subprocess.Popen(
-                    ["sh", "-c", f'{changes[rank]}; exec {CHIMERA_RUN} "$@"', "sh",
-                     self.program, "--timeout", "60"], stdout=output,
-                    stderr=subprocess.STDOUT, env=environments[rank])
-            self.addCleanup(process.kill)
-            return process
+    def start(self, rank, change):
+        """Starts a rank by a shell that first makes a change."""
+        with open(os.path.join(self.folder, f"output-{rank}"), "w") as output:
+            self.ranks[rank] = subprocess.Popen(
+                ["sh", "-c", f'{change}; exec {CHIMERA_RUN} "$@"', "sh", self.program,
+                 "--timeout", "60"], stdout=output, stderr=subprocess.STDOUT,
+                env=self.environments[rank])
+        self.addCleanup(self.ranks[rank].kill)
 
-        def text_of(rank):
-            with open(files[rank]) as output:
-                return output.read()
-
-        ranks = {rank: start(rank) for rank in range(4) if rank != last}
+    def start_waiting(self, last, changes=(":",) * 4):
+        """Starts four ranks over TCP, but not rank `last`. Returns when the others say
+        that they wait for it, or have ended."""
+        self.environments, self.ranks = tcp_environments(4, by_hand=True), {}
+        for rank in range(4):
+            if rank != last:
+                self.start(rank, changes[rank])
         begin = time.monotonic()
-        while any("still waiting" not in text_of(rank) and process.poll() is None
-                  for rank, process in ranks.items()):
+        while any("still waiting" not in self.text_of(rank) and process.poll() is None
+                  for rank, process in self.ranks.items()):
             self.assertLess(time.monotonic() - begin, PATIENCE)
             time.sleep(0.05)
-        ranks[last] = start(last)
-        for rank, process in ranks.items():
-            self.assertEqual(process.wait(timeout=PATIENCE), 1, text_of(rank))
-        return [text_of(rank) for rank in range(4)]
+
+    def ends(self):
+        """Waits until all ranks have ended, with an error. Returns the output of each."""
+        for rank, process in self.ranks.items():
+            self.assertEqual(process.wait(timeout=PATIENCE), 1, self.text_of(rank))
+        return [self.text_of(rank) for rank in range(4)]
+
+    def start_by_hand(self, last, *changes):
+        """Starts four ranks over TCP, rank `last` when the others wait for it. All must
+        end with an error. Returns the output of each."""
+        self.start_waiting(last, changes)
+        self.start(last, changes[last])
+        return self.ends()
 
     def told_by_hand(self, last, reason, *changes):
         """Calls start_by_hand until `reason` is in each output, at most five times.
@@ -150,6 +158,20 @@ class Test(unittest.TestCase):
             for other, text in enumerate(texts):
                 if other != rank:
                     self.assertIn(f"rank {rank} failed: ", text)
+
+    def test_a_rank_that_hears_late_of_a_failure(self):
+        """Rank 0 serves the store where ranks meet. It must not end before rank 1, which
+        is stopped for some seconds, has read the reason there."""
+        self.start_waiting(2)
+        late = self.ranks[1]
+        late.send_signal(signal.SIGSTOP)
+        self.start(2, "set nothere")
+        for rank in (2, 3):
+            self.assertEqual(self.ranks[rank].wait(timeout=PATIENCE), 1)
+        time.sleep(5)
+        late.send_signal(signal.SIGCONT)
+        for rank, text in enumerate(self.ends()):
+            self.assertIn("cannot open", text, f"rank {rank}")
 
     def test_only_the_root_needs_the_folder_of_an_output(self):
         """The root of this program is rank 0, which computes the loss of the up

@@ -186,13 +186,15 @@ public:
   /// Makes all ranks that wait here, now or later, fail with `reason`. Has no
   /// effect if a reason is set already.
   void reportFailure(const std::string &reason) {
-    constexpr std::chrono::seconds kHeard(2);
     setFirst(declined(), reason);
-    // Keep the store for a moment, because it ends with this process. The other
-    // ranks read the store several times a second, so they see the reason
-    // before this process ends.
-    if (isServer)
-      std::this_thread::sleep_for(kHeard);
+    // The store ends with this process. So keep it until all ranks that wait
+    // have read the reason, and for a moment, for ranks that come later.
+    constexpr std::chrono::seconds kLater(2), kMost(10);
+    constexpr std::chrono::milliseconds kPause(50);
+    Deadline later(kLater), most(kMost);
+    while (isServer && !most.passed() &&
+           (!later.passed() || store->add(heard(), 0) < store->add(waits(), 0)))
+      std::this_thread::sleep_for(kPause);
   }
 
   /// Waits until all keys are set. Returns false if `timeout` passes first.
@@ -204,6 +206,7 @@ public:
     constexpr std::chrono::milliseconds kLongestPause(200);
     std::chrono::milliseconds pause(1);
     Deadline deadline(timeout);
+    const Listener listener(*this);
     while (!has(keys)) {
       if (has({declined()})) {
         std::vector<uint8_t> reason = get(declined());
@@ -219,6 +222,29 @@ public:
   }
 
 private:
+  /// Counts a rank that does not serve the store among those that wait here,
+  /// and at the end among those that have heard what there is to hear.
+  class Listener {
+  public:
+    explicit Listener(const Store &of) : of(of) {
+      if (!of.isServer)
+        of.store->add(of.waits(), 1);
+    }
+    ~Listener() {
+      try {
+        if (!of.isServer)
+          of.store->add(of.heard(), 1);
+      } catch (const std::exception &) {
+        // The store has ended, so nobody waits for this.
+      }
+    }
+
+  private:
+    const Store &of;
+  };
+
+  std::string waits() const { return key("waits"); }
+  std::string heard() const { return key("heard"); }
   std::string attempts() const { return address.prefix + "chimera/attempts"; }
   std::string key(const std::string &name) const {
     return address.prefix + "chimera/" + std::to_string(attempt) + "/" + name;
