@@ -126,7 +126,7 @@ while os.getppid() == int(sys.argv[1]):
   for round in 1 2 3; do
     echo "== busy: round $round of 3"
     ctest --test-dir build/release --no-tests=error --output-on-failure \
-      -j "$((10 * $(nproc)))"
+      -j "$((8 * $(nproc)))"
   done
   kill "${loops[@]}"
   wait "${loops[@]}" || true
