@@ -138,9 +138,8 @@ public:
   void advance();
   void finish();
   /// Evaluates the model (options.evaluation) after a run, or before the first
-  /// one. To evaluate in
-  /// single instructions, call `beginEvaluation`, then `advance` and `finish`
-  /// as above.
+  /// one. To evaluate in single instructions, call `beginEvaluation`, then
+  /// `advance` and `finish` as above.
   void evaluate();
   void beginEvaluation();
   /// Whether `advance` would block until the device has ended a step.

@@ -18,11 +18,10 @@ Then trains with slow bfloat16. The run must print one note that says so.
 import argparse
 import os
 import pathlib
-import sys
 import tempfile
 
 from exporting import check_each
-from forks import restart_with, run_script
+from forks import restart_with_torch, run_script
 from grid import run
 from numerics import Checks, losses, same_bits
 
@@ -169,8 +168,7 @@ def main():
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     args = parser.parse_args()
-    if args.torch_python and not restart_with(args.torch_python, "torch", exports=False):
-        sys.exit(1)
+    restart_with_torch(args.torch_python)
     check_each(
         lambda folder, case: check_case(args, folder, *case), CASES,
         at_end=lambda: check_note(args),

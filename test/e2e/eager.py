@@ -39,7 +39,7 @@ MODELS = {
 ROUNDED = ("bert", "convolution")
 # For each type: the clause of the pipeline, the code in array, and the largest difference
 # by rounding.
-TYPES = {"float64": ("f64", "d", 1e-12), "float32": ("f32", "f", 2e-5)}
+TYPES = {"float64": ("f64", "d", 1e-14), "float32": ("f32", "f", 1e-6)}
 SIZES = (1, 3, 8)  # samples of a micro-batch
 DESCRIPTION = """
 chimera.model @m exported("{package}")

@@ -39,6 +39,13 @@ def restart_with(python, *modules, exports=True):
     return not missing
 
 
+def restart_with_torch(python):
+    """Restarts this script with the Python `python`, if one is given. The forks have torch
+    in memory. Ends the script if this Python lacks torch."""
+    if python and not restart_with(python, "torch", exports=False):
+        sys.exit(1)
+
+
 _lock = threading.Lock()
 
 

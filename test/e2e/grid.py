@@ -134,6 +134,7 @@ def grid(most_stages):
 
 
 def failure(command, status, output):
+    """The error of a command that has failed."""
     return RuntimeError(f"{' '.join(command)}\nended with {status}:\n{output}")
 
 

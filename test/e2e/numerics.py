@@ -42,7 +42,7 @@ import sys
 import tempfile
 
 import order_text
-from forks import restart_with, run_script
+from forks import restart_with_torch, run_script
 from grid import in_parallel, run
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -242,8 +242,7 @@ def main():
     parser.add_argument("--mpirun", help="also run over MPI")
     parser.add_argument("--gpus", action="store_true", help="also run on software GPUs")
     args = parser.parse_args()
-    if args.torch_python and not restart_with(args.torch_python, "torch", exports=False):
-        sys.exit(1)
+    restart_with_torch(args.torch_python)
     schedules = [
         schedule
         for schedule in (

@@ -12,11 +12,10 @@ Prints a line for each comparison and exits non-zero if one fails."""
 import argparse
 import json
 import pathlib
-import sys
 
 import numerics
 from exporting import check_each
-from forks import restart_with
+from forks import restart_with_torch
 from grid import compile_to, run
 from numerics import Checks, Training, compare, reference
 
@@ -82,8 +81,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--torch-python", help="a Python that has torch")
     args = parser.parse_args()
-    if args.torch_python and not restart_with(args.torch_python, "torch", exports=False):
-        sys.exit(1)
+    restart_with_torch(args.torch_python)
     check_each(lambda folder, case: check(args, folder, case), list(CASES))
 
 

@@ -53,7 +53,8 @@ def end(program, number, ranks, to_ranks):
 
 
 def end_once(program, number, ranks, to_ranks):
-    """Does so once. Returns whether some rank waited for another."""
+    """Starts a job and sends it the signal. Returns whether the report names a rank that
+    waits for another."""
     with Job(CHIMERA_RUN, program, ranks, *SLEEPING) as job:
         job.wait_for_steps()
         pids = list(job.ranks.values())[:to_ranks] or [job.process.pid]

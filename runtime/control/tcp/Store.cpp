@@ -193,7 +193,8 @@ public:
     constexpr std::chrono::milliseconds kPause(50);
     Deadline later(kLater), most(kMost);
     while (isServer && !most.passed() &&
-           (!later.passed() || store->add(heard(), 0) < store->add(waits(), 0)))
+           (!later.passed() ||
+            store->add(endedWaits(), 0) < store->add(begunWaits(), 0)))
       std::this_thread::sleep_for(kPause);
   }
 
@@ -206,7 +207,7 @@ public:
     constexpr std::chrono::milliseconds kLongestPause(200);
     std::chrono::milliseconds pause(1);
     Deadline deadline(timeout);
-    const Listener listener(*this);
+    const CountedWait counted(*this);
     while (!has(keys)) {
       if (has({declined()})) {
         std::vector<uint8_t> reason = get(declined());
@@ -222,20 +223,20 @@ public:
   }
 
 private:
-  /// Counts a rank that does not serve the store among those that wait here,
-  /// and at the end among those that have heard what there is to hear.
-  class Listener {
+  /// Counts a wait of a rank that does not serve the store, when it begins and
+  /// when it ends.
+  class CountedWait {
   public:
-    explicit Listener(const Store &of) : of(of) {
+    explicit CountedWait(const Store &of) : of(of) {
       if (!of.isServer)
-        of.store->add(of.waits(), 1);
+        of.store->add(of.begunWaits(), 1);
     }
-    ~Listener() {
+    ~CountedWait() {
       try {
         if (!of.isServer)
-          of.store->add(of.heard(), 1);
+          of.store->add(of.endedWaits(), 1);
       } catch (const std::exception &) {
-        // The store has ended, so nobody waits for this.
+        // The store has ended, so nobody reads this number.
       }
     }
 
@@ -243,8 +244,8 @@ private:
     const Store &of;
   };
 
-  std::string waits() const { return key("waits"); }
-  std::string heard() const { return key("heard"); }
+  std::string begunWaits() const { return key("begun_waits"); }
+  std::string endedWaits() const { return key("ended_waits"); }
   std::string attempts() const { return address.prefix + "chimera/attempts"; }
   std::string key(const std::string &name) const {
     return address.prefix + "chimera/" + std::to_string(attempt) + "/" + name;

@@ -64,6 +64,10 @@ TEST(Report, AnAllReduceIsAwaitedFromThoseThatHaveNotStartedIt) {
   page.of(5).setPosition(5, waitOf(1)); // one step further
   EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
             std::vector<uint32_t>{3});
+  // A rank that writes a checkpoint before this step has not started it either.
+  page.of(3).enter(Status::Saving);
+  EXPECT_EQ(awaitedBy(program, accountOf(page, {0, 1, 2, 3, 4, 5}, {}, ""), 1),
+            std::vector<uint32_t>{3});
   // If there is no account of a rank, for example of a rank on another host,
   // its position is not known. So the rank is not named.
   EXPECT_TRUE(
