@@ -34,7 +34,9 @@ done
 
 ctest --test-dir "$folder/build" --no-tests=error --output-on-failure \
   -j "$(nproc)" -E '^e2e_'
-test/e2e/exporter.py --python "$python"
+for part in modules losses refused; do
+  test/e2e/exporter.py "$part" --python "$python"
+done
 test/e2e/initial_values.py --python "$python"
 test/e2e/exported.py --python "$python" --tools "$bin" --mpirun mpirun
 test/e2e/native.py --python "$python" --tools "$bin" --mpirun mpirun

@@ -4,9 +4,11 @@
 """Exports the small modules of modules.py, loss_modules.py, refused_modules.py and
 refused_losses.py, and modules that call the operators of operators.py, as a user does.
 An exported module must compute what autograd computes (--check). If a module is
-refused, the output must give the reason in one line, without a traceback. Needs a
-Python with torch: that of build/venv, unless another Python runs this script."""
+refused, the output must give the reason in one line, without a traceback. The checks
+are in three parts, which can run at the same time. Needs a Python with torch: that of
+build/venv, unless another Python runs this script."""
 
+import argparse
 import importlib
 import os
 import pathlib
@@ -14,8 +16,8 @@ import re
 import sys
 import tempfile
 
-from exporting import ROOT, check_each, of_type, run_inside
-from forks import OF_EXPORTS
+from exporting import PYTHON, ROOT, check_each, of_type
+from forks import OF_EXPORTS, restart_with
 from loss_modules import LOSSES, REMEDIES
 from modules import (
     ALSO_READS, CASES, CHECKPOINTED, EVAL, EXACT, GOOD, NOTED, READS, START, WARNED,
@@ -273,40 +275,45 @@ def check(command, seen, folder, case):
     return lines, int(not good)
 
 
-def inside():
-    sys.path.insert(0, str(ROOT / "tools/export"))
-    from chimera_export import command
-
-    sys.path.insert(0, str(HERE))
+def inside(part):
+    sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
     import operators
+    from chimera_export import command
 
     # The forks have these modules in memory.
     for name in OF_EXPORTS:
         importlib.import_module(name)
+    groups = [
+        (OPERATORS, group, "layers of" if group == "dropout" else GOOD)
+        for group in operators.GROUPS
+    ]
+    # The cases of each part, and what it checks after them.
+    cases, others = {
+        "modules": ([*groups, *CASES], []),
+        "losses": (LOSSES, [no_waits, without_values]),
+        "refused": (
+            [*REFUSED, *REFUSED_LOSSES], [written_files, verbose_refusal, frames_of_errors]
+        ),
+    }[part]  # fmt: skip
     seen = set()
 
     def at_end():
-        results = [
-            unused_operators(seen), written_files(command), verbose_refusal(command),
-            frames_of_errors(command), no_waits(command), without_values(command),
-        ]  # fmt: skip
+        results = [other(command) for other in others]
+        if part == "modules":
+            results.append(unused_operators(seen))
         return [line for lines, _ in results for line in lines], sum(n for _, n in results)
 
-    check_each(
-        lambda folder, case: check(command, seen, folder, case),
-        [
-            *[
-                (OPERATORS, group, "layers of" if group == "dropout" else GOOD)
-                for group in operators.GROUPS
-            ],
-            *CASES,
-            *LOSSES,
-            *REFUSED,
-            *REFUSED_LOSSES,
-        ],
-        at_end,
-    )
+    check_each(lambda folder, case: check(command, seen, folder, case), cases, at_end)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=["modules", "losses", "refused"])
+    parser.add_argument("--python", default=PYTHON)
+    options = parser.parse_args()
+    if restart_with(options.python, "torch", "safetensors"):
+        inside(options.part)
 
 
 if __name__ == "__main__":
-    run_inside(__doc__, ["torch", "safetensors"], inside)
+    main()
