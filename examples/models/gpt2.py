@@ -8,6 +8,7 @@ the runtime's own gpt2 of the same sizes.
 The published GPT-2 with 124 million parameters is layers=12 heads=12 width=768
 context=1024 vocabulary=50257 tied=True. The GPT-2 of Chimera's paper (section 4) is
 layers=64 heads=20 width=1280 context=632 positions=1024 vocabulary=50257.
+attention_dropout is the dropout of the attention's probabilities, by default dropout.
 """
 
 import torch
@@ -17,9 +18,10 @@ from torch import nn
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, dropout):
+    def __init__(self, width, heads, dropout, attention_dropout):
         super().__init__()
         self.heads, self.dropout = heads, dropout
+        self.attention_dropout = attention_dropout
         self.norm1 = nn.LayerNorm(width)
         self.attention = nn.Linear(width, 3 * width)
         self.attention_projection = nn.Linear(width, width)
@@ -32,7 +34,7 @@ class Block(nn.Module):
         parts = self.attention(self.norm1(x)).view(b, t, 3, self.heads, -1)
         q, k, v = parts.permute(2, 0, 3, 1, 4).unbind(0)
         mixed = F.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.dropout, is_causal=True
+            q, k, v, dropout_p=self.attention_dropout, is_causal=True
         )
         mixed = self.attention_projection(mixed.transpose(1, 2).reshape(b, t, c))
         x = x + F.dropout(mixed, self.dropout)
@@ -41,13 +43,14 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    def __init__(self, layers, heads, width, positions, vocabulary, dropout, tied):
+    def __init__(self, layers, heads, width, positions, vocabulary, dropout,
+                 attention_dropout, tied):  # fmt: skip
         super().__init__()
         self.dropout = dropout
         self.token_embedding = nn.Embedding(vocabulary, width)
         self.position_embedding = nn.Embedding(positions, width)
         self.blocks = nn.ModuleList(
-            Block(width, heads, dropout) for _ in range(layers)
+            Block(width, heads, dropout, attention_dropout) for _ in range(layers)
         )
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
@@ -76,12 +79,15 @@ def next_token_loss(logits, labels):
 
 
 def make(layers=4, heads=4, width=64, context=32, positions=None, vocabulary=256,
-         dropout=0.0, tied=False, samples=4, seed=0):  # fmt: skip
+         dropout=0.0, attention_dropout=None, tied=False, samples=4, seed=0):  # fmt: skip
     torch.manual_seed(seed)
+    if attention_dropout is None:
+        attention_dropout = dropout
     tokens = torch.randint(0, vocabulary, (samples, context))
     return Model(
         module=Gpt2(
-            layers, heads, width, positions or context, vocabulary, dropout, tied
+            layers, heads, width, positions or context, vocabulary, dropout,
+            attention_dropout, tied,
         ),
         inputs=(tokens,),
         labels=(tokens,),

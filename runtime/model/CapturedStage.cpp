@@ -9,51 +9,48 @@
 
 #include "runtime/program/Package.h"
 
-#include <algorithm>
-#include <array>
 #include <map>
-#include <set>
+#include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-/// The fixed buffers for operands and results of the actions on a micro-batch,
-/// or on a part of it. Only one action at a time uses them.
-struct FixedBuffers {
-  Bytes input, labels, output, outputGradient, inputGradient;
+enum Action {
+  Forward,
+  ForwardWithoutStash,
+  Recompute,
+  Backward,
+  InputGradient,
+  WeightGradient
+};
+constexpr const char *kNames[] = {
+    "forward",  "forward without a stash", "recompute",
+    "backward", "input gradient",          "weight gradient"};
+
+Action actionOf(ForwardMode mode) {
+  return mode == ForwardMode::Both     ? Forward
+         : mode == ForwardMode::Output ? ForwardWithoutStash
+                                       : Recompute;
+}
+
+/// An action on a micro-batch or on a part of it, and its graph.
+struct CapturedAction {
+  Action kind;
+  bool hasRun = false; ///< without a graph
+  std::unique_ptr<Graph> graph;
+  /// The addresses of the operands and results on which the graph works.
+  std::vector<const std::byte *> operands;
 };
 
-enum Action { Forward, Backward, InputGradient, WeightGradient };
-
-/// The graphs of all actions on one stash. At any time, a slot belongs to at
-/// most one stash.
-struct Slot {
-  std::unique_ptr<GraphSet> set;
-  std::array<std::unique_ptr<Graph>, 4> graphs = {}; ///< by action
-  /// The addresses of the weights and of the gradient sum that the graphs use.
-  const std::byte *weights = nullptr;
-  std::byte *sum = nullptr;
-  uint64_t uses = 0; ///< finished uses
-  bool isTaken = false;
-
-  bool runs() const { return uses == 0; }
-  bool captures() const { return uses == 1; }
-};
-
-struct SlotStash final : Stash {
-  SlotStash(FixedBuffers &buffers, Slot &slot) : buffers(buffers), slot(slot) {
-    slot.isTaken = true;
-  }
-  ~SlotStash() override { slot.isTaken = false; }
-
-  FixedBuffers &buffers;
-  Slot &slot;
-  /// The stash that the wrapped stage made. Null from the third use of the slot
-  /// on, since the launch of a graph makes no Stash object.
+struct CapturedStash final : Stash {
+  /// The stash that the wrapped stage made. Null if a launch of a graph that
+  /// was captured earlier made the stash.
   std::unique_ptr<Stash> own;
+  bool isOfGraph = false; ///< whether a graph made the stash
 };
 
 class CapturedStage final : public Stage {
@@ -88,217 +85,128 @@ public:
                                  Bytes output, ForwardMode mode) override {
     if (!trains(mode)) // rare
       return stage->forward(microBatch, input, labels, weights, output, mode);
-    Shape &shape = shapes[microBatch.parts];
-    // A forward without a stash frees its slot when it returns. So one slot is
-    // enough for all such forwards with the same weights.
-    auto taken = std::make_unique<SlotStash>(
-        shape.buffers, slotFor(shape.slots[{mode, weights.data()}]));
-    Slot &slot = taken->slot;
-    if (slot.runs()) {
-      taken->own =
+    CapturedAction &action = actionFor(actionOf(mode), microBatch);
+    auto stash = std::make_unique<CapturedStash>();
+    stash->isOfGraph = action.hasRun;
+    run(action, {input, labels, weights, output}, [&] {
+      stash->own =
           stage->forward(microBatch, input, labels, weights, output, mode);
-    } else {
-      FixedBuffers &buffers = shape.buffers;
-      copyIn(input, buffers.input);
-      copyIn(labels, buffers.labels);
-      expectSize(output.size(), buffers.output);
-      if (slot.captures()) {
-        slot.weights = weights.data();
-        capture(slot, Forward, [&] {
-          taken->own =
-              stage->forward(microBatch, buffers.input, buffers.labels, weights,
-                             buffers.output.first(output.size()), mode);
-        });
-      }
-      launch(slot, Forward);
-      copyOut(buffers.output, output);
-    }
-    if (mode != ForwardMode::Output)
-      return taken;
-    ++slot.uses;
-    return nullptr;
+    });
+    return makesStash(mode) ? std::move(stash) : nullptr;
   }
 
   void backward(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                 Bytes outputGradient, ConstBytes weights, Bytes weightGradient,
                 Bytes inputGradient, WgradMode mode) override {
-    SlotStash &taken = open(stash, weights);
-    Slot &slot = taken.slot;
-    if (slot.runs()) {
+    CapturedAction &action = actionFor(Backward, microBatch, mode);
+    CapturedStash &taken = open(stash, action);
+    run(action, {outputGradient, weights, weightGradient, inputGradient}, [&] {
       stage->backward(microBatch, std::move(taken.own), outputGradient, weights,
                       weightGradient, inputGradient, mode);
-    } else {
-      FixedBuffers &buffers = taken.buffers;
-      copyIn(outputGradient, buffers.outputGradient);
-      expectSize(inputGradient.size(), buffers.inputGradient);
-      beginSum(slot, weightGradient, mode);
-      if (slot.captures())
-        capture(slot, Backward, [&] {
-          stage->backward(microBatch, std::move(taken.own),
-                          buffers.outputGradient, weights, weightGradient,
-                          buffers.inputGradient, WgradMode::Add);
-        });
-      launch(slot, Backward);
-      copyLossOut(buffers, outputGradient);
-      copyOut(buffers.inputGradient, inputGradient);
-    }
-    ++slot.uses;
+    });
   }
 
   std::unique_ptr<Stash> inputGradient(MicroBatch microBatch,
                                        std::unique_ptr<Stash> stash,
                                        Bytes outputGradient, ConstBytes weights,
                                        Bytes inputGradient) override {
-    SlotStash &taken = open(stash, weights);
-    Slot &slot = taken.slot;
-    if (slot.runs()) {
+    CapturedAction &action = actionFor(InputGradient, microBatch);
+    CapturedStash &taken = open(stash, action);
+    run(action, {outputGradient, weights, inputGradient}, [&] {
       taken.own = stage->inputGradient(microBatch, std::move(taken.own),
                                        outputGradient, weights, inputGradient);
-      return stash;
-    }
-    FixedBuffers &buffers = taken.buffers;
-    copyIn(outputGradient, buffers.outputGradient);
-    expectSize(inputGradient.size(), buffers.inputGradient);
-    if (slot.captures())
-      capture(slot, InputGradient, [&] {
-        taken.own = stage->inputGradient(microBatch, std::move(taken.own),
-                                         buffers.outputGradient, weights,
-                                         buffers.inputGradient);
-      });
-    launch(slot, InputGradient);
-    copyLossOut(buffers, outputGradient);
-    copyOut(buffers.inputGradient, inputGradient);
+    });
     return stash;
   }
 
   void weightGradient(MicroBatch microBatch, std::unique_ptr<Stash> stash,
                       ConstBytes weights, Bytes weightGradient,
                       WgradMode mode) override {
-    SlotStash &taken = open(stash, weights);
-    Slot &slot = taken.slot;
-    if (slot.runs()) {
+    CapturedAction &action = actionFor(WeightGradient, microBatch, mode);
+    CapturedStash &taken = open(stash, action);
+    run(action, {weights, weightGradient}, [&] {
       stage->weightGradient(microBatch, std::move(taken.own), weights,
                             weightGradient, mode);
-    } else {
-      beginSum(slot, weightGradient, mode);
-      if (slot.captures())
-        capture(slot, WeightGradient, [&] {
-          stage->weightGradient(microBatch, std::move(taken.own), weights,
-                                weightGradient, WgradMode::Add);
-        });
-      launch(slot, WeightGradient);
-    }
-    ++slot.uses;
+    });
   }
 
 private:
-  /// Buffers and slots for one number of parts per micro-batch.
-  struct Shape {
-    FixedBuffers buffers;
-    /// The slots, by forward mode and address of the weights. A list has as
-    /// many slots as the maximum number of stashes that were alive at the same
-    /// time.
-    std::map<std::pair<ForwardMode, const std::byte *>,
-             std::vector<std::unique_ptr<Slot>>>
-        slots;
-  };
-
-  Slot &slotFor(std::vector<std::unique_ptr<Slot>> &slots) {
-    for (const std::unique_ptr<Slot> &slot : slots)
-      if (!slot->isTaken)
-        return *slot;
-    slots.push_back(std::make_unique<Slot>());
-    slots.back()->set = graphs->makeSet();
-    return *slots.back();
+  /// The action on this micro-batch. A step has each action at most once.
+  /// Sets the step on which its random numbers depend.
+  CapturedAction &actionFor(Action kind, MicroBatch microBatch,
+                            WgradMode mode = WgradMode::Add) {
+    if (!step)
+      stage->setStepMemory(graphs->number());
+    if (step != microBatch.step)
+      graphs->setNumber(*(step = microBatch.step));
+    CapturedAction &action = actions[{kind, microBatch.index, microBatch.part,
+                                      microBatch.parts, mode}];
+    action.kind = kind;
+    return action;
   }
 
-  static SlotStash &open(const std::unique_ptr<Stash> &stash,
-                         ConstBytes weights) {
-    auto *taken = dynamic_cast<SlotStash *>(stash.get());
+  /// The stash for `action`. Throws std::logic_error unless a graph made the
+  /// stash exactly if `action` is a graph now.
+  static CapturedStash &open(const std::unique_ptr<Stash> &stash,
+                             const CapturedAction &action) {
+    auto *taken = dynamic_cast<CapturedStash *>(stash.get());
     if (!taken)
       throw std::logic_error("expected a stash of this stage, got another");
-    if (!taken->slot.runs() && taken->slot.weights != weights.data())
-      throw std::logic_error("expected the weights of the forward");
+    if (taken->isOfGraph != action.hasRun)
+      throw std::logic_error("expected the same actions in every step");
     return *taken;
   }
 
-  /// Makes the buffer `port` at least `bytes` large. Its size must be final
-  /// before the first capture, because graphs keep its address.
-  void expectSize(size_t bytes, Bytes &port) {
-    if (port.size() < bytes)
-      port = graphs->allocate(bytes);
-  }
-  void copyIn(ConstBytes from, Bytes &port) {
-    expectSize(from.size(), port);
-    if (!from.empty())
-      graphs->copy(from, port);
-  }
-  void copyOut(Bytes port, Bytes to) {
-    if (!to.empty())
-      graphs->copy(port.first(to.size()), to);
-  }
-
-  /// On the last stage, which alone has labels, the backward adds to the loss.
-  void copyLossOut(const FixedBuffers &buffers, Bytes loss) {
-    if (!buffers.labels.empty())
-      copyOut(buffers.outputGradient, loss);
-  }
-
-  void beginSum(Slot &slot, Bytes weightGradient, WgradMode mode) {
-    if (slot.captures())
-      slot.sum = weightGradient.data();
-    else if (slot.sum != weightGradient.data())
-      throw std::logic_error("expected the same gradient buffer in every step");
-    if (mode == WgradMode::Overwrite)
-      graphs->zero(weightGradient);
+  /// Runs an action, which is what `calls` does with `operands`.
+  template <typename Calls>
+  void run(CapturedAction &action, std::initializer_list<ConstBytes> operands,
+           const Calls &calls) {
+    if (!action.hasRun) {
+      action.hasRun = true;
+      calls();
+      return;
+    }
+    std::vector<const std::byte *> addresses;
+    for (ConstBytes operand : operands)
+      addresses.push_back(operand.data());
+    if (!action.graph) {
+      action.operands = addresses;
+      action.graph = capture(action.kind, calls);
+    } else if (action.operands != addresses) {
+      throw std::logic_error("expected operands at the same addresses in every "
+                             "step");
+    }
+    action.graph->launch();
   }
 
   template <typename Calls>
-  void capture(Slot &slot, Action action, const Calls &calls) try {
-    slot.graphs[action] = slot.set->capture(calls);
+  std::unique_ptr<Graph> capture(Action kind, const Calls &calls) try {
+    return graphs->capture(calls);
   } catch (const std::exception &error) {
-    constexpr const char *kNames[] = {"forward", "backward", "input gradient",
-                                      "weight gradient"};
     throw std::runtime_error(std::string("cannot capture a graph of a ") +
-                             kNames[action] + ": " + error.what() +
+                             kNames[kind] + ": " + error.what() +
                              " (it runs without --cuda-graphs)");
-  }
-
-  static void launch(Slot &slot, Action action) {
-    if (!slot.graphs[action])
-      throw std::logic_error("expected an action with a captured graph");
-    slot.graphs[action]->launch();
   }
 
   const std::shared_ptr<GraphFactory> graphs;
   // The order of members matters. Members are destroyed in reverse order: first
-  // the graphs (in `shapes`), then the stage, then the factory.
+  // the graphs (in `actions`), then the stage, then the factory.
   const std::unique_ptr<Stage> stage;
-  std::map<uint32_t, Shape> shapes; // by number of parts
+  /// By kind of action, micro-batch, part, number of parts, and mode.
+  std::map<std::tuple<Action, uint64_t, uint32_t, uint32_t, WgradMode>,
+           CapturedAction>
+      actions;
+  std::optional<uint64_t> step; ///< that `graphs` has as its number
 };
 } // namespace
-
-/// Whether some backwards of a stage are split, and others are not. The graphs
-/// of a slot are for one of the two.
-static bool mixesBackwards(const program::ProgramT &program) {
-  std::set<std::pair<uint32_t, program::Opcode>> found;
-  for (const auto &worker : program.workers)
-    for (const program::Instruction &instruction : worker->instructions)
-      found.emplace(instruction.stage(), instruction.opcode());
-  return std::ranges::any_of(found, [&](const auto &each) {
-    return each.second == program::Opcode::Backward &&
-           found.contains({each.first, program::Opcode::InputGradient});
-  });
-}
 
 std::string
 chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
     return "without a flush, weights are at several addresses";
-  if (program.model && program::hasDropout(*program.model))
-    return "dropout draws different random numbers for each micro-batch";
-  if (mixesBackwards(program))
-    return "some backwards of a stage are split, and others are not";
+  if (program.model && program::attentionDrops(*program.model))
+    return "an attention has dropout, for which LibTorch's kernel draws other "
+           "numbers in each step (other dropout is possible)";
   return "";
 }
 

@@ -5,15 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph always works on the same memory. Stashes that are alive at the same
-// time therefore need separate graphs. A slot is the set of graphs for one
-// stash at a time, from its forward to its last backward action. Operands and
-// results are copied to and from fixed buffers. The first use of a slot runs
-// the actions without graphs, so that libraries initialise themselves. The
-// second use captures the actions. Later uses launch the captured graphs.
+// A graph always works on the same memory. In a program with a flush, an action
+// on a micro-batch has the same operands in every step, and the actions have
+// the same order. So each action on each micro-batch has one graph, which works
+// on the operands themselves. All graphs of a stage share one memory pool. The
+// stashes are in this pool, and a stash takes the place of an earlier one that
+// is no longer needed.
 //
-// Graphs of backwards always add to the gradient sum. If an action must
-// overwrite the sum, the memory of the sum is zeroed before the launch.
+// The first step runs the actions without graphs, so that libraries initialise
+// themselves. The second step captures the actions. Later steps launch the
+// captured graphs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,15 +29,15 @@
 namespace chimera::runtime {
 
 /// An empty string if the program's stages can run as graphs, else the reason
-/// why not. An action must do the same for every micro-batch of every step. So
-/// dropout is impossible: its random numbers differ each time. Weights must
-/// stay at one address. In schedules without a flush they do not. All backwards
-/// of a stage must be split, or none.
+/// why not. Weights must stay at one address. In schedules without a flush they
+/// do not. An attention must not drop probabilities: LibTorch's kernel would
+/// draw the same random numbers in every step.
 std::string graphsUnsupportedReason(const program::ProgramT &program);
 
-/// Wraps `stage` and runs its actions as graphs that `graphs` makes. Requires
-/// that the actions put operations on a queue and do not wait for them. An
-/// optimizer step runs without a graph, since it differs from step to step.
+/// Wraps `stage` and runs its actions as graphs that `graphs`, which no other
+/// stage has, makes. Requires that the actions put operations on a queue and do
+/// not wait for them. An optimizer step runs without a graph, since it differs
+/// from step to step.
 std::unique_ptr<Stage> wrapWithGraphs(std::unique_ptr<Stage> stage,
                                       std::shared_ptr<GraphFactory> graphs);
 

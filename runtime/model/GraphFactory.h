@@ -34,28 +34,26 @@ public:
   virtual void launch() = 0;
 };
 
-/// A set of graphs. A graph may read memory that other graphs of the set have
-/// written. All graphs of a set share one memory pool. The graphs must be
+/// Makes graphs. A graph may read memory that other graphs of the factory have
+/// written. All graphs of a factory share one memory pool. They must be
 /// launched in the order in which they were captured. This sequence of launches
 /// may be repeated.
-class GraphSet {
-public:
-  virtual ~GraphSet() = default;
-  /// Captures the operations that `calls` puts on the queue, without executing
-  /// them. Throws what `calls` throws. Throws std::runtime_error if `calls`
-  /// does something that a graph cannot record, such as waiting for the device.
-  virtual std::unique_ptr<Graph>
-  capture(const std::function<void()> &calls) = 0;
-};
-
 class GraphFactory {
 public:
   virtual ~GraphFactory() = default;
-  virtual std::unique_ptr<GraphSet> makeSet() = 0;
-  /// Allocates memory of the device. It is freed with this object.
-  virtual Bytes allocate(uint64_t bytes) = 0;
-  virtual void copy(ConstBytes from, Bytes to) = 0;
-  virtual void zero(Bytes bytes) = 0;
+  /// Captures the operations that `calls` puts on the queue, without executing
+  /// them. Throws what `calls` throws. Throws std::runtime_error if `calls`
+  /// does something that a graph cannot record, such as waiting for the device.
+  /// The graph must not outlive the factory.
+  virtual std::unique_ptr<Graph>
+  capture(const std::function<void()> &calls) = 0;
+
+  /// Memory of the device with one number (uint64_t), which graphs may read. So
+  /// a graph can compute other values in each launch. The memory lives as long
+  /// as this object.
+  virtual ConstBytes number() = 0;
+  /// Writes `number` to that memory.
+  virtual void setNumber(uint64_t number) = 0;
 };
 
 } // namespace chimera::runtime

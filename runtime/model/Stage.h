@@ -109,6 +109,13 @@ public:
   /// The message of the error for a value of the flag that is not 0.
   virtual std::string errorMessage(int32_t) const { return ""; }
 
+  /// Gives the stage memory of the device (uint64_t). Before actions of another
+  /// step, the caller writes the number of that step to the memory. Random
+  /// numbers then depend on this number and not on MicroBatch::step. So an
+  /// action puts the same operations on the queue in each step. The memory must
+  /// outlive the stage.
+  virtual void setStepMemory(ConstBytes) {}
+
   /// Sets weights and optimizer state to their values before step 0. The values
   /// depend only on the seed and the layers, so all replicas are bit-identical.
   virtual void initialize(Bytes weights, Bytes optimizerState) = 0;

@@ -36,18 +36,27 @@ struct DecayRange {
   bool decays;
 };
 
+/// The key of dropout masks. If `step` is null, the key is `word`. Otherwise it
+/// is splitMix64(word ^ *step), where `step` is memory of the device. So a
+/// captured graph draws other numbers in each step.
+struct DropoutKey {
+  uint64_t word;
+  const uint64_t *step = nullptr;
+};
+
 class StageKernels {
 public:
   virtual ~StageKernels() = default;
 
   /// Computes a dropout mask like computeDropoutMask in Philox.h.
-  virtual void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
-                                  int64_t count, bool *kept) = 0;
+  virtual void computeDropoutMask(double dropped, DropoutKey key,
+                                  uint64_t first, int64_t count,
+                                  bool *kept) = 0;
 
   /// Dropout of `count` elements: sets result[i] to input[i] · kept[i] · scale,
   /// where `kept` is the mask of computeDropoutMask. `type` is float32, float64
   /// or bfloat16.
-  virtual void drop(ElementType type, double dropped, uint64_t key,
+  virtual void drop(ElementType type, double dropped, DropoutKey key,
                     uint64_t first, int64_t count, const void *input,
                     double scale, void *result) = 0;
 

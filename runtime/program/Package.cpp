@@ -215,14 +215,13 @@ bool hasInput(const GraphT &graph, Role role, uint32_t index) {
   });
 }
 
-bool hasDropout(const PackageT &package) {
+bool attentionDrops(const PackageT &package) {
   auto drops = [](const std::unique_ptr<CallT> &call) {
     // Argument 4 of an attention is its dropout.
-    return call->operator_ == "chimera::dropout" ||
-           (call->operator_ == "chimera::attention" &&
-            call->arguments.size() > 4 &&
-            !call->arguments[4]->numbers.empty() &&
-            call->arguments[4]->numbers[0] > 0);
+    return call->operator_ == "chimera::attention" &&
+           call->arguments.size() > 4 &&
+           !call->arguments[4]->numbers.empty() &&
+           call->arguments[4]->numbers[0] > 0;
   };
   return std::ranges::any_of(package.kinds, [&](const auto &kind) {
     return std::ranges::any_of(kind->graphs->forward->calls, drops);

@@ -107,8 +107,8 @@ PortRoles rolesOf(const std::vector<Port> &ports);
 /// Whether the graph has an input with this role and index.
 bool hasInput(const GraphT &graph, Role role, uint32_t index);
 
-/// Whether a layer of the package drops elements.
-bool hasDropout(const PackageT &package);
+/// Whether an attention of the package drops probabilities.
+bool attentionDrops(const PackageT &package);
 
 /// The number of terms of the model's loss, if each term is a sum over labels
 /// that must be divided by a weight (LayerGraphs::weight in package.fbs). 0 if

@@ -39,6 +39,9 @@ CASES = [
     ("bert", "layers=6 heads=2 width=16 context=16 tied=False", (4, 1, False)),
     ("operators", "group=recurrent layers=1", (2, 1, False)),
     ("operators", "group=dropout layers=2", (2, 1, False)),
+    # Software GPUs run this dropout as graphs.
+    ("gpt2", "layers=2 heads=2 width=16 context=8 dropout=0.1 attention_dropout=0.0",
+     (2, 1, False)),
     # With so many classes, the backward computes the loss.
     ("gpt2", "layers=2 heads=2 width=8 context=8 vocabulary=4096", (2, 1, True)),
     ("gpt2", "layers=4 heads=2 width=8 context=8 vocabulary=4096 tied=True", (4, 1, False)),

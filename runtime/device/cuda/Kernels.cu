@@ -232,11 +232,25 @@ chimeraAdamWBFloat16(Factors<float> factors, Runs runs,
 }
 
 namespace {
+/// The key of a dropout: see DropoutKey in StageKernels.h. The arithmetic is
+/// splitMix64 of Mix.h.
+__device__ Count keyOf(Count word, const Count *step) {
+  if (!step)
+    return word;
+  Count x = (word ^ *step) + 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
 /// Calls use(element, number) with elements of [0, count) and their random
-/// numbers, as Philox.h makes them for the elements [first, first + count). A
-/// thread computes the four numbers that Philox makes from one counter.
+/// numbers, as Philox.h makes them for the elements [first, first + count) and
+/// the key keyOf(word, step). A thread computes the four numbers that Philox
+/// makes from one counter.
 template <typename Use>
-__device__ void forRandomNumbers(Count key, Count first, Count count, Use use) {
+__device__ void forRandomNumbers(Count word, const Count *step, Count first,
+                                 Count count, Use use) {
+  Count key = keyOf(word, step);
   Count end = first + count, counters = (end + 3) / 4;
   for (Count counter = first / 4 + firstElement(); counter < counters;
        counter += stride()) {
@@ -263,10 +277,10 @@ __device__ void forRandomNumbers(Count key, Count first, Count count, Use use) {
 /// Dropout of elements of type T. An element is kept if its number is at least
 /// `least`.
 template <typename T>
-__device__ void drop(Count least, Count key, Count first, Count count,
-                     const T *input, double scale, T *result) {
+__device__ void drop(Count least, Count word, const Count *step, Count first,
+                     Count count, const T *input, double scale, T *result) {
   auto factor = static_cast<Arithmetic<T>>(scale);
-  forRandomNumbers(key, first, count, [&](Count element, Word number) {
+  forRandomNumbers(word, step, first, count, [&](Count element, Word number) {
     Arithmetic<T> kept = number >= least ? 1 : 0;
     result[element] = rounded<T>(wide(input[element]) * kept * factor);
   });
@@ -274,28 +288,30 @@ __device__ void drop(Count least, Count key, Count first, Count count,
 } // namespace
 
 /// Does the same as computeDropoutMask of Philox.h.
-extern "C" __global__ void chimeraKeepElements(Count least, Count key,
-                                               Count first, Count count,
-                                               bool *kept) {
-  forRandomNumbers(key, first, count, [&](Count element, Word number) {
+extern "C" __global__ void chimeraKeepElements(Count least, Count word,
+                                               const Count *step, Count first,
+                                               Count count, bool *kept) {
+  forRandomNumbers(word, step, first, count, [&](Count element, Word number) {
     kept[element] = number >= least;
   });
 }
 
-extern "C" __global__ void chimeraDropFloat(Count least, Count key, Count first,
+extern "C" __global__ void chimeraDropFloat(Count least, Count word,
+                                            const Count *step, Count first,
                                             Count count, const float *input,
                                             double scale, float *result) {
-  drop(least, key, first, count, input, scale, result);
+  drop(least, word, step, first, count, input, scale, result);
 }
-extern "C" __global__ void chimeraDropDouble(Count least, Count key,
-                                             Count first, Count count,
-                                             const double *input, double scale,
-                                             double *result) {
-  drop(least, key, first, count, input, scale, result);
+extern "C" __global__ void chimeraDropDouble(Count least, Count word,
+                                             const Count *step, Count first,
+                                             Count count, const double *input,
+                                             double scale, double *result) {
+  drop(least, word, step, first, count, input, scale, result);
 }
-extern "C" __global__ void chimeraDropBFloat16(Count least, Count key,
-                                               Count first, Count count,
+extern "C" __global__ void chimeraDropBFloat16(Count least, Count word,
+                                               const Count *step, Count first,
+                                               Count count,
                                                const BFloat16 *input,
                                                double scale, BFloat16 *result) {
-  drop(least, key, first, count, input, scale, result);
+  drop(least, word, step, first, count, input, scale, result);
 }

@@ -28,16 +28,16 @@ struct Runs {
 };
 
 class CudaStageKernels final : public StageKernels {
-  void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
+  void computeDropoutMask(double dropped, DropoutKey key, uint64_t first,
                           int64_t count, bool *kept) override {
     cuda::LaunchContext on = cuda::launchContext();
     on.kernels.launch(on.kernels.all().KeepElements, on.stream,
                       (first % 4 + counted(count) + 3) / 4,
-                      counted(smallestKeptDraw(dropped)), counted(key),
-                      counted(first), counted(count), kept);
+                      counted(smallestKeptDraw(dropped)), counted(key.word),
+                      key.step, counted(first), counted(count), kept);
   }
 
-  void drop(ElementType type, double dropped, uint64_t key, uint64_t first,
+  void drop(ElementType type, double dropped, DropoutKey key, uint64_t first,
             int64_t count, const void *input, double scale,
             void *result) override {
     cuda::LaunchContext on = cuda::launchContext();
@@ -46,8 +46,9 @@ class CudaStageKernels final : public StageKernels {
                       : type == ElementType::BFloat16 ? all.DropBFloat16
                                                       : all.DropFloat,
                       on.stream, (first % 4 + counted(count) + 3) / 4,
-                      counted(smallestKeptDraw(dropped)), counted(key),
-                      counted(first), counted(count), input, scale, result);
+                      counted(smallestKeptDraw(dropped)), counted(key.word),
+                      key.step, counted(first), counted(count), input, scale,
+                      result);
   }
 
   void adamW(const AdamWFactors<float> &factors,

@@ -30,6 +30,7 @@ struct CallContext {
   /// nothing is dropped.
   std::optional<MicroBatch> dropped = std::nullopt;
   StageKernels *kernels = nullptr; ///< null on the host
+  const uint64_t *step = nullptr;  ///< see DropoutKey (StageKernels.h)
   /// An int32 on a GPU, or undefined. If it is defined, a call with a wrong
   /// index sets it to layer + 1 or more. If it is undefined, the call throws
   /// instead. On a GPU it then has to wait.

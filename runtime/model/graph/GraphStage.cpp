@@ -72,6 +72,9 @@ public:
   std::string errorMessage(int32_t flag) const override {
     return layers.wrongIndexMessage(flag);
   }
+  void setStepMemory(ConstBytes step) override {
+    layers.setStep(reinterpret_cast<const uint64_t *>(step.data()));
+  }
 
   void initialize(Bytes weights, Bytes optimizerState) override {
     parameters.initialize(weights, optimizerState, values.get());

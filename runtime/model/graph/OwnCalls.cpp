@@ -58,7 +58,7 @@ double numberOf(const OperatorArgument &argument) {
 
 Dropout dropoutOf(double probability, const CallContext &context) {
   return Dropout(probability, context.seed, context.layer, context.dropped,
-                 context.kernels);
+                 context.kernels, context.step);
 }
 
 /// Counts a call that drops elements. The call states its site, because its

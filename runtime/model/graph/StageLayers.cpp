@@ -108,6 +108,7 @@ StageLayers::contextOf(uint32_t k, std::optional<MicroBatch> dropped) const {
                     .layer = first + k,
                     .dropped = dropped,
                     .kernels = placement.kernels,
+                    .step = step,
                     .wrongIndex = wrongIndex},
           .sums = {}};
 }

@@ -79,6 +79,8 @@ public:
     }
   }
 
+  /// Sets CallContext::step of all later calls.
+  void setStep(const uint64_t *memory) { step = memory; }
   /// Sets CallContext::wrongIndex of all later calls.
   void setWrongIndex(at::Tensor flag) { wrongIndex = std::move(flag); }
   /// The error message for a call that has set that tensor to `flag`.
@@ -95,6 +97,7 @@ private:
   StageWeights parameters;
   uint64_t mostBytes = 0; ///< the maximum size of a tensor
   at::Tensor wrongIndex;
+  const uint64_t *step = nullptr;
   /// Indices of parameters in weights().slots(), by layer and parameter number.
   std::vector<std::vector<uint32_t>> slotsOf;
   std::map<const program::LayerKindT *, std::vector<at::Tensor>> constants;

@@ -7,7 +7,6 @@
 
 #include "runtime/model/tensors/Dropout.h"
 
-#include "runtime/model/StageKernels.h"
 #include "runtime/random/Philox.h"
 
 #include <ATen/ATen.h>
@@ -32,26 +31,36 @@ static std::optional<ElementType> typeOfKernel(at::ScalarType type) {
 
 Dropout::Dropout(double probability, uint64_t seed, uint32_t layer,
                  const std::optional<MicroBatch> &microBatch,
-                 StageKernels *kernels)
+                 StageKernels *kernels, const uint64_t *step)
     : dropped(microBatch ? probability : 0), seed(seed), layer(layer),
-      microBatch(microBatch.value_or(MicroBatch{})), kernels(kernels) {}
+      microBatch(microBatch.value_or(MicroBatch{})), kernels(kernels),
+      step(step) {}
+
+uint64_t Dropout::firstOf(int64_t elements) const {
+  const uint64_t part = microBatch.index * microBatch.parts + microBatch.part;
+  return part * static_cast<uint64_t>(elements);
+}
 
 Dropout::Draw Dropout::drawOf(DropoutSite site, int64_t elements) const {
-  const uint64_t part = microBatch.index * microBatch.parts + microBatch.part;
   return {mix({seed, kDropout, layer, site, microBatch.step}),
-          part * static_cast<uint64_t>(elements)};
+          firstOf(elements)};
+}
+
+DropoutKey Dropout::keyOf(DropoutSite site) const {
+  if (step)
+    return {mix({seed, kDropout, layer, site}), step};
+  return {mix({seed, kDropout, layer, site, microBatch.step})};
 }
 
 at::Tensor Dropout::mask(DropoutSite site, int64_t elements, int64_t begin,
                          at::IntArrayRef shape, at::Device device) const {
-  const Draw draw = drawOf(site, elements);
-  const uint64_t first = draw.first + static_cast<uint64_t>(begin);
+  const uint64_t first = firstOf(elements) + static_cast<uint64_t>(begin);
   at::Tensor all = at::empty(shape, at::dtype(at::kBool).device(device));
   if (kernels)
-    kernels->computeDropoutMask(dropped, draw.key, first, all.numel(),
+    kernels->computeDropoutMask(dropped, keyOf(site), first, all.numel(),
                                 all.data_ptr<bool>());
   else
-    computeDropoutMask(dropped, draw.key, first, all.numel(),
+    computeDropoutMask(dropped, drawOf(site, elements).key, first, all.numel(),
                        all.data_ptr<bool>());
   return all;
 }
@@ -64,9 +73,8 @@ at::Tensor Dropout::apply(DropoutSite site, const at::Tensor &x) const {
   if (!kernels || !type || !x.is_contiguous())
     return x.mul(mask(site, x.numel(), 0, x.sizes(), x.device()))
         .mul_(at::scalar_tensor(scale(), at::kDouble));
-  const Draw draw = drawOf(site, x.numel());
   at::Tensor result = at::empty_like(x);
-  kernels->drop(*type, dropped, draw.key, draw.first, x.numel(), x.data_ptr(),
-                scale(), result.data_ptr());
+  kernels->drop(*type, dropped, keyOf(site), firstOf(x.numel()), x.numel(),
+                x.data_ptr(), scale(), result.data_ptr());
   return result;
 }

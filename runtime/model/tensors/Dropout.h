@@ -13,6 +13,7 @@
 #define CHIMERA_RUNTIME_MODEL_TENSORS_DROPOUT_H
 
 #include "runtime/model/Stage.h"
+#include "runtime/model/StageKernels.h"
 #include "runtime/random/Random.h"
 
 #include <ATen/core/Tensor.h>
@@ -21,16 +22,17 @@
 
 namespace chimera::runtime {
 
-class StageKernels;
-
 /// Dropout in one layer. The masks depend on the seed, the layer, the site and
 /// the samples, and not on the device, worker or schedule.
 class Dropout {
 public:
   /// The masks for `microBatch`, which may be a part of a micro-batch. If
   /// `microBatch` is empty, nothing is dropped. `kernels` is required on a GPU.
+  /// If `step` is not null, it is memory of the GPU with the step, which the
+  /// masks depend on in place of MicroBatch::step.
   Dropout(double probability, uint64_t seed, uint32_t layer,
-          const std::optional<MicroBatch> &microBatch, StageKernels *kernels);
+          const std::optional<MicroBatch> &microBatch, StageKernels *kernels,
+          const uint64_t *step = nullptr);
 
   bool isActive() const { return dropped > 0; }
   double probability() const { return dropped; }
@@ -59,11 +61,17 @@ public:
   at::Tensor apply(DropoutSite site, const at::Tensor &x) const;
 
 private:
+  /// The number of a tensor's first element, as in drawOf.
+  uint64_t firstOf(int64_t elements) const;
+  /// The key for the kernels.
+  DropoutKey keyOf(DropoutSite site) const;
+
   double dropped;
   uint64_t seed;
   uint32_t layer;
   MicroBatch microBatch;
   StageKernels *kernels;
+  const uint64_t *step;
 };
 
 } // namespace chimera::runtime

@@ -7,15 +7,12 @@
 
 #include "runtime/train/cuda/TensorGraphs.h"
 
-#include "runtime/device/cuda/Device.h"
-
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <mutex>
-#include <vector>
 
 // No `using namespace chimera::runtime`, since LibTorch also has a class
 // Device.
@@ -53,7 +50,7 @@ template <typename Call> void attempt(const Call &call) noexcept {
   }
 }
 
-class TensorGraphSet final : public GraphSet {
+class TensorGraphs final : public GraphFactory {
 public:
   std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
     std::lock_guard lock(making());
@@ -83,36 +80,18 @@ public:
     return std::make_unique<TensorGraph>(std::move(graph));
   }
 
+  ConstBytes number() override {
+    if (!own.defined())
+      own = at::zeros({}, at::dtype(at::kLong).device(at::kCUDA));
+    return {static_cast<const std::byte *>(own.const_data_ptr()), own.nbytes()};
+  }
+  void setNumber(uint64_t number) override {
+    own.fill_(static_cast<int64_t>(number));
+  }
+
 private:
   const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
-};
-
-class TensorGraphs final : public GraphFactory {
-public:
-  std::unique_ptr<GraphSet> makeSet() override {
-    return std::make_unique<TensorGraphSet>();
-  }
-
-  Bytes allocate(uint64_t bytes) override {
-    taken.push_back(at::empty({static_cast<int64_t>(bytes)},
-                              at::dtype(at::kByte).device(at::kCUDA)));
-    return {static_cast<std::byte *>(taken.back().data_ptr()), bytes};
-  }
-
-  void copy(ConstBytes from, Bytes to) override {
-    cuda::expect(cudaMemcpyAsync(to.data(), from.data(), from.size(),
-                                 cudaMemcpyDeviceToDevice,
-                                 cuda::launchContext().stream),
-                 "cudaMemcpyAsync");
-  }
-  void zero(Bytes bytes) override {
-    cuda::expect(cudaMemsetAsync(bytes.data(), 0, bytes.size(),
-                                 cuda::launchContext().stream),
-                 "cudaMemsetAsync");
-  }
-
-private:
-  std::vector<at::Tensor> taken;
+  at::Tensor own; ///< the number
 };
 } // namespace
 

@@ -13,7 +13,7 @@
 namespace chimera::runtime {
 
 /// A factory of graphs for the current GPU of the calling thread. Tensors that
-/// are made during a capture are in memory that the graph's set owns.
+/// are made during a capture are in memory of the factory's pool.
 std::shared_ptr<GraphFactory> makeTensorGraphs();
 
 } // namespace chimera::runtime

@@ -8,6 +8,7 @@
 #include "test/runtime/cuda/CudaCall.h"
 #include "test/runtime/cuda/Gpu.h"
 #include "test/runtime/cuda/KernelsOnHost.h"
+#include "test/runtime/cuda/SoftwareGpu.h"
 
 #include <cstring>
 
@@ -23,6 +24,12 @@ static const KernelOnHost *kernelOf(const void *handle) {
 /// The address of this object is the handle of every library, because all
 /// libraries have the same kernels.
 static int library;
+
+static thread_local KernelRecorder kernelRecorder;
+
+void chimera::runtime::test::setKernelRecorder(KernelRecorder recorder) {
+  kernelRecorder = std::move(recorder);
+}
 
 extern "C" {
 
@@ -96,7 +103,10 @@ cudaError_t cudaLaunchKernel(const void *handle, dim3 grid, dim3 block,
         if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 ||
             grid.z == 0)
           return cudaErrorInvalidConfiguration;
-        put(stream, operation(kernel->bind(grid, block, arguments)));
+        const std::function<void()> run = kernel->bind(grid, block, arguments);
+        put(stream, operation(run));
+        if (!stream && kernelRecorder)
+          kernelRecorder(run);
         return cudaSuccess;
       });
 }

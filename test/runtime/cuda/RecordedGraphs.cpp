@@ -12,13 +12,15 @@
 
 #include "test/runtime/cuda/RecordedGraphs.h"
 
+#include "test/runtime/cuda/SoftwareGpu.h"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/library.h>
 
-#include <cstring>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -35,8 +37,11 @@ struct Call {
   std::vector<IValue> arguments, results;
 };
 
-/// The calls of the capture that this thread executes, or null.
-thread_local std::vector<Call> *recording = nullptr;
+using Operations = std::vector<std::function<void()>>;
+
+/// The operations of the capture that this thread executes, or null. They are
+/// calls of operators, and kernels of the software GPU.
+thread_local Operations *recording = nullptr;
 /// The number of operators that call each other now.
 thread_local int depth = 0;
 
@@ -48,28 +53,6 @@ bool waits(const c10::OperatorHandle &handle) {
       "aten::is_nonzero",          "aten::item",
       "aten::masked_select",       "aten::nonzero"};
   return all.contains(handle.schema().name());
-}
-
-void record(const c10::OperatorHandle &handle, c10::DispatchKeySet keys,
-            c10::Stack *stack) {
-  if (waits(handle))
-    throw std::runtime_error("operation not permitted during a capture: " +
-                             handle.schema().name());
-  struct Depth {
-    Depth() { ++depth; }
-    ~Depth() { --depth; }
-  } inner;
-  const c10::DispatchKeySet rest =
-      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
-  // A launch repeats only the outermost calls.
-  if (depth > 1)
-    return handle.redispatchBoxed(rest, stack);
-  const size_t count = handle.schema().arguments().size();
-  const auto below = static_cast<std::ptrdiff_t>(stack->size() - count);
-  Call call{handle, {stack->begin() + below, stack->end()}, {}};
-  handle.redispatchBoxed(rest, stack);
-  call.results.assign(stack->begin() + below, stack->end());
-  recording->push_back(std::move(call));
 }
 
 /// Copies a result of a repeated call to the memory of the first call's result.
@@ -93,56 +76,75 @@ void repeat(const Call &call) {
     }
 }
 
+void record(const c10::OperatorHandle &handle, c10::DispatchKeySet keys,
+            c10::Stack *stack) {
+  if (waits(handle))
+    throw std::runtime_error("operation not permitted during a capture: " +
+                             handle.schema().name());
+  struct Depth {
+    Depth() { ++depth; }
+    ~Depth() { --depth; }
+  } inner;
+  const c10::DispatchKeySet rest =
+      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+  // A launch repeats only the outermost calls.
+  if (depth > 1)
+    return handle.redispatchBoxed(rest, stack);
+  const size_t count = handle.schema().arguments().size();
+  const auto below = static_cast<std::ptrdiff_t>(stack->size() - count);
+  Call call{handle, {stack->begin() + below, stack->end()}, {}};
+  handle.redispatchBoxed(rest, stack);
+  call.results.assign(stack->begin() + below, stack->end());
+  recording->push_back([call = std::move(call)] { repeat(call); });
+}
+
 class RecordedGraph final : public Graph {
 public:
-  explicit RecordedGraph(std::vector<Call> calls) : calls(std::move(calls)) {}
+  explicit RecordedGraph(Operations operations)
+      : operations(std::move(operations)) {}
 
   void launch() override {
     if (std::exchange(isFirst, false))
       return;
     const at::NoGradGuard none;
-    for (const Call &call : calls)
-      repeat(call);
+    for (const std::function<void()> &operation : operations)
+      operation();
   }
 
 private:
-  const std::vector<Call> calls;
+  const Operations operations;
   bool isFirst = true;
 };
 
-class RecordedSet final : public GraphSet {
+class RecordedGraphs final : public GraphFactory {
+public:
   std::unique_ptr<Graph> capture(const std::function<void()> &calls) override {
-    std::vector<Call> recorded;
+    Operations recorded;
     {
       struct Recording {
-        explicit Recording(std::vector<Call> &calls) { recording = &calls; }
-        ~Recording() { recording = nullptr; }
+        explicit Recording(Operations &operations) {
+          recording = &operations;
+          setKernelRecorder([&](std::function<void()> kernel) {
+            operations.push_back(std::move(kernel));
+          });
+        }
+        ~Recording() {
+          recording = nullptr;
+          setKernelRecorder(nullptr);
+        }
       } begun(recorded);
       const c10::impl::IncludeDispatchKeyGuard seen(kKey);
       calls();
     }
     return std::make_unique<RecordedGraph>(std::move(recorded));
   }
-};
-
-class RecordedGraphs final : public GraphFactory {
-public:
-  std::unique_ptr<GraphSet> makeSet() override {
-    return std::make_unique<RecordedSet>();
+  ConstBytes number() override {
+    return std::as_bytes(std::span(&own, 1));
   }
-  Bytes allocate(uint64_t bytes) override {
-    taken.push_back(std::make_unique<std::byte[]>(bytes));
-    return {taken.back().get(), bytes};
-  }
-  void copy(ConstBytes from, Bytes to) override {
-    std::memcpy(to.data(), from.data(), from.size());
-  }
-  void zero(Bytes bytes) override {
-    std::memset(bytes.data(), 0, bytes.size());
-  }
+  void setNumber(uint64_t number) override { own = number; }
 
 private:
-  std::vector<std::unique_ptr<std::byte[]>> taken;
+  uint64_t own = 0; ///< the number
 };
 } // namespace
 

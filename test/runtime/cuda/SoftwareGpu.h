@@ -63,6 +63,10 @@ void failExecution(cudaError_t error);
 
 /// While `held`, streams execute nothing.
 void holdStreams(bool held);
+/// Sets a function that gets each kernel which this thread launches on the
+/// default stream, as a function that runs the kernel again. Null for none.
+using KernelRecorder = std::function<void(std::function<void()>)>;
+void setKernelRecorder(KernelRecorder recorder);
 /// Enqueues a function of the host on a stream.
 void enqueueOn(cudaStream_t stream, std::function<void()> work);
 

@@ -245,7 +245,8 @@ TEST_F(Kernels, KeepElements) {
   constexpr uint64_t kFirst = (uint64_t{5} << 32) + 7;
   bool *kept = memory<bool>(count);
   run("chimeraKeepElements", smallestKeptDraw(0.25) + 0ULL, 77ULL,
-      kFirst + 0ULL, count + 0ULL, kept);
+      static_cast<const unsigned long long *>(nullptr), kFirst + 0ULL,
+      count + 0ULL, kept);
   std::unique_ptr<bool[]> expected(new bool[count]), got(new bool[count]);
   computeDropoutMask(0.25, 77, kFirst, count, expected.get());
   OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));

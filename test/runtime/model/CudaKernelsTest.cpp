@@ -168,7 +168,7 @@ TEST(CudaKernels, DropoutKeepsWhatItKeepsOnTheHost) {
         OnGpu<uint8_t> kept(device, *queue, std::vector<uint8_t>(count, 7));
         queue->launch({writes(kept.bytes())}, [&](const AddressMap &) {
           cudaStageKernels().computeDropoutMask(
-              dropped, 0x123456789abcdef0, first, static_cast<int64_t>(count),
+              dropped, {0x123456789abcdef0}, first, static_cast<int64_t>(count),
               reinterpret_cast<bool *>(kept.data()));
         });
         const std::unique_ptr<bool[]> expected(new bool[count]);
@@ -179,7 +179,8 @@ TEST(CudaKernels, DropoutKeepsWhatItKeepsOnTheHost) {
       }
 }
 
-/// Compares the kernel with the dropout of tensors on the host.
+/// Compares the kernel with the dropout of tensors on the host. The step is in
+/// the key, or in memory of the GPU.
 template <typename T>
 void expectDropoutOfTheHost(ElementType type, at::ScalarType ofTensors) {
   cuda::CudaDevice device({});
@@ -197,15 +198,22 @@ void expectDropoutOfTheHost(ElementType type, at::ScalarType ofTensors) {
     };
     OnGpu<T> from(device, *queue, bytesOfTensor(input));
     OnGpu<T> to(device, *queue, std::vector<T>(static_cast<size_t>(count)));
+    OnGpu<uint64_t> step(device, *queue, {1});
     const Dropout::Draw draw = dropout.drawOf(DropoutSite(7), count);
-    queue->launch(
-        {reads(from.bytes()), writes(to.bytes())}, [&](const AddressMap &) {
-          cudaStageKernels().drop(type, dropped, draw.key, draw.first, count,
-                                  from.data(), dropout.scale(), to.data());
-        });
-    const std::vector<T> got = to.get(), wanted = bytesOfTensor(expected);
-    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(T)), 0)
-        << at::toString(ofTensors) << ", " << dropped << " of " << count;
+    for (const DropoutKey key :
+         {DropoutKey{draw.key},
+          DropoutKey{mix({3, kDropout, 5, 7}), step.data()}}) {
+      queue->launch(
+          {reads(from.bytes()), reads(step.bytes()), writes(to.bytes())},
+          [&](const AddressMap &) {
+            cudaStageKernels().drop(type, dropped, key, draw.first, count,
+                                    from.data(), dropout.scale(), to.data());
+          });
+      const std::vector<T> got = to.get(), wanted = bytesOfTensor(expected);
+      EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(T)),
+                0)
+          << at::toString(ofTensors) << ", " << dropped << " of " << count;
+    }
   };
   for (double dropped : {0.1, 0.3, 0.9})
     for (int64_t count : {1, 4, 7, 9001})
@@ -220,7 +228,7 @@ TEST(CudaKernels, DropoutHasTheBitsOfTheHost) {
 }
 
 TEST(CudaKernels, AreForTheWorkOfAQueue) {
-  EXPECT_THROW(cudaStageKernels().computeDropoutMask(0.5, 1, 0, 1, nullptr),
+  EXPECT_THROW(cudaStageKernels().computeDropoutMask(0.5, {1}, 0, 1, nullptr),
                std::logic_error);
 }
 } // namespace

@@ -27,12 +27,14 @@ public:
   uint32_t masks = 0;
   int64_t updated = 0;
 
-  void computeDropoutMask(double dropped, uint64_t key, uint64_t first,
+  void computeDropoutMask(double dropped, DropoutKey key, uint64_t first,
                           int64_t count, bool *kept) override {
     ++masks;
-    runtime::computeDropoutMask(dropped, key, first, count, kept);
+    runtime::computeDropoutMask(
+        dropped, key.step ? splitMix64(key.word ^ *key.step) : key.word, first,
+        count, kept);
   }
-  void drop(ElementType type, double dropped, uint64_t key, uint64_t first,
+  void drop(ElementType type, double dropped, DropoutKey key, uint64_t first,
             int64_t count, const void *input, double scale,
             void *result) override {
     std::unique_ptr<bool[]> kept(new bool[static_cast<size_t>(count)]);
