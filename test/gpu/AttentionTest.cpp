@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 using namespace chimera::runtime;
 using at::Tensor;
@@ -34,18 +35,29 @@ enum class Layout {
   Shifted,  ///< as ByHeads, but rows do not begin at a multiple of 16 bytes
 };
 
+/// What a mask hides by -∞.
+enum class Mask {
+  None,
+  Keys,   ///< some keys of each sample, for all tokens
+  Tokens, ///< some keys of each token, and all keys of one token
+};
+
 struct Case {
   at::ScalarType type;
   double dropout;
   bool isCausal;
   Layout layout;
   int64_t tokens, width;
+  int64_t keyHeads = 4;
+  Mask mask = Mask::None;
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
   return out << at::toString(c.type) << ", dropout " << c.dropout << ", causal "
              << c.isCausal << ", layout " << static_cast<int>(c.layout) << ", "
-             << c.tokens << " tokens, width " << c.width;
+             << c.tokens << " tokens, width " << c.width << ", "
+             << c.keyHeads << " heads of keys, mask "
+             << static_cast<int>(c.mask);
 }
 
 std::vector<Case> cases() {
@@ -62,23 +74,45 @@ std::vector<Case> cases() {
                                        {64, 256},
                                        {64, 6}})
             all.push_back({type, dropout, isCausal, layout, tokens, width});
+  for (at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble})
+    for (double dropout : {0.0, 0.3})
+      for (bool isCausal : {false, true})
+        for (int64_t keyHeads : {1, 2, 4})
+          for (Mask mask : {Mask::None, Mask::Keys, Mask::Tokens})
+            for (int64_t tokens : {40, 64})
+              all.push_back({type, dropout, isCausal, Layout::ByTokens, tokens,
+                             64, keyHeads, mask});
   return all;
 }
 
-Tensor operand(const Case &c) {
-  constexpr int64_t kSamples = 2, kHeads = 4;
+constexpr int64_t kSamples = 2, kHeads = 4;
+
+Tensor operand(const Case &c, int64_t heads = kHeads) {
   const at::TensorOptions options = at::dtype(c.type);
   switch (c.layout) {
   case Layout::ByHeads:
-    return at::randn({kSamples, kHeads, c.tokens, c.width}, options);
+    return at::randn({kSamples, heads, c.tokens, c.width}, options);
   case Layout::ByTokens:
-    return at::randn({kSamples, c.tokens, kHeads, c.width}, options)
+    return at::randn({kSamples, c.tokens, heads, c.width}, options)
         .transpose(1, 2);
   case Layout::Shifted:
-    return at::randn({kSamples, kHeads, c.tokens, c.width + 1}, options)
+    return at::randn({kSamples, heads, c.tokens, c.width + 1}, options)
         .narrow(-1, 1, c.width);
   }
   return {};
+}
+
+Tensor maskOf(const Case &c) {
+  if (c.mask == Mask::None)
+    return {};
+  const int64_t rows = c.mask == Mask::Tokens ? c.tokens : 1;
+  const Tensor shown = at::randn({kSamples, 1, rows, c.tokens}, c.type);
+  const Tensor mask =
+      shown.masked_fill(at::rand_like(shown) < 0.3,
+                        -std::numeric_limits<double>::infinity());
+  if (c.mask == Mask::Tokens)
+    mask.select(2, 1).fill_(-std::numeric_limits<double>::infinity());
+  return mask;
 }
 
 /// The tensor on another device or in another type, with the same strides.
@@ -96,7 +130,8 @@ std::vector<Tensor> attend(const AttentionCall &call, const Tensor &gradient,
   // On a GPU, this test is about the fused kernels.
   if (call.query.is_cuda() && call.query.scalar_type() != at::kDouble &&
       call.query.size(3) * call.query.element_size() % 16 == 0) {
-    EXPECT_NE(fusedKernelFor(call, dropout), AttentionKernel::None);
+    EXPECT_NE(fusedKernelFor(withKeysOfEachHead(call), dropout),
+              AttentionKernel::None);
   }
   const AttentionResult result = attention(call, dropout);
   const auto gradients = attentionBackward(gradient, call, result, dropout);
@@ -126,9 +161,9 @@ TEST_P(GpuAttention, IsThatOfTheHost) {
   const at::NoGradGuard noGraph;
   at::manual_seed(1);
   const AttentionCall call{.query = operand(c),
-                           .key = operand(c),
-                           .value = operand(c),
-                           .mask = {},
+                           .key = operand(c, c.keyHeads),
+                           .value = operand(c, c.keyHeads),
+                           .mask = maskOf(c),
                            .isCausal = c.isCausal,
                            .scale = 0.3,
                            .site = 1};
@@ -137,6 +172,8 @@ TEST_P(GpuAttention, IsThatOfTheHost) {
     AttentionCall other = call;
     for (Tensor *each : {&other.query, &other.key, &other.value})
       *each = moved(*each, options);
+    if (other.mask.defined())
+      other.mask = other.mask.to(options);
     return other;
   };
   const std::vector<Tensor> expected = attend(

@@ -62,6 +62,12 @@ Tensor emptyGradient(const Tensor &x, at::ScalarType type) {
       .transpose(1, 2);
 }
 
+/// The call as the fused kernels of its device take it. The host's kernel takes
+/// shared keys.
+AttentionCall asKernelsTake(const AttentionCall &call) {
+  return call.query.is_cpu() ? call : withKeysOfEachHead(call);
+}
+
 /// Attention on a few heads at a time.
 class WrittenOut {
 public:
@@ -199,10 +205,11 @@ private:
 AttentionResult chimera::runtime::attention(const AttentionCall &call,
                                             const Dropout &dropout) {
   check(call);
-  const AttentionKernel kernel = fusedKernelFor(call, dropout);
+  const AttentionCall whole = asKernelsTake(call);
+  const AttentionKernel kernel = fusedKernelFor(whole, dropout);
   if (kernel == AttentionKernel::None)
     return WrittenOut(call, dropout).forward();
-  AttentionResult result = fusedAttention(kernel, call, dropout);
+  AttentionResult result = fusedAttention(kernel, whole, dropout);
   if (result.output.strides() !=
       at::infer_dense_strides(call.query.sizes(), call.query.strides()))
     result.output = at::empty_like(call.query).copy_(result.output);
@@ -221,11 +228,14 @@ std::array<Tensor, 3> chimera::runtime::attentionBackward(
              result.logSumExp.sizes() == q.sizes().slice(0, 3) &&
              result.logSumExp.scalar_type() == wideTypeOf(q),
          "a gradient and a result of the same attention");
-  const AttentionKernel kernel = fusedKernelFor(call, dropout);
+  const AttentionCall whole = asKernelsTake(call);
+  const AttentionKernel kernel = fusedKernelFor(whole, dropout);
   if (kernel == AttentionKernel::None)
     return WrittenOut(call, dropout).backward(gradient);
   std::array<Tensor, 3> made =
-      fusedAttentionBackward(kernel, gradient, call, result, dropout);
+      fusedAttentionBackward(kernel, gradient, whole, result, dropout);
+  for (Tensor *each : {&made[1], &made[2]})
+    *each = sumOverHeads(*each, call.key.size(1));
   for (Tensor &each : made)
     if (!each.transpose(1, 2).is_contiguous())
       each = emptyGradient(each, each.scalar_type()).copy_(each);

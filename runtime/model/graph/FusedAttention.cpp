@@ -16,7 +16,10 @@
 #include <torch/version.h>
 
 #include <limits>
+#include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -29,6 +32,10 @@ namespace {
 constexpr int64_t kRow = 32;
 /// GPU kernels read so many bytes at once.
 constexpr size_t kVector = 16;
+/// The efficient kernel reads masks whose rows begin at a multiple of this many
+/// elements.
+constexpr int64_t kMaskRow = 16;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Whether logSumExp of the cuDNN kernel has a last dimension of 1.
 constexpr bool kCudnnHasColumn = TORCH_VERSION_MAJOR == 2 &&
                                  TORCH_VERSION_MINOR >= 9 &&
@@ -79,6 +86,39 @@ Drawn drawnBy(Dropout::Draw draw) {
   return {number(draw.key), number(draw.first)};
 }
 
+/// The mask of a call as the efficient kernel reads it: [samples, heads, tokens,
+/// keys] in the type of the queries, with finite numbers. No memory is used
+/// for dimensions in which the mask does not vary. An empty optional if there is
+/// no mask.
+std::optional<Tensor> finiteMaskOf(const AttentionCall &call) {
+  if (!call.mask.defined())
+    return std::nullopt;
+  const at::ScalarType type = call.query.scalar_type();
+  const double lowest = type == at::kBFloat16
+                            ? std::numeric_limits<at::BFloat16>::lowest()
+                            : std::numeric_limits<float>::lowest();
+  const int64_t keys = call.key.size(2);
+  std::vector<int64_t> shape = call.mask.sizes().vec();
+  shape.back() = keys;
+  const Tensor rows =
+      at::constant_pad_nd(call.mask.to(type).clamp_min(lowest).expand(shape),
+                          {0, (kMaskRow - keys % kMaskRow) % kMaskRow})
+          .contiguous();
+  return rows.narrow(-1, 0, keys).expand(
+      {call.query.size(0), call.query.size(1), call.query.size(2), keys});
+}
+
+/// Whether all scores of a token are -∞, [samples, heads, tokens, 1]; the first
+/// three dimensions may be 1. Requires a mask.
+Tensor hiddenTokens(const AttentionCall &call) {
+  Tensor isHidden = call.mask.eq(-kInfinity);
+  if (call.isCausal)
+    isHidden = isHidden.logical_or(
+        at::ones({call.query.size(2), call.key.size(2)}, isHidden.options())
+            .triu(1));
+  return isHidden.all(-1, /*keepdim=*/true);
+}
+
 /// The efficient kernel of a GPU. For dropout, the kernel takes one random
 /// number for each element of the probabilities [samples, heads, tokens, keys],
 /// in order, from a cuRAND sequence. `draw` has the key of the sequence and the
@@ -99,11 +139,99 @@ AttentionResult efficientForward(const AttentionCall &call, double dropped,
   }
   const auto made = at::_scaled_dot_product_efficient_attention(
       readable(call.query), readable(call.key), readable(call.value),
-      /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/true, dropped,
-      call.isCausal, call.scale);
+      finiteMaskOf(call), /*compute_log_sumexp=*/true, dropped, call.isCausal,
+      call.scale);
   // The stash has the rows without their padding.
-  return {std::get<0>(made),
-          std::get<1>(made).narrow(-1, 0, call.query.size(2)).contiguous()};
+  AttentionResult result{
+      std::get<0>(made),
+      std::get<1>(made).narrow(-1, 0, call.query.size(2)).contiguous()};
+  if (call.mask.defined()) {
+    const Tensor isHidden = hiddenTokens(call);
+    result.output.masked_fill_(isHidden, 0);
+    result.logSumExp.masked_fill_(isHidden.squeeze(-1), -kInfinity);
+  }
+  return result;
+}
+
+std::array<Tensor, 3> efficientBackward(const Tensor &gradient,
+                                        const AttentionCall &call,
+                                        const AttentionResult &result,
+                                        double dropped, Dropout::Draw draw) {
+  const Drawn drawn = drawnBy(draw);
+  const int64_t padding = (kRow - call.query.size(2) % kRow) % kRow;
+  // With this logSumExp, the probabilities of a token are 0.
+  const Tensor sums =
+      result.logSumExp.masked_fill(result.logSumExp.eq(-kInfinity), kInfinity);
+  std::array<Tensor, 3> made;
+  std::tie(made[0], made[1], made[2], std::ignore) =
+      at::_scaled_dot_product_efficient_attention_backward(
+          readable(gradient), readable(call.query), readable(call.key),
+          readable(call.value), finiteMaskOf(call).value_or(Tensor()),
+          byTokens(result.output),
+          at::constant_pad_nd(sums, {0, padding}, kInfinity), drawn.seed,
+          drawn.offset, dropped,
+          /*grad_input_mask=*/{true, true, true, false}, call.isCausal,
+          call.scale);
+  return made;
+}
+
+/// Whether the efficient kernel and its backward compute attention with a mask
+/// as Attention.h says. LibTorch does not promise this for masks of -∞ and for
+/// causal masks, so the function tries a small case of the given type. Waits
+/// for the GPU.
+bool masksAsWeDo(const at::TensorOptions &options, bool isCausal) try {
+  constexpr int64_t kTokens = 40, kWidth = 16;
+  const Tensor numbers =
+      at::arange(4 * kTokens * kWidth, options.dtype(at::kFloat))
+          .mul(0.7)
+          .sin()
+          .view({4, 1, 1, kTokens, kWidth});
+  AttentionCall call{.query = numbers[0].to(options.dtype()),
+                     .key = numbers[1].to(options.dtype()),
+                     .value = numbers[2].to(options.dtype()),
+                     .mask = at::zeros({kTokens, kTokens},
+                                       options.dtype(at::kFloat)),
+                     .isCausal = isCausal,
+                     .scale = 0.5};
+  call.mask.select(0, 3).fill_(-kInfinity);
+  call.mask.narrow(1, 2, 5).fill_(-kInfinity);
+  const Tensor gradient = numbers[3].to(options.dtype());
+  const AttentionResult result = efficientForward(call, 0, {});
+  const std::array<Tensor, 3> made =
+      efficientBackward(gradient, call, result, 0, {});
+
+  // The formula, in float64.
+  const Tensor q = call.query.to(at::kDouble), k = call.key.to(at::kDouble),
+               v = call.value.to(at::kDouble), g = gradient.to(at::kDouble);
+  Tensor scores = q.matmul(k.mT()).mul(call.scale).add(call.mask);
+  if (isCausal)
+    scores.masked_fill_(
+        at::ones_like(call.mask, at::kBool).triu(1), -kInfinity);
+  const Tensor shares = scores.softmax(-1).nan_to_num(0);
+  const Tensor ofShares = g.matmul(v.mT());
+  const Tensor ofScores =
+      shares.mul(ofShares - ofShares.mul(shares).sum(-1, true)).mul(call.scale);
+  auto isNear = [&](const Tensor &a, const Tensor &b) {
+    const double tolerance = options.dtype() == at::kFloat ? 1e-3 : 5e-2;
+    return at::allclose(a.to(at::kDouble), b, tolerance, tolerance);
+  };
+  return isNear(result.output, shares.matmul(v)) &&
+         isNear(made[0], ofScores.matmul(k)) &&
+         isNear(made[1], ofScores.mT().matmul(q)) &&
+         isNear(made[2], shares.mT().matmul(g));
+} catch (const c10::Error &) {
+  return false; // this LibTorch refuses such a call
+}
+
+/// masksAsWeDo for the type of the call, tried once.
+bool masksAsWeDo(const AttentionCall &call) {
+  static std::mutex mutex;
+  static std::map<std::pair<at::ScalarType, bool>, bool> tried;
+  const std::lock_guard lock(mutex);
+  const std::pair key(call.query.scalar_type(), call.isCausal);
+  if (!tried.contains(key))
+    tried[key] = masksAsWeDo(call.query.options(), call.isCausal);
+  return tried[key];
 }
 
 /// Whether efficientForward keeps the same elements as computeDropoutMask. This
@@ -185,16 +313,16 @@ AttentionKernel gpuKernelFor(const AttentionCall &call,
                              const Dropout &dropout) {
   const Tensor &q = call.query, &k = call.key;
   // GPU kernels require rows that are a multiple of kVector. If there are more
-  // keys than tokens, they differ in what causal means. Masks and shared keys
-  // have requirements of their own.
+  // keys than tokens, they differ in what causal means.
   const bool isNarrow = q.scalar_type() == at::kBFloat16;
   if ((!isNarrow && q.scalar_type() != at::kFloat) ||
       static_cast<size_t>(q.size(3)) * q.element_size() % kVector != 0 ||
-      (call.isCausal && q.size(2) != k.size(2)) || call.mask.defined() ||
-      q.size(1) != k.size(1))
+      (call.isCausal && q.size(2) != k.size(2)) || q.size(1) != k.size(1) ||
+      (call.mask.defined() && !masksAsWeDo(call)))
     return AttentionKernel::None;
-  const AttentionKernel kernel =
-      isNarrow ? narrowKernelFor(call) : AttentionKernel::Efficient;
+  const AttentionKernel kernel = isNarrow && !call.mask.defined()
+                                     ? narrowKernelFor(call)
+                                     : AttentionKernel::Efficient;
   if (!dropout.isActive() || kernel == AttentionKernel::None)
     return kernel;
   // The other kernels draw random numbers in another order than
@@ -204,6 +332,24 @@ AttentionKernel gpuKernelFor(const AttentionCall &call,
 }
 
 } // namespace
+
+AttentionCall
+chimera::runtime::withKeysOfEachHead(const AttentionCall &call) {
+  AttentionCall whole = call;
+  const int64_t each = call.query.size(1) / call.key.size(1);
+  if (each > 1) {
+    whole.key = call.key.repeat_interleave(each, 1);
+    whole.value = call.value.repeat_interleave(each, 1);
+  }
+  return whole;
+}
+
+Tensor chimera::runtime::sumOverHeads(const Tensor &gradient,
+                                      int64_t keyHeads) {
+  return gradient.size(1) == keyHeads
+             ? gradient
+             : gradient.unflatten(1, {keyHeads, -1}).sum(2);
+}
 
 AttentionKernel chimera::runtime::fusedKernelFor(const AttentionCall &call,
                                                  const Dropout &dropout) {
@@ -247,9 +393,7 @@ std::array<Tensor, 3> chimera::runtime::fusedAttentionBackward(
     const AttentionResult &result, const Dropout &dropout) {
   const Tensor g = readable(gradient), q = readable(call.query),
                k = readable(call.key), v = readable(call.value),
-               output = kernel == AttentionKernel::Efficient
-                            ? byTokens(result.output)
-                            : readable(result.output);
+               output = readable(result.output);
   const int64_t tokens = q.size(2), keys = k.size(2);
   // Without dropout, kernels do not read these.
   auto undrawn = [&] { return at::empty({2}, q.options().dtype(at::kLong)); };
@@ -278,18 +422,9 @@ std::array<Tensor, 3> chimera::runtime::fusedAttentionBackward(
             /*cum_seq_k=*/Tensor(), tokens, keys, /*dropout_p=*/0,
             call.isCausal, call.scale);
     break;
-  default: {
-    const Drawn drawn = drawnBy(drawOf(call, dropout));
-    const int64_t padding = (kRow - tokens % kRow) % kRow;
-    std::tie(made[0], made[1], made[2], std::ignore) =
-        at::_scaled_dot_product_efficient_attention_backward(
-            g, q, k, v, /*attn_bias=*/Tensor(), output,
-            at::constant_pad_nd(result.logSumExp, {0, padding},
-                                std::numeric_limits<double>::infinity()),
-            drawn.seed, drawn.offset, dropout.probability(),
-            /*grad_input_mask=*/{true, true, true, false}, call.isCausal,
-            call.scale);
-  }
+  default:
+    made = efficientBackward(gradient, call, result, dropout.probability(),
+                             drawOf(call, dropout));
   }
   return made;
 }

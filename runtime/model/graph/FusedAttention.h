@@ -24,9 +24,16 @@ namespace chimera::runtime {
 /// LibTorch's kernels: that of the host, and three of GPUs.
 enum class AttentionKernel { None, Cpu, Efficient, Flash, Cudnn };
 
+/// The same call with one head of keys and values for each head of queries, as
+/// the kernels of GPUs take it.
+AttentionCall withKeysOfEachHead(const AttentionCall &call);
+/// The sum of a gradient [samples, heads, keys, width] over the heads that share
+/// keys.
+at::Tensor sumOverHeads(const at::Tensor &gradient, int64_t keyHeads);
+
 /// A kernel for this call, or None if the device has no kernel for it. The same
-/// call always gets the same kernel. The first call with dropout on a GPU waits
-/// for the GPU.
+/// call always gets the same kernel. The first call with dropout or with a mask
+/// on a GPU waits for the GPU.
 AttentionKernel fusedKernelFor(const AttentionCall &call,
                                const Dropout &dropout);
 

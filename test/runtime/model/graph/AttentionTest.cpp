@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/model/graph/Attention.h"
+#include "runtime/model/graph/FusedAttention.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -137,6 +137,28 @@ TEST(AttentionCall, IsTheFormulaAndSoIsItsGradient) {
           call.isCausal = isCausal;
           compare(call, dropoutOf(dropped), 1e-9);
         }
+}
+
+// The kernels of GPUs take no shared keys. The result must be the same if each
+// head has its own ones.
+TEST(AttentionCall, WithKeysOfEachHeadIsTheSame) {
+  for (const HeadSizes &s : kSizes) {
+    const AttentionCall call = callOf(s, at::kDouble);
+    const AttentionCall whole = withKeysOfEachHead(call);
+    EXPECT_EQ(whole.key.size(1), s.heads);
+    const Dropout dropout = dropoutOf(0);
+    const Tensor gradient = at::randn_like(call.query);
+    const AttentionResult one = attention(call, dropout),
+                          other = attention(whole, dropout);
+    EXPECT_TRUE(at::allclose(one.output, other.output, 1e-12, 1e-12));
+    EXPECT_TRUE(at::allclose(one.logSumExp, other.logSumExp, 1e-12, 1e-12));
+    const auto wanted = attentionBackward(gradient, call, one, dropout),
+               got = attentionBackward(gradient, whole, other, dropout);
+    EXPECT_TRUE(at::allclose(got[0], wanted[0], 1e-12, 1e-12));
+    for (size_t i : {1, 2})
+      EXPECT_TRUE(at::allclose(sumOverHeads(got[i], s.keyHeads), wanted[i],
+                               1e-12, 1e-12));
+  }
 }
 
 TEST(AttentionCall, ComputesInEachType) {
