@@ -188,14 +188,17 @@ public:
   void reportFailure(const std::string &reason) {
     setFirst(declined(), reason);
     // The store ends with this process. So keep it until all ranks that wait
-    // have read the reason, and for a moment, for ranks that come later.
-    constexpr std::chrono::seconds kLater(2), kMost(10);
+    // have read the reason, and for a moment, for ranks that come later. Pauses
+    // are counted, and not time, because on a busy machine all ranks need
+    // longer.
     constexpr std::chrono::milliseconds kPause(50);
-    Deadline later(kLater), most(kMost);
-    while (isServer && !most.passed() &&
-           (!later.passed() ||
-            store->add(endedWaits(), 0) < store->add(begunWaits(), 0)))
+    constexpr int kLater = 40, kMost = 200; // pauses: 2 s and 10 s
+    for (int pause = 0; isServer && pause < kMost; ++pause) {
+      if (pause >= kLater &&
+          store->add(endedWaits(), 0) >= store->add(begunWaits(), 0))
+        break;
       std::this_thread::sleep_for(kPause);
+    }
   }
 
   /// Waits until all keys are set. Returns false if `timeout` passes first.
