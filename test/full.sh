@@ -122,12 +122,12 @@ while os.getppid() == int(sys.argv[1]):
     python3 -c "$loop" $$ &
     loops+=($!)
   done
-  # So many tests at a time get more of the cores than the loops do: each of the long
-  # tests counts as two, and computes less than half of the time.
+  # So many tests at a time get most of the cores: each of the long tests counts as two,
+  # and computes less than half of the time.
   for round in 1 2 3; do
     echo "== busy: round $round of 3"
     ctest --test-dir build/release --no-tests=error --output-on-failure \
-      -j "$((16 * $(nproc)))"
+      -j "$((24 * $(nproc)))"
   done
   kill "${loops[@]}"
   wait "${loops[@]}" || true

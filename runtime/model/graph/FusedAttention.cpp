@@ -35,7 +35,8 @@ constexpr size_t kVector = 16;
 /// The efficient kernel reads masks whose rows begin at a multiple of this many
 /// elements.
 constexpr int64_t kMaskRow = 16;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// A mask hides a key by this number.
+constexpr double kHides = -std::numeric_limits<double>::infinity();
 /// Whether logSumExp of the cuDNN kernel has a last dimension of 1.
 constexpr bool kCudnnHasColumn = TORCH_VERSION_MAJOR == 2 &&
                                  TORCH_VERSION_MINOR >= 9 &&
@@ -94,9 +95,9 @@ std::optional<Tensor> finiteMaskOf(const AttentionCall &call) {
   if (!call.mask.defined())
     return std::nullopt;
   const at::ScalarType type = call.query.scalar_type();
-  const double lowest = type == at::kBFloat16
-                            ? std::numeric_limits<at::BFloat16>::lowest()
-                            : std::numeric_limits<float>::lowest();
+  const float lowest = type == at::kBFloat16
+                           ? float(std::numeric_limits<at::BFloat16>::lowest())
+                           : std::numeric_limits<float>::lowest();
   const int64_t keys = call.key.size(2);
   std::vector<int64_t> shape = call.mask.sizes().vec();
   shape.back() = keys;
@@ -111,7 +112,7 @@ std::optional<Tensor> finiteMaskOf(const AttentionCall &call) {
 /// Whether all scores of a token are -∞, [samples, heads, tokens, 1]; the first
 /// three dimensions may be 1. Requires a mask.
 Tensor hiddenTokens(const AttentionCall &call) {
-  Tensor isHidden = call.mask.eq(-kInfinity);
+  Tensor isHidden = call.mask.eq(kHides);
   if (call.isCausal)
     isHidden = isHidden.logical_or(
         at::ones({call.query.size(2), call.key.size(2)}, isHidden.options())
@@ -148,7 +149,7 @@ AttentionResult efficientForward(const AttentionCall &call, double dropped,
   if (call.mask.defined()) {
     const Tensor isHidden = hiddenTokens(call);
     result.output.masked_fill_(isHidden, 0);
-    result.logSumExp.masked_fill_(isHidden.squeeze(-1), -kInfinity);
+    result.logSumExp.masked_fill_(isHidden.squeeze(-1), kHides);
   }
   return result;
 }
@@ -161,14 +162,14 @@ std::array<Tensor, 3> efficientBackward(const Tensor &gradient,
   const int64_t padding = (kRow - call.query.size(2) % kRow) % kRow;
   // With this logSumExp, the probabilities of a token are 0.
   const Tensor sums =
-      result.logSumExp.masked_fill(result.logSumExp.eq(-kInfinity), kInfinity);
+      result.logSumExp.masked_fill(result.logSumExp.eq(kHides), -kHides);
   std::array<Tensor, 3> made;
   std::tie(made[0], made[1], made[2], std::ignore) =
       at::_scaled_dot_product_efficient_attention_backward(
           readable(gradient), readable(call.query), readable(call.key),
           readable(call.value), finiteMaskOf(call).value_or(Tensor()),
           byTokens(result.output),
-          at::constant_pad_nd(sums, {0, padding}, kInfinity), drawn.seed,
+          at::constant_pad_nd(sums, {0, padding}, -kHides), drawn.seed,
           drawn.offset, dropped,
           /*grad_input_mask=*/{true, true, true, false}, call.isCausal,
           call.scale);
@@ -193,8 +194,8 @@ bool masksAsWeDo(const at::TensorOptions &options, bool isCausal) try {
                                        options.dtype(at::kFloat)),
                      .isCausal = isCausal,
                      .scale = 0.5};
-  call.mask.select(0, 3).fill_(-kInfinity);
-  call.mask.narrow(1, 2, 5).fill_(-kInfinity);
+  call.mask.select(0, 3).fill_(kHides);
+  call.mask.narrow(1, 2, 5).fill_(kHides);
   const Tensor gradient = numbers[3].to(options.dtype());
   const AttentionResult result = efficientForward(call, 0, {});
   const std::array<Tensor, 3> made =
@@ -206,7 +207,7 @@ bool masksAsWeDo(const at::TensorOptions &options, bool isCausal) try {
   Tensor scores = q.matmul(k.mT()).mul(call.scale).add(call.mask);
   if (isCausal)
     scores.masked_fill_(
-        at::ones_like(call.mask, at::kBool).triu(1), -kInfinity);
+        at::ones_like(call.mask, at::kBool).triu(1), kHides);
   const Tensor shares = scores.softmax(-1).nan_to_num(0);
   const Tensor ofShares = g.matmul(v.mT());
   const Tensor ofScores =
