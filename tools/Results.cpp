@@ -301,6 +301,8 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
     summary["weights_digest"] = digest;
     std::printf("digest of the weights %s\n", digest);
   }
+  if (settings.cudaGraphs)
+    summary["cuda_graphs"] = load.noGraphsReason.empty();
   if (load.native) {
     summary["native_calls"] = load.native->callCount();
     if (!settings.quiet)

@@ -44,7 +44,13 @@ struct CapturedAction {
   std::unique_ptr<Graph> graph;
   /// The addresses of the operands and results on which the graph works.
   std::vector<const std::byte *> operands;
+  uint64_t place = 0; ///< among all graphs of the stage, in a step
 };
+
+[[noreturn]] void refuseChange() {
+  throw std::logic_error("expected the same actions in every step, in the same "
+                         "order");
+}
 
 struct CapturedStash final : Stash {
   /// The stash that the wrapped stage made. Null if a launch of a graph that
@@ -153,7 +159,7 @@ private:
     if (!taken)
       throw std::logic_error("expected a stash of this stage, got another");
     if (taken->isOfGraph != action.hasRun)
-      throw std::logic_error("expected the same actions in every step");
+      refuseChange();
     return *taken;
   }
 
@@ -172,11 +178,15 @@ private:
     if (!action.graph) {
       action.operands = addresses;
       action.graph = capture(action.kind, calls);
+      action.place = next = captured++;
     } else if (action.operands != addresses) {
       throw std::logic_error("expected operands at the same addresses in every "
                              "step");
     }
+    if (action.place != next)
+      refuseChange();
     action.graph->launch();
+    next = (next + 1) % captured;
   }
 
   template <typename Calls>
@@ -197,6 +207,8 @@ private:
            CapturedAction>
       actions;
   std::optional<uint64_t> step; ///< that `graphs` has as its number
+  uint64_t captured = 0;        ///< number of graphs
+  uint64_t next = 0;            ///< place of the graph to launch next
 };
 } // namespace
 
@@ -205,8 +217,8 @@ chimera::runtime::graphsUnsupportedReason(const program::ProgramT &program) {
   if (program.updates != program::Updates::Flush)
     return "without a flush, weights are at several addresses";
   if (program.model && program::attentionDrops(*program.model))
-    return "an attention has dropout, for which LibTorch's kernel draws other "
-           "numbers in each step (other dropout is possible)";
+    return "an attention has dropout, and a graph cannot set the random "
+           "numbers of LibTorch's kernel (other dropout is possible)";
   return "";
 }
 

@@ -30,8 +30,8 @@ namespace chimera::runtime {
 
 /// An empty string if the program's stages can run as graphs, else the reason
 /// why not. Weights must stay at one address. In schedules without a flush they
-/// do not. An attention must not drop probabilities: LibTorch's kernel would
-/// draw the same random numbers in every step.
+/// do not. An attention must not drop probabilities: a graph cannot set the
+/// random numbers of LibTorch's kernel.
 std::string graphsUnsupportedReason(const program::ProgramT &program);
 
 /// Wraps `stage` and runs its actions as graphs that `graphs`, which no other

@@ -184,7 +184,7 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
                  stage->backward(
                      {step, 0}, std::move(stash), outputGradient.bytes,
                      weights.bytes, gradient.bytes, inputGradient.bytes,
-                     step == 0 ? WgradMode::Overwrite : WgradMode::Add);
+                     WgradMode::Overwrite);
                }),
                launch([&] {
                  stage->optimizerStep({step++, 1e-3, 1e-9}, gradient.bytes,

@@ -45,7 +45,9 @@ struct AttentionCall {
 
 struct AttentionResult {
   at::Tensor output;    ///< like `query`, with the same order of strides
-  at::Tensor logSumExp; ///< of the scores, [samples, heads, tokens]
+  /// Of the scores, [samples, heads, tokens]. If there is a mask, a number may
+  /// have been subtracted from all scores of a token.
+  at::Tensor logSumExp;
 };
 
 /// Throws std::invalid_argument if the operands have other shapes or types than

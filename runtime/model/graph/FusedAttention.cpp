@@ -87,37 +87,48 @@ Drawn drawnBy(Dropout::Draw draw) {
   return {number(draw.key), number(draw.first)};
 }
 
-/// The mask of a call as the efficient kernel reads it: [samples, heads, tokens,
-/// keys] in the type of the queries, with finite numbers. No memory is used
-/// for dimensions in which the mask does not vary. An empty optional if there is
-/// no mask.
-std::optional<Tensor> finiteMaskOf(const AttentionCall &call) {
+/// The mask of a call as the efficient kernel reads it.
+struct KernelMask {
+  /// [samples, heads, tokens, keys], in the type of the queries. Undefined if
+  /// the call has no mask.
+  Tensor numbers;
+  /// Whether a token sees no key, [samples, heads, tokens, 1]; the first three
+  /// dimensions may be 1.
+  Tensor isHidden;
+};
+
+/// The kernel's logSumExp cannot represent the logarithm of a few keys beside
+/// large numbers, such as -1e9 for each key of a token. So if all numbers of a
+/// token are below kFar, their maximum is subtracted, which changes no
+/// probability. After that, -∞ and other numbers that hide a key become
+/// kHidden, with which the kernel's arithmetic does not overflow.
+KernelMask maskFor(const AttentionCall &call) {
   if (!call.mask.defined())
-    return std::nullopt;
+    return {};
+  constexpr double kFar = -1e4, kHidden = -1e30;
   const at::ScalarType type = call.query.scalar_type();
-  const float lowest = type == at::kBFloat16
-                           ? float(std::numeric_limits<at::BFloat16>::lowest())
-                           : std::numeric_limits<float>::lowest();
-  const int64_t keys = call.key.size(2);
-  std::vector<int64_t> shape = call.mask.sizes().vec();
+  const int64_t tokens = call.query.size(2), keys = call.key.size(2);
+  Tensor seen = call.mask.to(at::kFloat);
+  if (call.isCausal)
+    seen = seen.masked_fill(
+        at::ones({tokens, keys}, seen.options().dtype(at::kBool)).triu(1),
+        kHides);
+  const Tensor most = seen.amax(-1, /*keepdim=*/true);
+  const Tensor isHidden = most.eq(kHides);
+  const Tensor shift =
+      most.masked_fill(isHidden.logical_or(most.gt(kFar)), 0);
+  const Tensor shifted =
+      (call.mask.to(at::kFloat) - shift).clamp_min(kHidden).to(type);
+  // No memory is used for dimensions in which the mask does not vary.
+  std::vector<int64_t> shape = shifted.sizes().vec();
   shape.back() = keys;
   const Tensor rows =
-      at::constant_pad_nd(call.mask.to(type).clamp_min(lowest).expand(shape),
+      at::constant_pad_nd(shifted.expand(shape),
                           {0, (kMaskRow - keys % kMaskRow) % kMaskRow})
           .contiguous();
-  return rows.narrow(-1, 0, keys).expand(
-      {call.query.size(0), call.query.size(1), call.query.size(2), keys});
-}
-
-/// Whether all scores of a token are -∞, [samples, heads, tokens, 1]; the first
-/// three dimensions may be 1. Requires a mask.
-Tensor hiddenTokens(const AttentionCall &call) {
-  Tensor isHidden = call.mask.eq(kHides);
-  if (call.isCausal)
-    isHidden = isHidden.logical_or(
-        at::ones({call.query.size(2), call.key.size(2)}, isHidden.options())
-            .triu(1));
-  return isHidden.all(-1, /*keepdim=*/true);
+  return {rows.narrow(-1, 0, keys)
+              .expand({call.query.size(0), call.query.size(1), tokens, keys}),
+          isHidden};
 }
 
 /// The efficient kernel of a GPU. For dropout, the kernel takes one random
@@ -138,18 +149,19 @@ AttentionResult efficientForward(const AttentionCall &call, double dropped,
     generator.set_current_seed(draw.key);
     generator.set_offset(draw.first);
   }
+  const KernelMask mask = maskFor(call);
   const auto made = at::_scaled_dot_product_efficient_attention(
       readable(call.query), readable(call.key), readable(call.value),
-      finiteMaskOf(call), /*compute_log_sumexp=*/true, dropped, call.isCausal,
+      mask.numbers.defined() ? std::optional(mask.numbers) : std::nullopt,
+      /*compute_log_sumexp=*/true, dropped, call.isCausal,
       call.scale);
   // The stash has the rows without their padding.
   AttentionResult result{
       std::get<0>(made),
       std::get<1>(made).narrow(-1, 0, call.query.size(2)).contiguous()};
-  if (call.mask.defined()) {
-    const Tensor isHidden = hiddenTokens(call);
-    result.output.masked_fill_(isHidden, 0);
-    result.logSumExp.masked_fill_(isHidden.squeeze(-1), kHides);
+  if (mask.isHidden.defined()) {
+    result.output.masked_fill_(mask.isHidden, 0);
+    result.logSumExp.masked_fill_(mask.isHidden.squeeze(-1), kHides);
   }
   return result;
 }
@@ -160,14 +172,15 @@ std::array<Tensor, 3> efficientBackward(const Tensor &gradient,
                                         double dropped, Dropout::Draw draw) {
   const Drawn drawn = drawnBy(draw);
   const int64_t padding = (kRow - call.query.size(2) % kRow) % kRow;
-  // With this logSumExp, the probabilities of a token are 0.
-  const Tensor sums =
-      result.logSumExp.masked_fill(result.logSumExp.eq(kHides), -kHides);
+  // With -kHides as its logSumExp, a token's probabilities are 0.
+  Tensor sums = result.logSumExp;
+  if (call.mask.defined())
+    sums = sums.masked_fill(sums.eq(kHides), -kHides);
   std::array<Tensor, 3> made;
   std::tie(made[0], made[1], made[2], std::ignore) =
       at::_scaled_dot_product_efficient_attention_backward(
           readable(gradient), readable(call.query), readable(call.key),
-          readable(call.value), finiteMaskOf(call).value_or(Tensor()),
+          readable(call.value), maskFor(call).numbers,
           byTokens(result.output),
           at::constant_pad_nd(sums, {0, padding}, -kHides), drawn.seed,
           drawn.offset, dropped,
@@ -177,9 +190,9 @@ std::array<Tensor, 3> efficientBackward(const Tensor &gradient,
 }
 
 /// Whether the efficient kernel and its backward compute attention with a mask
-/// as Attention.h says. LibTorch does not promise this for masks of -∞ and for
-/// causal masks, so the function tries a small case of the given type. Waits
-/// for the GPU.
+/// as Attention.h says. LibTorch does not promise this for masks that hide keys
+/// or tokens, nor for a mask of a causal attention, so the function tries a
+/// small case of the given type. Waits for the GPU.
 bool masksAsWeDo(const at::TensorOptions &options, bool isCausal) try {
   constexpr int64_t kTokens = 40, kWidth = 16;
   const Tensor numbers =
@@ -190,12 +203,12 @@ bool masksAsWeDo(const at::TensorOptions &options, bool isCausal) try {
   AttentionCall call{.query = numbers[0].to(options.dtype()),
                      .key = numbers[1].to(options.dtype()),
                      .value = numbers[2].to(options.dtype()),
-                     .mask = at::zeros({kTokens, kTokens},
-                                       options.dtype(at::kFloat)),
+                     .mask = at::zeros({kTokens, kTokens}, options),
                      .isCausal = isCausal,
                      .scale = 0.5};
-  call.mask.select(0, 3).fill_(kHides);
   call.mask.narrow(1, 2, 5).fill_(kHides);
+  call.mask.select(0, 3).fill_(kHides);
+  call.mask.select(0, 9).fill_(-1e9);
   const Tensor gradient = numbers[3].to(options.dtype());
   const AttentionResult result = efficientForward(call, 0, {});
   const std::array<Tensor, 3> made =
@@ -220,6 +233,10 @@ bool masksAsWeDo(const at::TensorOptions &options, bool isCausal) try {
          isNear(made[0], ofScores.matmul(k)) &&
          isNear(made[1], ofScores.mT().matmul(q)) &&
          isNear(made[2], shares.mT().matmul(g));
+} catch (const c10::OutOfMemoryError &) {
+  throw;
+} catch (const c10::AcceleratorError &) {
+  throw;
 } catch (const c10::Error &) {
   return false; // this LibTorch refuses such a call
 }
@@ -319,7 +336,9 @@ AttentionKernel gpuKernelFor(const AttentionCall &call,
   if ((!isNarrow && q.scalar_type() != at::kFloat) ||
       static_cast<size_t>(q.size(3)) * q.element_size() % kVector != 0 ||
       (call.isCausal && q.size(2) != k.size(2)) || q.size(1) != k.size(1) ||
-      (call.mask.defined() && !masksAsWeDo(call)))
+      // The kernel would round a mask of another type.
+      (call.mask.defined() &&
+       (call.mask.scalar_type() != q.scalar_type() || !masksAsWeDo(call))))
     return AttentionKernel::None;
   const AttentionKernel kernel = isNarrow && !call.mask.defined()
                                      ? narrowKernelFor(call)

@@ -45,7 +45,7 @@ std::shared_ptr<void> onStream(cudaStream_t stream) {
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator6(const AcceleratorOptions &options) {
+chimeraMakeAccelerator7(const AcceleratorOptions &options) {
   static const CudaTensorMeter meter;
   auto accelerator =
       makeCudaAccelerator(options, {.streamGuard = onStream,

@@ -17,7 +17,7 @@ inline constexpr const char *kCudaModule = "chimera_cuda.so";
 /// The name of the module's only function, which makes an accelerator. The name
 /// changes whenever the interface between chimera-run and the module changes.
 /// The caller owns the result. The function throws like loadCuda.
-inline constexpr const char *kMakeAccelerator = "chimeraMakeAccelerator6";
+inline constexpr const char *kMakeAccelerator = "chimeraMakeAccelerator7";
 using MakeAccelerator = Accelerator *(const AcceleratorOptions &);
 
 } // namespace chimera::runtime

@@ -13,6 +13,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <mutex>
+#include <utility>
 
 // No `using namespace chimera::runtime`, since LibTorch also has a class
 // Device.
@@ -56,7 +57,8 @@ public:
     std::lock_guard lock(making());
     // Free the memory that the allocator has cached in executions without
     // graphs. It would stay unused.
-    c10::cuda::CUDACachingAllocator::emptyCache();
+    if (!std::exchange(hasCaptured, true))
+      c10::cuda::CUDACachingAllocator::emptyCache();
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
     // In this mode, other threads may use CUDA during the capture.
     graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
@@ -92,6 +94,7 @@ public:
 private:
   const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
   at::Tensor own; ///< the number
+  bool hasCaptured = false;
 };
 } // namespace
 

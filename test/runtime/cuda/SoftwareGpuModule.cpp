@@ -32,7 +32,7 @@ static void enqueue(cudaStream_t stream, std::function<void()> work) {
 }
 
 extern "C" __attribute__((visibility("default"))) Accelerator *
-chimeraMakeAccelerator6(const AcceleratorOptions &options) {
+chimeraMakeAccelerator7(const AcceleratorOptions &options) {
   if (const char *gpus = std::getenv("CHIMERA_STAND_IN_GPUS"))
     test::setDevices(std::atoi(gpus), size_t{1} << 30);
   TensorLibrary library;

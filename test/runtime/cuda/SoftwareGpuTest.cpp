@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/cuda/SoftwareGpuTest.h"
+#include "runtime/random/Mix.h"
 #include "runtime/random/Philox.h"
 
 #include <nvrtc.h>
@@ -249,6 +250,17 @@ TEST_F(Kernels, KeepElements) {
       count + 0ULL, kept);
   std::unique_ptr<bool[]> expected(new bool[count]), got(new bool[count]);
   computeDropoutMask(0.25, 77, kFirst, count, expected.get());
+  OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));
+  EXPECT_TRUE(std::equal(got.get(), got.get() + count, expected.get()));
+  // The step is in memory of the GPU.
+  const unsigned long long kStep = 5;
+  auto *step = memory<unsigned long long>(1);
+  OK(cudaMemcpy(step, &kStep, sizeof kStep, cudaMemcpyHostToDevice));
+  run("chimeraKeepElements", smallestKeptDraw(0.25) + 0ULL, 77ULL,
+      static_cast<const unsigned long long *>(step), kFirst + 0ULL,
+      count + 0ULL, kept);
+  computeDropoutMask(0.25, splitMix64(77 ^ kStep), kFirst, count,
+                     expected.get());
   OK(cudaMemcpy(got.get(), kept, count, cudaMemcpyDeviceToHost));
   EXPECT_TRUE(std::equal(got.get(), got.get() + count, expected.get()));
 }

@@ -430,7 +430,22 @@ TEST(CapturedStage, RefusesActionsThatChange) {
   replica.forward(0, 1);
   EXPECT_EQ(
       logicErrorOf([&] { replica.backward(0, 1, WgradMode::Add, false); }),
-      "expected the same actions in every step");
+      "expected the same actions in every step, in the same order");
+}
+
+// A stash takes the memory of earlier ones, so another order would read wrong
+// numbers.
+TEST(CapturedStage, RefusesAnotherOrder) {
+  Pair both;
+  Replica &replica = both.graphed;
+  for (int i = 0; i < 3; ++i)
+    for (size_t which : {0, 1}) {
+      replica.forward(which, 1);
+      replica.backward(which, 1, WgradMode::Add, false);
+    }
+  replica.forward(0, 1);
+  EXPECT_EQ(logicErrorOf([&] { replica.forward(1, 1); }),
+            "expected the same actions in every step, in the same order");
 }
 
 TEST(CapturedStage, IsForProgramsWhoseActionsStayTheSame) {
@@ -445,8 +460,8 @@ TEST(CapturedStage, IsForProgramsWhoseActionsStayTheSame) {
                       .dropout = dropout});
     EXPECT_EQ(graphsUnsupportedReason(program),
               dropout > 0
-                  ? "an attention has dropout, for which LibTorch's kernel "
-                    "draws other numbers in each step (other dropout is "
+                  ? "an attention has dropout, and a graph cannot set the "
+                    "random numbers of LibTorch's kernel (other dropout is "
                     "possible)"
                   : "");
   }
