@@ -144,12 +144,15 @@ std::vector<Tensor> formula(const AttentionCall &call, const Tensor &gradient,
                             double dropped) {
   const auto [q, k, v, mask, isCausal, scale, site] = withKeysOfEachHead(call);
   const Dropout dropout = dropoutOf(dropped, nullptr);
-  Tensor scores = q.matmul(k.mT()).mul(scale);
-  if (mask.defined())
-    scores = scores.add(mask);
+  Tensor added =
+      mask.defined() ? mask : at::zeros({1, k.size(2)}, at::kDouble);
   if (isCausal)
-    scores.masked_fill_(
+    added = added.masked_fill(
         at::ones({q.size(2), k.size(2)}, at::kBool).triu(1), -kInfinity);
+  // Less the largest number of each token, so that no score is rounded.
+  const Tensor largest = added.amax(-1, true);
+  const Tensor scores = q.matmul(k.mT()).mul(scale).add(
+      added - largest.masked_fill(largest.eq(-kInfinity), 0));
   const Tensor isHidden = scores.eq(-kInfinity).all(-1, true);
   const Tensor shares =
       scores.masked_fill(isHidden, 0).softmax(-1).masked_fill(isHidden, 0);
@@ -203,8 +206,8 @@ protected:
 
 TEST_P(GpuAttention, IsTheFormulaAndSoIsItsGradient) {
   const Case c = GetParam();
-  if (c.mask == Mask::Far && !accelerator->placement().isCuda)
-    GTEST_SKIP() << "the host's kernel rounds sums of far numbers and scores";
+  if (c.mask == Mask::Far && c.dropout > 0 && !accelerator->placement().isCuda)
+    GTEST_SKIP() << "written out, sums of far numbers and scores are rounded";
   const at::NoGradGuard noGraph;
   at::manual_seed(1);
   const AttentionCall call{.query = operand(c),

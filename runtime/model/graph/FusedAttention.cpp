@@ -66,8 +66,34 @@ Tensor byTokens(const Tensor &x) {
   return readable(x.transpose(1, 2).contiguous()).transpose(1, 2);
 }
 
+/// For each token, the largest number of the mask among the keys that the token
+/// may see, [samples, heads, tokens, 1]; the first three dimensions may be 1.
+Tensor largestSeen(const AttentionCall &call) {
+  Tensor seen = call.mask;
+  if (call.isCausal)
+    seen = seen.masked_fill(at::ones({call.query.size(2), call.key.size(2)},
+                                     seen.options().dtype(at::kBool))
+                                .triu(1),
+                            kHides);
+  return seen.amax(-1, /*keepdim=*/true);
+}
+
+/// The mask less a number for each token, which changes no probability. Most
+/// numbers are 0. But beside a large number, such as -1e9 for each key of a
+/// token, logSumExp cannot represent the logarithm of the number of keys, and
+/// gradients would be wrong. So if all keys of a token are so far, the largest
+/// number is subtracted.
+Tensor nearMask(const AttentionCall &call, const Tensor &largest) {
+  constexpr double kFar = -1e4;
+  return call.mask - largest.masked_fill(
+                         largest.eq(kHides).logical_or(largest.gt(kFar)), 0);
+}
+
+/// The mask as the host's kernel reads it.
 std::optional<Tensor> maskOf(const AttentionCall &call) {
-  return call.mask.defined() ? std::optional(call.mask) : std::nullopt;
+  if (!call.mask.defined())
+    return std::nullopt;
+  return nearMask(call, largestSeen(call));
 }
 
 int64_t probabilitiesOf(const AttentionCall &call) {
@@ -89,46 +115,32 @@ Drawn drawnBy(Dropout::Draw draw) {
 
 /// The mask of a call as the efficient kernel reads it.
 struct KernelMask {
-  /// [samples, heads, tokens, keys], in the type of the queries. Undefined if
-  /// the call has no mask.
+  /// [samples, heads, tokens, keys], of finite numbers. Undefined if the call
+  /// has no mask. Uses no memory for dimensions in which the mask does not vary.
   Tensor numbers;
   /// Whether a token sees no key, [samples, heads, tokens, 1]; the first three
   /// dimensions may be 1.
   Tensor isHidden;
 };
 
-/// The kernel's logSumExp cannot represent the logarithm of a few keys beside
-/// large numbers, such as -1e9 for each key of a token. So if all numbers of a
-/// token are below kFar, their maximum is subtracted, which changes no
-/// probability. After that, -∞ and other numbers that hide a key become
-/// kHidden, with which the kernel's arithmetic does not overflow.
 KernelMask maskFor(const AttentionCall &call) {
   if (!call.mask.defined())
     return {};
-  constexpr double kFar = -1e4, kHidden = -1e30;
-  const at::ScalarType type = call.query.scalar_type();
-  const int64_t tokens = call.query.size(2), keys = call.key.size(2);
-  Tensor seen = call.mask.to(at::kFloat);
-  if (call.isCausal)
-    seen = seen.masked_fill(
-        at::ones({tokens, keys}, seen.options().dtype(at::kBool)).triu(1),
-        kHides);
-  const Tensor most = seen.amax(-1, /*keepdim=*/true);
-  const Tensor isHidden = most.eq(kHides);
-  const Tensor shift =
-      most.masked_fill(isHidden.logical_or(most.gt(kFar)), 0);
-  const Tensor shifted =
-      (call.mask.to(at::kFloat) - shift).clamp_min(kHidden).to(type);
-  // No memory is used for dimensions in which the mask does not vary.
-  std::vector<int64_t> shape = shifted.sizes().vec();
+  // The kernel's arithmetic does not overflow with this number.
+  constexpr double kHidden = -1e30;
+  const int64_t keys = call.key.size(2);
+  const Tensor largest = largestSeen(call);
+  const Tensor near = nearMask(call, largest).clamp_min(kHidden);
+  std::vector<int64_t> shape = near.sizes().vec();
   shape.back() = keys;
   const Tensor rows =
-      at::constant_pad_nd(shifted.expand(shape),
+      at::constant_pad_nd(near.expand(shape),
                           {0, (kMaskRow - keys % kMaskRow) % kMaskRow})
           .contiguous();
   return {rows.narrow(-1, 0, keys)
-              .expand({call.query.size(0), call.query.size(1), tokens, keys}),
-          isHidden};
+              .expand({call.query.size(0), call.query.size(1),
+                       call.query.size(2), keys}),
+          largest.eq(kHides)};
 }
 
 /// The efficient kernel of a GPU. For dropout, the kernel takes one random

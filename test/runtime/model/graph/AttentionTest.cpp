@@ -161,6 +161,36 @@ TEST(AttentionCall, WithKeysOfEachHeadIsTheSame) {
   }
 }
 
+// A number that is added to all scores of a token changes nothing, however large
+// it is. Masks of transformers hide all keys of a padded token in this way.
+TEST(AttentionCall, IsTheSameIfAMaskIsFarForAToken) {
+  for (at::ScalarType type : {at::kFloat, at::kDouble})
+    for (bool isCausal : {false, true})
+      for (double far : {-1e9, -3.4e38}) {
+        const HeadSizes s{2, 4, 2, 40, 40, 8};
+        AttentionCall call = callOf(s, type);
+        call.isCausal = isCausal;
+        call.mask = at::randn({s.tokens, s.keys}, type);
+        call.mask.narrow(1, 9, 5).fill_(-kInfinity);
+        call.mask.select(0, 3).fill_(0);
+        AttentionCall other = call;
+        other.mask = call.mask.clone();
+        other.mask.select(0, 3).fill_(far);
+        const Dropout dropout = dropoutOf(0);
+        const Tensor gradient = at::randn_like(call.query);
+        const AttentionResult wanted = attention(call, dropout),
+                              got = attention(other, dropout);
+        const auto expected =
+            attentionBackward(gradient, call, wanted, dropout);
+        const auto gradients = attentionBackward(gradient, other, got, dropout);
+        EXPECT_TRUE(got.output.equal(wanted.output));
+        for (size_t i = 0; i < gradients.size(); ++i)
+          EXPECT_TRUE(gradients[i].equal(expected[i]))
+              << at::toString(type) << ", causal " << isCausal << ", " << far
+              << ", gradient " << i;
+      }
+}
+
 TEST(AttentionCall, ComputesInEachType) {
   for (double dropped : {0., 0.3}) {
     compare(callOf(kSizes[1], at::kFloat), dropoutOf(dropped), 1e-4);
