@@ -27,9 +27,9 @@ enum Action {
   InputGradient,
   WeightGradient
 };
-constexpr const char *kNames[] = {
-    "forward",  "forward without a stash", "recompute",
-    "backward", "input gradient",          "weight gradient"};
+constexpr const char *kNames[] = {"forward",        "forward without a stash",
+                                  "recompute",      "backward",
+                                  "input gradient", "weight gradient"};
 
 Action actionOf(ForwardMode mode) {
   return mode == ForwardMode::Both     ? Forward

@@ -219,8 +219,7 @@ bool attentionDrops(const PackageT &package) {
   auto drops = [](const std::unique_ptr<CallT> &call) {
     // Argument 4 of an attention is its dropout.
     return call->operator_ == "chimera::attention" &&
-           call->arguments.size() > 4 &&
-           !call->arguments[4]->numbers.empty() &&
+           call->arguments.size() > 4 && !call->arguments[4]->numbers.empty() &&
            call->arguments[4]->numbers[0] > 0;
   };
   return std::ranges::any_of(package.kinds, [&](const auto &kind) {

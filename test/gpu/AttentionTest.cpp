@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compares attention on a GPU, forward and backward, with the formula in float64
-// on the host. The GPU chooses the kernel. The fused kernels treat these sizes,
-// layouts and masks in different ways.
+// Compares attention on a GPU, forward and backward, with the formula in
+// float64 on the host. The GPU chooses the kernel. The fused kernels treat
+// these sizes, layouts and masks in different ways.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,9 +56,8 @@ struct Case {
 std::ostream &operator<<(std::ostream &out, const Case &c) {
   return out << at::toString(c.type) << ", dropout " << c.dropout << ", causal "
              << c.isCausal << ", layout " << static_cast<int>(c.layout) << ", "
-             << c.tokens << " tokens, width " << c.width << ", "
-             << c.keyHeads << " heads of keys, mask "
-             << static_cast<int>(c.mask);
+             << c.tokens << " tokens, width " << c.width << ", " << c.keyHeads
+             << " heads of keys, mask " << static_cast<int>(c.mask);
 }
 
 std::vector<Case> cases() {
@@ -144,8 +143,7 @@ std::vector<Tensor> formula(const AttentionCall &call, const Tensor &gradient,
                             double dropped) {
   const auto [q, k, v, mask, isCausal, scale, site] = withKeysOfEachHead(call);
   const Dropout dropout = dropoutOf(dropped, nullptr);
-  Tensor added =
-      mask.defined() ? mask : at::zeros({1, k.size(2)}, at::kDouble);
+  Tensor added = mask.defined() ? mask : at::zeros({1, k.size(2)}, at::kDouble);
   if (isCausal)
     added = added.masked_fill(
         at::ones({q.size(2), k.size(2)}, at::kBool).triu(1), -kInfinity);

@@ -181,10 +181,10 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
                                         weights.bytes, output.bytes);
                }),
                launch([&] {
-                 stage->backward(
-                     {step, 0}, std::move(stash), outputGradient.bytes,
-                     weights.bytes, gradient.bytes, inputGradient.bytes,
-                     WgradMode::Overwrite);
+                 stage->backward({step, 0}, std::move(stash),
+                                 outputGradient.bytes, weights.bytes,
+                                 gradient.bytes, inputGradient.bytes,
+                                 WgradMode::Overwrite);
                }),
                launch([&] {
                  stage->optimizerStep({step++, 1e-3, 1e-9}, gradient.bytes,

@@ -44,7 +44,7 @@ struct AttentionCall {
 };
 
 struct AttentionResult {
-  at::Tensor output;    ///< like `query`, with the same order of strides
+  at::Tensor output; ///< like `query`, with the same order of strides
   /// Of the scores, [samples, heads, tokens]. If there is a mask, a number may
   /// have been subtracted from all scores of a token.
   at::Tensor logSumExp;

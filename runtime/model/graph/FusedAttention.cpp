@@ -116,7 +116,8 @@ Drawn drawnBy(Dropout::Draw draw) {
 /// The mask of a call as the efficient kernel reads it.
 struct KernelMask {
   /// [samples, heads, tokens, keys], of finite numbers. Undefined if the call
-  /// has no mask. Uses no memory for dimensions in which the mask does not vary.
+  /// has no mask. Uses no memory for dimensions in which the mask does not
+  /// vary.
   Tensor numbers;
   /// Whether a token sees no key, [samples, heads, tokens, 1]; the first three
   /// dimensions may be 1.
@@ -165,8 +166,7 @@ AttentionResult efficientForward(const AttentionCall &call, double dropped,
   const auto made = at::_scaled_dot_product_efficient_attention(
       readable(call.query), readable(call.key), readable(call.value),
       mask.numbers.defined() ? std::optional(mask.numbers) : std::nullopt,
-      /*compute_log_sumexp=*/true, dropped, call.isCausal,
-      call.scale);
+      /*compute_log_sumexp=*/true, dropped, call.isCausal, call.scale);
   // The stash has the rows without their padding.
   AttentionResult result{
       std::get<0>(made),
@@ -192,8 +192,7 @@ std::array<Tensor, 3> efficientBackward(const Tensor &gradient,
   std::tie(made[0], made[1], made[2], std::ignore) =
       at::_scaled_dot_product_efficient_attention_backward(
           readable(gradient), readable(call.query), readable(call.key),
-          readable(call.value), maskFor(call).numbers,
-          byTokens(result.output),
+          readable(call.value), maskFor(call).numbers, byTokens(result.output),
           at::constant_pad_nd(sums, {0, padding}, -kHides), drawn.seed,
           drawn.offset, dropped,
           /*grad_input_mask=*/{true, true, true, false}, call.isCausal,
@@ -231,8 +230,7 @@ bool masksAsWeDo(const at::TensorOptions &options, bool isCausal) try {
                v = call.value.to(at::kDouble), g = gradient.to(at::kDouble);
   Tensor scores = q.matmul(k.mT()).mul(call.scale).add(call.mask);
   if (isCausal)
-    scores.masked_fill_(
-        at::ones_like(call.mask, at::kBool).triu(1), kHides);
+    scores.masked_fill_(at::ones_like(call.mask, at::kBool).triu(1), kHides);
   const Tensor shares = scores.softmax(-1).nan_to_num(0);
   const Tensor ofShares = g.matmul(v.mT());
   const Tensor ofScores =
@@ -365,8 +363,7 @@ AttentionKernel gpuKernelFor(const AttentionCall &call,
 
 } // namespace
 
-AttentionCall
-chimera::runtime::withKeysOfEachHead(const AttentionCall &call) {
+AttentionCall chimera::runtime::withKeysOfEachHead(const AttentionCall &call) {
   AttentionCall whole = call;
   const int64_t each = call.query.size(1) / call.key.size(1);
   if (each > 1) {

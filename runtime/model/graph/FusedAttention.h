@@ -27,8 +27,8 @@ enum class AttentionKernel { None, Cpu, Efficient, Flash, Cudnn };
 /// The same call with one head of keys and values for each head of queries, as
 /// the kernels of GPUs take it.
 AttentionCall withKeysOfEachHead(const AttentionCall &call);
-/// The sum of a gradient [samples, heads, keys, width] over the heads that share
-/// keys.
+/// The sum of a gradient [samples, heads, keys, width] over the heads that
+/// share keys.
 at::Tensor sumOverHeads(const at::Tensor &gradient, int64_t keyHeads);
 
 /// A kernel for this call, or None if the device has no kernel for it. The same

@@ -138,9 +138,7 @@ public:
     }
     return std::make_unique<RecordedGraph>(std::move(recorded));
   }
-  ConstBytes number() override {
-    return std::as_bytes(std::span(&own, 1));
-  }
+  ConstBytes number() override { return std::as_bytes(std::span(&own, 1)); }
   void setNumber(uint64_t number) override { own = number; }
 
 private:

@@ -410,11 +410,10 @@ TEST(CapturedStage, RefusesMemoryThatMoves) {
   Replica::Own &own = replica.all[0];
   uint64_t other = 3;
   EXPECT_EQ(logicErrorOf([&] {
-              replica.stage->backward({0, 0}, std::move(own.stash),
-                                      bytesOf(own.loss),
-                                      bytesOf(replica.weights), bytesOf(other),
-                                      bytesOf(own.result),
-                                      WgradMode::Overwrite);
+              replica.stage->backward(
+                  {0, 0}, std::move(own.stash), bytesOf(own.loss),
+                  bytesOf(replica.weights), bytesOf(other), bytesOf(own.result),
+                  WgradMode::Overwrite);
             }),
             "expected operands at the same addresses in every step");
 }

@@ -161,8 +161,9 @@ TEST(AttentionCall, WithKeysOfEachHeadIsTheSame) {
   }
 }
 
-// A number that is added to all scores of a token changes nothing, however large
-// it is. Masks of transformers hide all keys of a padded token in this way.
+// A number that is added to all scores of a token changes nothing, however
+// large it is. Masks of transformers hide all keys of a padded token in this
+// way.
 TEST(AttentionCall, IsTheSameIfAMaskIsFarForAToken) {
   for (at::ScalarType type : {at::kFloat, at::kDouble})
     for (bool isCausal : {false, true})
