@@ -7,6 +7,7 @@
 
 #include "runtime/model/graph/FusedAttention.h"
 
+#include "runtime/model/graph/AttentionMask.h"
 #include "runtime/random/Philox.h"
 
 #include <ATen/ATen.h>
@@ -19,7 +20,6 @@
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -32,11 +32,6 @@ namespace {
 constexpr int64_t kRow = 32;
 /// GPU kernels read so many bytes at once.
 constexpr size_t kVector = 16;
-/// The efficient kernel reads masks whose rows begin at a multiple of this many
-/// elements.
-constexpr int64_t kMaskRow = 16;
-/// A mask hides a key by this number.
-constexpr double kHides = -std::numeric_limits<double>::infinity();
 /// Whether logSumExp of the cuDNN kernel has a last dimension of 1.
 constexpr bool kCudnnHasColumn = TORCH_VERSION_MAJOR == 2 &&
                                  TORCH_VERSION_MINOR >= 9 &&
@@ -66,36 +61,6 @@ Tensor byTokens(const Tensor &x) {
   return readable(x.transpose(1, 2).contiguous()).transpose(1, 2);
 }
 
-/// For each token, the largest number of the mask among the keys that the token
-/// may see, [samples, heads, tokens, 1]; the first three dimensions may be 1.
-Tensor largestSeen(const AttentionCall &call) {
-  Tensor seen = call.mask;
-  if (call.isCausal)
-    seen = seen.masked_fill(at::ones({call.query.size(2), call.key.size(2)},
-                                     seen.options().dtype(at::kBool))
-                                .triu(1),
-                            kHides);
-  return seen.amax(-1, /*keepdim=*/true);
-}
-
-/// The mask less a number for each token, which changes no probability. Most
-/// numbers are 0. But beside a large number, such as -1e9 for each key of a
-/// token, logSumExp cannot represent the logarithm of the number of keys, and
-/// gradients would be wrong. So if all keys of a token are so far, the largest
-/// number is subtracted.
-Tensor nearMask(const AttentionCall &call, const Tensor &largest) {
-  constexpr double kFar = -1e4;
-  return call.mask - largest.masked_fill(
-                         largest.eq(kHides).logical_or(largest.gt(kFar)), 0);
-}
-
-/// The mask as the host's kernel reads it.
-std::optional<Tensor> maskOf(const AttentionCall &call) {
-  if (!call.mask.defined())
-    return std::nullopt;
-  return nearMask(call, largestSeen(call));
-}
-
 int64_t probabilitiesOf(const AttentionCall &call) {
   return call.query.size(0) * call.query.size(1) * call.query.size(2) *
          call.key.size(2);
@@ -111,37 +76,6 @@ Drawn drawnBy(Dropout::Draw draw) {
     return at::scalar_tensor(static_cast<int64_t>(value), at::kLong);
   };
   return {number(draw.key), number(draw.first)};
-}
-
-/// The mask of a call as the efficient kernel reads it.
-struct KernelMask {
-  /// [samples, heads, tokens, keys], of finite numbers. Undefined if the call
-  /// has no mask. Uses no memory for dimensions in which the mask does not
-  /// vary.
-  Tensor numbers;
-  /// Whether a token sees no key, [samples, heads, tokens, 1]; the first three
-  /// dimensions may be 1.
-  Tensor isHidden;
-};
-
-KernelMask maskFor(const AttentionCall &call) {
-  if (!call.mask.defined())
-    return {};
-  // The kernel's arithmetic does not overflow with this number.
-  constexpr double kHidden = -1e30;
-  const int64_t keys = call.key.size(2);
-  const Tensor largest = largestSeen(call);
-  const Tensor near = nearMask(call, largest).clamp_min(kHidden);
-  std::vector<int64_t> shape = near.sizes().vec();
-  shape.back() = keys;
-  const Tensor rows =
-      at::constant_pad_nd(near.expand(shape),
-                          {0, (kMaskRow - keys % kMaskRow) % kMaskRow})
-          .contiguous();
-  return {rows.narrow(-1, 0, keys)
-              .expand({call.query.size(0), call.query.size(1),
-                       call.query.size(2), keys}),
-          largest.eq(kHides)};
 }
 
 /// The efficient kernel of a GPU. For dropout, the kernel takes one random
@@ -162,7 +96,7 @@ AttentionResult efficientForward(const AttentionCall &call, double dropped,
     generator.set_current_seed(draw.key);
     generator.set_offset(draw.first);
   }
-  const KernelMask mask = maskFor(call);
+  const EfficientMask mask = maskForEfficientKernel(call);
   const auto made = at::_scaled_dot_product_efficient_attention(
       readable(call.query), readable(call.key), readable(call.value),
       mask.numbers.defined() ? std::optional(mask.numbers) : std::nullopt,
@@ -192,7 +126,8 @@ std::array<Tensor, 3> efficientBackward(const Tensor &gradient,
   std::tie(made[0], made[1], made[2], std::ignore) =
       at::_scaled_dot_product_efficient_attention_backward(
           readable(gradient), readable(call.query), readable(call.key),
-          readable(call.value), maskFor(call).numbers, byTokens(result.output),
+          readable(call.value), maskForEfficientKernel(call).numbers,
+          byTokens(result.output),
           at::constant_pad_nd(sums, {0, padding}, -kHides), drawn.seed,
           drawn.offset, dropped,
           /*grad_input_mask=*/{true, true, true, false}, call.isCausal,
@@ -395,7 +330,7 @@ AttentionResult chimera::runtime::fusedAttention(AttentionKernel kernel,
   switch (kernel) {
   case AttentionKernel::Cpu: {
     auto [output, logSumExp] = at::_scaled_dot_product_flash_attention_for_cpu(
-        q, k, v, /*dropout_p=*/0, call.isCausal, maskOf(call), call.scale);
+        q, k, v, /*dropout_p=*/0, call.isCausal, maskForHost(call), call.scale);
     return {std::move(output), std::move(logSumExp)};
   }
   case AttentionKernel::Flash: {
@@ -432,7 +367,7 @@ std::array<Tensor, 3> chimera::runtime::fusedAttentionBackward(
     std::tie(made[0], made[1], made[2]) =
         at::_scaled_dot_product_flash_attention_for_cpu_backward(
             g, q, k, v, output, result.logSumExp, /*dropout_p=*/0,
-            call.isCausal, maskOf(call), call.scale);
+            call.isCausal, maskForHost(call), call.scale);
     break;
   case AttentionKernel::Flash:
     std::tie(made[0], made[1], made[2]) =
