@@ -35,7 +35,7 @@ enum class Layout {
   Shifted,  ///< as ByHeads, but rows do not begin at a multiple of 16 bytes
 };
 
-/// What a mask hides.
+/// The keys that a mask hides from tokens.
 enum class Mask {
   None,
   Keys,   ///< some keys of each sample, for all tokens

@@ -161,6 +161,8 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
     fillWithNumbers(host, isLast ? program::DataType::Float64
                                  : program.activation_type);
   });
+  // Every backward adds to the sum, as those of stage_times_pytorch.py do.
+  queue.zero(gradient.bytes);
   std::unique_ptr<Stage> stage = factory(program, number);
   queue.launch({}, [&](const AddressMap &) {
     stage->initialize(weights.bytes, state.bytes);
@@ -184,7 +186,7 @@ nlohmann::json timesOf(const program::ProgramT &program, uint32_t number,
                  stage->backward({step, 0}, std::move(stash),
                                  outputGradient.bytes, weights.bytes,
                                  gradient.bytes, inputGradient.bytes,
-                                 WgradMode::Overwrite);
+                                 WgradMode::Add);
                }),
                launch([&] {
                  stage->optimizerStep({step++, 1e-3, 1e-9}, gradient.bytes,
