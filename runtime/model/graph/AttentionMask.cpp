@@ -32,11 +32,10 @@ Tensor largestSeen(const AttentionCall &call) {
   return seen.amax(-1, /*keepdim=*/true);
 }
 
-/// The mask less a number for each token, which changes no probability. Most
-/// numbers are 0. But beside a large number, such as -1e9 for each key of a
-/// token, logSumExp cannot represent the logarithm of the number of keys, and
-/// gradients would be wrong. So if all keys of a token are so far, the largest
-/// number is subtracted.
+/// Subtracts one number from the mask of each token. This changes no
+/// probability. The number is 0, unless all numbers of the token are below kFar.
+/// Then it is the largest of them: beside -1e9, for example, logSumExp cannot
+/// represent the logarithm of the number of keys, and gradients would be wrong.
 Tensor nearMask(const AttentionCall &call, const Tensor &largest) {
   constexpr double kFar = -1e4;
   return call.mask - largest.masked_fill(
