@@ -33,9 +33,10 @@ Tensor largestSeen(const AttentionCall &call) {
 }
 
 /// Subtracts one number from the mask of each token. This changes no
-/// probability. The number is 0, unless all numbers of the token are below kFar.
-/// Then it is the largest of them: beside -1e9, for example, logSumExp cannot
-/// represent the logarithm of the number of keys, and gradients would be wrong.
+/// probability. The number is 0, unless all numbers of the token are below
+/// kFar. Then it is the largest of them: beside -1e9, for example, logSumExp
+/// cannot represent the logarithm of the number of keys, and gradients would be
+/// wrong.
 Tensor nearMask(const AttentionCall &call, const Tensor &largest) {
   constexpr double kFar = -1e4;
   return call.mask - largest.masked_fill(
