@@ -94,12 +94,10 @@ class Bench(two_ranks.Bench):
         ]  # fmt: skip
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        errors = open(self.folder / "errors", "w+")
         ranks = [
-            subprocess.Popen(
-                list(map(str, command)), env=os.environ | environment,
-                stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            for environment in two_ranks.rank_environments()
+            subprocess.Popen(list(map(str, command)), env=os.environ | place, stderr=errors)
+            for place in two_ranks.rank_environments()
         ]
         used = []
         while not used or sum(used[-QUIET:]) > 0.01 * QUIET:
@@ -109,7 +107,10 @@ class Bench(two_ranks.Bench):
             if len(used) < 10 * QUIET:  # a rank may wait for another at its start
                 used[-1] = 1
             if any(rank.poll() is not None for rank in ranks):
-                sys.exit("a rank ended early")
+                for rank in ranks:
+                    rank.wait()
+                errors.seek(0)
+                sys.exit(f"a rank ended early:\n{errors.read()}")
         status = (pathlib.Path(f"/proc/{rank.pid}/status").read_text() for rank in ranks)
         memory = [int(re.search(r"RssAnon:\s+(\d+) kB", text)[1]) * 1024 for text in status]
         for rank in ranks:
