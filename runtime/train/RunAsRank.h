@@ -51,7 +51,8 @@ void checkJob(const program::ProgramT &program, const JobOptions &use);
 
 /// Call this if this process fails before it has called runAsRank. The other
 /// ranks of the job wait for it. If the ranks connect over TCP, tells them the
-/// reason. Then calls waitForFirstReport. Takes a few seconds at most.
+/// reason. Then calls waitForFirstReport. Takes a few seconds,
+/// or at rank 0 up to 30 s (reportFailureAtStore).
 void reportFailureToJob(const std::string &reason) noexcept;
 
 /// Runs this process's rank of a job: connects to the other ranks, divides the

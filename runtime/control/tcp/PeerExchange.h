@@ -84,10 +84,13 @@ exchangeAtStore(const StoreAddress &store, uint32_t rank, uint32_t ranks,
                 const LongWaitHandler &onLongWait = {});
 
 /// Makes the ranks that wait at the store, now or later, fail. Their error says
-/// that this rank failed, with `reason`. Takes a few seconds at most. Throws
-/// std::exception if nobody serves the store.
+/// that this rank failed, with `reason`. Returns after a few seconds. Rank 0
+/// serves the store, so it returns after all ranks that wait have read the
+/// reason, but after 30 s at most. Throws std::exception if nobody serves the
+/// store.
 void reportFailureAtStore(const StoreAddress &store, uint32_t rank,
-                          const std::string &reason);
+                          const std::string &reason,
+                          const LongWaitHandler &onLongWait = {});
 
 } // namespace chimera::runtime
 

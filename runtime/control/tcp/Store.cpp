@@ -184,19 +184,23 @@ public:
   }
 
   /// Makes all ranks that wait here, now or later, fail with `reason`. Has no
-  /// effect if a reason is set already.
-  void reportFailure(const std::string &reason) {
+  /// effect if a reason is set already. If this takes long, calls `tell`.
+  void reportFailure(const std::string &reason, const LongWaitHandler &tell) {
     setFirst(declined(), reason);
     // The store ends with this process. So keep it until all ranks that wait
-    // have read the reason, and for a moment, for ranks that come later. Pauses
-    // are counted, and not time, because on a busy machine all ranks need
-    // longer.
+    // have read the reason, and for a moment, for ranks that come later. A rank
+    // that was killed while it waited never reads it. Pauses are counted, and
+    // not time, because on a busy machine all ranks need longer.
     constexpr std::chrono::milliseconds kPause(50);
-    constexpr int kLater = 40, kMost = 200; // pauses: 2 s and 10 s
+    constexpr int kLater = 40, kMost = 600; // pauses: 2 s and 30 s
+    Notice notice(tell);
     for (int pause = 0; isServer && pause < kMost; ++pause) {
       if (pause >= kLater &&
           store->add(endedWaits(), 0) >= store->add(begunWaits(), 0))
         break;
+      notice.tellIfDue([&] {
+        return reason + "; still waiting until all other ranks have read this";
+      });
       std::this_thread::sleep_for(kPause);
     }
   }
@@ -360,7 +364,7 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
           (mayOpenMore() ? ""
                          : ", or rank 0 could not accept them: it has too many "
                            "open files, raise ulimit -n");
-      store->reportFailure(reason);
+      store->reportFailure(reason, onLongWait);
       throw std::runtime_error(reason);
     }
     std::string joined;
@@ -371,7 +375,7 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
     store->set(store->all(), joined);
     return linesOf(bytesOf(joined));
   } catch (const PeerFailed &failed) {
-    store->reportFailure(failed.what()); // for ranks that come later
+    store->reportFailure(failed.what(), onLongWait); // for later ranks
     throw;
   } catch (const c10::Error &error) {
     throw std::runtime_error(
@@ -383,10 +387,12 @@ chimera::runtime::exchangeAtStore(const StoreAddress &address, uint32_t rank,
 
 void chimera::runtime::reportFailureAtStore(const StoreAddress &address,
                                             uint32_t rank,
-                                            const std::string &reason) {
+                                            const std::string &reason,
+                                            const LongWaitHandler &onLongWait) {
   constexpr std::chrono::seconds kPatience(5);
   Notice nothing({});
   Store store(address, rank, kPatience, nothing);
   store.takeAttemptOfFailure(rank);
-  store.reportFailure("rank " + std::to_string(rank) + " failed: " + reason);
+  store.reportFailure("rank " + std::to_string(rank) + " failed: " + reason,
+                      onLongWait);
 }
