@@ -99,6 +99,8 @@ class Cluster:
         self.environment = dict(
             os.environ,
             SLURM_CONF=str(configuration),
+            # There are more ranks than cores. mpirun sets this by itself, srun does not.
+            OMPI_MCA_mpi_yield_when_idle="1",
             PATH=":".join(path),
             TMPDIR=str(folder),
         )
