@@ -32,6 +32,7 @@ numerics() {
   "${of[@]}" --stages 3 --width 2 --variants --gpus
   "${of[@]}" --stages 4 --width 1 --variants --gpus
   "${of[@]}" --stages 8 --width 1 --variants
+  test/e2e/memory.py --tools $bin --data LICENSE --mpirun mpirun --full
 }
 
 exported() {

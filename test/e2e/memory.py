@@ -6,7 +6,8 @@ bytes of stashes, whose tensors the allocator counts, must be exactly equal. The
 with the arena, which the runtime allocates at once, must agree within 10 %. Runs four
 schedules, all types, with and without dropout, with the built-in GPT-2 and with
 exported models (if a Python has torch and numpy). Also checks that recomputation lowers
-the bytes of stashes.
+the bytes of stashes. In short form, the schedules take other options in turn. With
+--full, each schedule has all of them.
 
 Also compares the peak resident memory of a run's processes with the stated peaks, over
 each transport. The run is GPipe with long messages to a rank that is slow to receive
@@ -140,9 +141,15 @@ def text(options):
     return ["--data", options.data, "--tokens", "bytes"]
 
 
+def options_of(schedule, full):
+    """The options with which a schedule runs: the first two, and all or some others."""
+    turn = SCHEDULES.index(schedule)
+    return OPTIONS[:2] + (OPTIONS[2:] if full else OPTIONS[2 + turn :: len(SCHEDULES)])
+
+
 def built_in(options, folder, schedule):
     checks, whole = Checks(), None
-    for dropout, more in OPTIONS:
+    for dropout, more in options_of(schedule, options.full):
         stashes = measure(
             checks, options, folder, f"{schedule} dropout {dropout} {more or 'whole'}",
             DESCRIPTION.format(
@@ -228,6 +235,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--python", default=PYTHON)
     parser.add_argument("--mpirun", help="its path, to measure over MPI too")
+    parser.add_argument("--full", action="store_true", help="all options with each schedule")
     options = parser.parse_args()
     cases = [(built_in, schedule) for schedule in SCHEDULES]
     if restart_with(options.python, "torch", "numpy"):
