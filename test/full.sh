@@ -10,9 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-bin=build/release/bin
-python=build/venv/bin/python
-torchrun=build/venv/bin/torchrun
+bin=$PWD/build/release/bin
+python=$PWD/build/venv/bin/python
+torchrun=$PWD/build/venv/bin/torchrun
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # Open MPI refuses to run as root without these.

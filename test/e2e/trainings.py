@@ -73,7 +73,9 @@ def parse():
     parser.add_argument("--gpus", action="store_true", help="try software GPUs too")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--every-call", type=int, default=40)
-    return [sys.argv[0], *parser.parse_known_args(namespace=OPTIONS)[1]]
+    others = parser.parse_known_args(namespace=OPTIONS)[1]
+    OPTIONS.tools = OPTIONS.tools.resolve()  # ranks have folders of their own
+    return [sys.argv[0], *others]
 
 
 class Trainings(unittest.TestCase):
