@@ -12,6 +12,8 @@
 #include "tools/Version.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -25,6 +27,14 @@ bool ShowSettings::hasTimesOfActions() const {
 
 bool ShowSettings::hasTimes() const {
   return !costs.empty() || !messages.empty() || hasTimesOfActions();
+}
+
+bool ShowSettings::isAboutSchedule() const {
+  const auto isGiven = [](const std::string *file) { return !file->empty(); };
+  return printsComparison || printsReport || showsSlots || hasTimes() ||
+         !costsFrom.empty() ||
+         std::ranges::any_of(
+             std::array{&svg, &pdf, &trace, &json, &csv, &measured}, isGiven);
 }
 
 /// Names of a table's entries, for an option that takes one of them.
@@ -174,8 +184,9 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "memory.\n\n"
       "FILE is a description (chimera.pipeline) or a module of a later "
       "phase, a\n"
-      "program (chimera-compile), or a file with the order of each "
-      "worker. -e\n"
+      "program (chimera-compile), a file with the order of each worker, or a\n"
+      "schedule file of PyTorch (compute_only). A lowered program of PyTorch\n"
+      "(compute_comms) is checked: it may wait for ever or lack actions. -e\n"
       "describes pipelines in one line.\n\n"
       "The schedule is printed even if --svg, --pdf, --trace, --json or --csv "
       "write\n"

@@ -45,6 +45,8 @@ struct ShowSettings {
   /// whether it states times of actions.
   bool hasTimes() const;
   bool hasTimesOfActions() const;
+  /// Whether the command line has options about a schedule.
+  bool isAboutSchedule() const;
 };
 
 /// Reads the command line. Returns the exit status if the process must end at

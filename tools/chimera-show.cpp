@@ -11,6 +11,8 @@
 #include "compiler/describe/Expression.h"
 #include "compiler/describe/OrderFile.h"
 #include "compiler/describe/ProgramText.h"
+#include "compiler/describe/TorchFile.h"
+#include "compiler/schedule/formats/TorchReport.h"
 #include "compiler/schedule/timeline/Svg.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
@@ -49,8 +51,8 @@ struct Input {
   /// The text of a module. It is the input file itself, or it describes the
   /// input.
   std::unique_ptr<llvm::MemoryBuffer> module;
-  /// If the input is a file of orders, its text, because diagnostics show its
-  /// lines. Otherwise null.
+  /// If the input is a file of orders or of PyTorch, its text, because
+  /// diagnostics show its lines. Otherwise null.
   std::unique_ptr<llvm::MemoryBuffer> lines;
   /// If the input is expressions (-e), what they describe. Otherwise empty.
   ExpressionModule expressions;
@@ -59,6 +61,9 @@ struct Input {
   /// If the input is a program, the name of the program's schedule. Otherwise
   /// empty.
   std::string schedule;
+  /// If the input is a lowered program of PyTorch, the exit status: it has been
+  /// checked, and there is nothing more to show.
+  std::optional<int> status;
 };
 
 } // namespace
@@ -69,6 +74,49 @@ static std::unique_ptr<llvm::MemoryBuffer> describing(const std::string &name,
                                                       const std::string &text) {
   return llvm::MemoryBuffer::getMemBufferCopy(text,
                                               name + " (its description)");
+}
+
+/// Reads a schedule file of PyTorch. Checks and prints it if it is a lowered
+/// program. Returns false, after an error message, if the file cannot be read.
+static bool readTorchFile(const std::string &name,
+                          std::unique_ptr<llvm::MemoryBuffer> file,
+                          const ShowSettings &settings, Input &input) {
+  namespace torch = schedule::torch;
+  const std::string_view text = std::string_view(file->getBuffer());
+  torch::File read;
+  if (std::optional<torch::ReadError> error = torch::read(text, read)) {
+    llvm::errs() << program::printable(name + ":" +
+                                       std::to_string(error->line) + ":" +
+                                       std::to_string(error->column) +
+                                       ": error: " + error->message)
+                 << "\n";
+    return false;
+  }
+  if (!read.isLowered()) {
+    std::string error;
+    std::optional<std::string> described =
+        describeTorchFile(name, text, read, error);
+    if (!described) {
+      llvm::errs() << error << "\n";
+      return false;
+    }
+    input.module = describing(name, *described);
+    input.lines = std::move(file);
+    return true;
+  }
+  if (settings.isAboutSchedule()) {
+    fail(name + ": expected a schedule for the options, got a lowered program "
+                "of PyTorch, which is only checked: leave them out, or give "
+                "its compute_only file");
+    return false;
+  }
+  const torch::Checked checked = torch::check(read);
+  llvm::outs() << torch::describe(read, checked);
+  llvm::outs().flush();
+  llvm::errs() << torch::describeFaults(program::printable(name), read,
+                                        checked);
+  input.status = torch::canRun(checked) ? 0 : 1;
+  return true;
 }
 
 /// The input that `settings` name. None, after an error message, if it cannot
@@ -105,6 +153,11 @@ static std::optional<Input> readInput(const ShowSettings &settings) {
     input.schedule = program->schedule;
     input.note = "(a program has no link times: messages and all-reduces take "
                  "no time, unless options give times)\n";
+    return input;
+  }
+  if (schedule::torch::isTorchCsv(std::string_view(text))) {
+    if (!readTorchFile(name, std::move(file), settings, input))
+      return std::nullopt;
     return input;
   }
   if (isOrderFile(std::string_view(text))) {
@@ -381,6 +434,8 @@ int main(int argc, char **argv) {
   std::optional<Input> input = readInput(settings);
   if (!input)
     return 1;
+  if (input->status)
+    return *input->status;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<ChimeraDialect>();
   context.printOpOnDiagnostic(false);

@@ -1,0 +1,90 @@
+//===- TorchReport.cpp - A checked PyTorch program as text ----------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/formats/TorchReport.h"
+
+#include <algorithm>
+#include <span>
+
+namespace chimera::schedule::torch {
+
+static std::string countOf(int64_t count, const std::string &what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+static const char *nameOf(MessageOrder order) {
+  switch (order) {
+  case MessageOrder::Rank:
+    return "one order per rank (one NCCL communicator)";
+  case MessageOrder::Pair:
+    return "one order per pair of ranks (NCCL's default)";
+  case MessageOrder::Edge:
+    return "one order per direction of a pair (gloo)";
+  }
+  return "";
+}
+
+std::string describe(const File &file, const Checked &checked) {
+  std::string text =
+      "a lowered program of torch.distributed.pipelining: " +
+      countOf(static_cast<int64_t>(file.ranks.size()), "rank") + ", " +
+      countOf(checked.stages, "stage") + ", " +
+      (checked.microBatches == 1
+           ? "1 micro-batch"
+           : std::to_string(checked.microBatches) + " micro-batches") +
+      "\n";
+  for (size_t rank = 0; rank < file.ranks.size(); ++rank) {
+    std::string stages;
+    for (int32_t stage = 0; stage < checked.stages; ++stage)
+      if (checked.rankOfStage[stage] == static_cast<int32_t>(rank))
+        stages += (stages.empty() ? "" : ", ") + std::to_string(stage);
+    text += "rank " + std::to_string(rank) + ": stages " + stages +
+            "; at most " + countOf(checked.mostSends[rank], "send") +
+            " begun and not waited for\n";
+  }
+  if (!checked.waitsForSends)
+    text += "no action waits for a send: torch 2.11 writes such programs, and "
+            "torch 2.15 refuses them\n";
+  for (size_t i = 0; i < kMessageOrders.size(); ++i) {
+    const std::vector<Fault> &deadlock = checked.deadlocks[i];
+    text += std::string("messages with ") + nameOf(kMessageOrders[i]) +
+            (deadlock.empty() ? ": all ranks end\n" : ": NOT ALL RANKS END\n");
+    for (const Fault &fault : deadlock)
+      text += "  " + fault.message + "\n";
+  }
+  return text;
+}
+
+std::string describeFaults(std::string_view path, const File &file,
+                           const Checked &checked) {
+  constexpr size_t kMost = 10;
+  std::string text;
+  for (const Fault &fault :
+       std::span(checked.faults)
+           .first(std::min(kMost, checked.faults.size()))) {
+    const std::vector<Cell> &row = file.ranks[fault.place.rank];
+    const uint32_t column =
+        row.empty()
+            ? 1
+            : row[std::min<size_t>(fault.place.cell, row.size() - 1)].column;
+    text += std::string(path) + ":" + std::to_string(fault.place.rank + 1) +
+            ":" + std::to_string(column) + ": error: " + fault.message + "\n";
+  }
+  if (checked.faults.size() > kMost)
+    text += countOf(static_cast<int64_t>(checked.faults.size() - kMost),
+                    "more error") +
+            "\n";
+  return text;
+}
+
+bool canRun(const Checked &checked) {
+  const auto *pair = std::ranges::find(kMessageOrders, MessageOrder::Pair);
+  return checked.faults.empty() &&
+         checked.deadlocks[pair - kMessageOrders.begin()].empty();
+}
+
+} // namespace chimera::schedule::torch
