@@ -28,7 +28,7 @@ cmake --build "$folder/build" >"$folder/build.log" 2>&1 || {
   grep -E -A 20 'FAILED|error' "$folder/build.log" | head -n 200 >&2
   exit 1
 }
-for tool in build/release/bin/chimera-{compile,opt,plan,translate}; do
+for tool in build/release/bin/chimera-{compile,opt,plan,show,translate}; do
   ln -sf "$PWD/$tool" "$bin"
 done
 
@@ -41,4 +41,5 @@ test/e2e/initial_values.py --python "$python"
 test/e2e/exported.py --python "$python" --tools "$bin" --mpirun mpirun
 test/e2e/native.py --python "$python" --tools "$bin" --mpirun mpirun
 test/e2e/twins.py --python "$python" --tools "$bin"
+test/e2e/torch_schedules.py --python "$python" --tools "$bin"
 test/e2e/huggingface.py --python "$python" --tools "$bin"

@@ -13,6 +13,7 @@
 #include "compiler/describe/ProgramText.h"
 #include "compiler/describe/TorchFile.h"
 #include "compiler/schedule/formats/TorchReport.h"
+#include "compiler/schedule/formats/TorchWriter.h"
 #include "compiler/schedule/timeline/Svg.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
@@ -61,6 +62,8 @@ struct Input {
   /// If the input is a program, the name of the program's schedule. Otherwise
   /// empty.
   std::string schedule;
+  /// If the input is a file of PyTorch, what describes it. Otherwise empty.
+  DescribedTorchFile torch;
   /// If the input is a lowered program of PyTorch, the exit status: it has been
   /// checked, and there is nothing more to show.
   std::optional<int> status;
@@ -94,13 +97,14 @@ static bool readTorchFile(const std::string &name,
   }
   if (!read.isLowered()) {
     std::string error;
-    std::optional<std::string> described =
+    std::optional<DescribedTorchFile> described =
         describeTorchFile(name, text, read, error);
     if (!described) {
       llvm::errs() << error << "\n";
       return false;
     }
-    input.module = describing(name, *described);
+    input.torch = std::move(*described);
+    input.module = describing(name, input.torch.text);
     input.lines = std::move(file);
     return true;
   }
@@ -226,13 +230,22 @@ static void printAboutExpression(const Diagnostic &diagnostic,
     llvm::errs() << "note: " << note.str() << "\n";
 }
 
-/// Removes the op from the message of `diagnostic`. Keeps its notes.
-static void removeOp(Diagnostic &diagnostic) {
-  Diagnostic shorter(diagnostic.getLocation(), diagnostic.getSeverity());
-  shorter << withoutOp(diagnostic.str()).str();
+/// Removes the op from the message of `diagnostic`, and changes its place and
+/// those of its notes to places in the input.
+static void moveToInput(Diagnostic &diagnostic, const Input &input) {
+  auto placeOf = [&](const Diagnostic &of) {
+    Location place = of.getLocation();
+    if (auto found = place->findInstanceOf<FileLineColLoc>())
+      place = FileLineColLoc::get(
+          found.getFilename(), found.getLine(),
+          input.torch.columnOf(found.getLine(), found.getColumn()));
+    return place;
+  };
+  Diagnostic moved(placeOf(diagnostic), diagnostic.getSeverity());
+  moved << withoutOp(diagnostic.str()).str();
   for (const Diagnostic &note : diagnostic.getNotes())
-    shorter.attachNote(note.getLocation()) << note.str();
-  diagnostic = std::move(shorter);
+    moved.attachNote(placeOf(note)) << note.str();
+  diagnostic = std::move(moved);
 }
 
 namespace {
@@ -291,7 +304,7 @@ public:
     // If a document goes to standard output, nothing else may go there.
     const bool isTextWanted = !llvm::is_contained(
         std::array{settings.svg, settings.pdf, settings.trace, settings.json,
-                   settings.csv},
+                   settings.csv, settings.torchCsv},
         "-");
     const char *report = settings.printsComparison ? "comparison"
                          : settings.printsReport   ? "table"
@@ -305,7 +318,8 @@ public:
         failed(writeTimeline("svg", settings.pdf, /*isPdf=*/true)) ||
         failed(writeTimeline("chrome-trace", settings.trace)) ||
         failed(writeReport("json", settings.json)) ||
-        failed(writeReport("csv", settings.csv)))
+        failed(writeReport("csv", settings.csv)) ||
+        failed(writeTorchFile(settings.torchCsv)))
       return failure();
     return checkCaps(pipelines, all);
   }
@@ -397,6 +411,38 @@ private:
     return writeDocument(module, kTool, path, form->render(reports));
   }
 
+  /// Writes the order as a file of PyTorch. Unless the file is standard output,
+  /// prints which stages PyTorch must have on each rank, because the file does
+  /// not say it.
+  LogicalResult writeTorchFile(const std::string &path) {
+    if (path.empty())
+      return success();
+    if (pipelines.size() > 1)
+      return module.emitError()
+             << kTool << ": expected one pipeline with --torch-csv, got "
+             << pipelines.size();
+    const TimedSchedule &timed = all.front();
+    std::string error;
+    std::optional<std::string> text =
+        schedule::torch::write(timed.problem, timed.schedule, error);
+    if (!text)
+      return module.emitError() << kTool << ": --torch-csv: " << error;
+    if (failed(writeDocument(module, kTool, path, *text)))
+      return failure();
+    if (path == "-")
+      return success();
+    const std::vector<int32_t> &places = timed.problem.pipelines[0].workers;
+    llvm::outs() << "stages that PyTorch must have on each rank:";
+    for (int32_t rank = 0; rank < timed.problem.workers; ++rank) {
+      llvm::outs() << (rank == 0 ? " " : "; ") << rank << ":";
+      for (auto [stage, place] : llvm::enumerate(places))
+        if (place == rank)
+          llvm::outs() << " " << stage;
+    }
+    llvm::outs() << "\n";
+    return success();
+  }
+
   ModuleOp module;
   const ShowSettings &settings;
   const Input &input;
@@ -419,11 +465,10 @@ int main(int argc, char **argv) {
     return *status;
   const NamedFile inputs[] = {{"the input", settings.input},
                               {"--measured", settings.measured}};
-  const NamedFile outputs[] = {{"--svg", settings.svg},
-                               {"--pdf", settings.pdf},
-                               {"--trace", settings.trace},
-                               {"--json", settings.json},
-                               {"--csv", settings.csv}};
+  const NamedFile outputs[] = {
+      {"--svg", settings.svg},     {"--pdf", settings.pdf},
+      {"--trace", settings.trace}, {"--json", settings.json},
+      {"--csv", settings.csv},     {"--torch-csv", settings.torchCsv}};
   if (std::string fault = errorOfOutputs(inputs, outputs); !fault.empty())
     return fail(fault);
   if (std::string fault = settings.pdf.empty() ? "" : pdfError();
@@ -452,7 +497,7 @@ int main(int argc, char **argv) {
       return success();
     }
     if (describesOrders)
-      removeOp(diagnostic);
+      moveToInput(diagnostic, *input);
     return failure();
   });
   printer.sources.AddNewSourceBuffer(std::move(input->module), llvm::SMLoc());

@@ -10,21 +10,34 @@
 
 #include "compiler/schedule/formats/TorchCsv.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace chimera {
 
-/// The text of a module with one pipeline, like describeOrderFile. `file` has
-/// the computations of each rank, and `text` is its text. Idle slots are left
-/// out. Returns nothing if a rank has no action, if a forward and a backward
-/// run at once, or for the reasons of describeOrderFile. Then `error` has
-/// "PATH:LINE:COLUMN: error: …". Requires that `file` is not lowered.
-std::optional<std::string> describeTorchFile(std::string_view path,
-                                             std::string_view text,
-                                             const schedule::torch::File &file,
-                                             std::string &error);
+/// A module that describes a file of computations.
+struct DescribedTorchFile {
+  std::string text; ///< of the module, with one pipeline
+  /// For each line of the file, the columns at which actions begin: in the
+  /// locations of the module, and in the file. Both are ascending.
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> columns;
+
+  /// The column in the file, from a location of the module.
+  uint32_t columnOf(uint32_t line, uint32_t column) const;
+};
+
+/// Describes a file like describeOrderFile. `file` has the computations of each
+/// rank, and `text` is its text. Blank cells become idle slots. Returns nothing
+/// if a rank has no action, if a forward and a backward run at once, or for the
+/// reasons of describeOrderFile. Then `error` has "PATH:LINE:COLUMN: error: …".
+/// Requires that `file` is not lowered.
+std::optional<DescribedTorchFile>
+describeTorchFile(std::string_view path, std::string_view text,
+                  const schedule::torch::File &file, std::string &error);
 
 } // namespace chimera
 
