@@ -104,6 +104,9 @@ static bool readTorchFile(const std::string &name,
       return false;
     }
     input.torch = std::move(*described);
+    if (input.torch.leavesOutBlanks)
+      input.note = "(the blank cells of the file are left out: with them, an "
+                   "action would depend on one that is in no earlier column)\n";
     input.module = describing(name, input.torch.text);
     input.lines = std::move(file);
     return true;

@@ -11,6 +11,8 @@
 #include "runtime/program/Printable.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace chimera {
 
@@ -21,6 +23,41 @@ uint32_t DescribedTorchFile::columnOf(uint32_t line, uint32_t column) const {
   const auto found = std::ranges::find(
       ofLine, column, [](const auto &both) { return both.first; });
   return found == ofLine.end() ? column : found->second;
+}
+
+/// Whether each action is in a later column than the action of the previous or
+/// the next stage on which it depends.
+static bool hasColumnsInOrder(const schedule::torch::File &file) {
+  using schedule::torch::Kind;
+  // By direction, stage and micro-batch. A backward and an input gradient begin
+  // the backward of a stage.
+  std::map<std::tuple<bool, int32_t, int32_t>, uint32_t> columns;
+  const auto forEach = [&](const auto &visit) {
+    for (const std::vector<schedule::torch::Cell> &row : file.ranks)
+      for (const schedule::torch::Cell &cell : row)
+        if (cell.actions[0].kind != Kind::WeightGradient)
+          if (!visit(cell.actions[0], cell.number))
+            return false;
+    return true;
+  };
+  forEach([&](const schedule::torch::Action &action, uint32_t number) {
+    columns[{action.kind == Kind::Forward, action.stage, action.microBatch}] =
+        number;
+    return true;
+  });
+  return forEach([&](const schedule::torch::Action &action, uint32_t number) {
+    const bool isForward = action.kind == Kind::Forward;
+    const auto before = columns.find(
+        {isForward, action.stage + (isForward ? -1 : 1), action.microBatch});
+    return before == columns.end() || before->second < number;
+  });
+}
+
+/// Whether a cell of a row has a blank cell before it.
+static bool hasBlanks(const schedule::torch::File &file) {
+  return std::ranges::any_of(file.ranks, [](const auto &row) {
+    return row.back().number != row.size();
+  });
 }
 
 /// The words of all ranks with idle slots in place of blank cells. Adds the
@@ -74,11 +111,14 @@ describeTorchFile(std::string_view path, std::string_view text,
   // word keeps its column. So errors have the columns of the file.
   std::string orders(text);
   std::ranges::replace(orders, ',', ' ');
-  if (!describeOrderFile(path, orders, error))
-    return std::nullopt;
   DescribedTorchFile result;
-  std::optional<std::string> described =
-      describeOrderFile(path, wordsOf(file, result.columns), error);
+  std::optional<std::string> described = describeOrderFile(path, orders, error);
+  if (described && hasBlanks(file)) {
+    if (hasColumnsInOrder(file))
+      described = describeOrderFile(path, wordsOf(file, result.columns), error);
+    else
+      result.leavesOutBlanks = true;
+  }
   if (!described)
     return std::nullopt;
   result.text = std::move(*described);

@@ -22,6 +22,9 @@ namespace chimera {
 /// A module that describes a file of computations.
 struct DescribedTorchFile {
   std::string text; ///< of the module, with one pipeline
+  /// Whether blank cells are left out, because with them an action would depend
+  /// on an action that is in no earlier column.
+  bool leavesOutBlanks = false;
   /// For each line of the file, the columns at which actions begin: in the
   /// locations of the module, and in the file. Both are ascending.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> columns;
@@ -31,10 +34,10 @@ struct DescribedTorchFile {
 };
 
 /// Describes a file like describeOrderFile. `file` has the computations of each
-/// rank, and `text` is its text. Blank cells become idle slots. Returns nothing
-/// if a rank has no action, if a forward and a backward run at once, or for the
-/// reasons of describeOrderFile. Then `error` has "PATH:LINE:COLUMN: error: …".
-/// Requires that `file` is not lowered.
+/// rank, and `text` is its text. Blank cells become idle slots, if they can.
+/// Returns nothing if a rank has no action, if a forward and a backward run at
+/// once, or for the reasons of describeOrderFile. Then `error` has
+/// "PATH:LINE:COLUMN: error: …". Requires that `file` is not lowered.
 std::optional<DescribedTorchFile>
 describeTorchFile(std::string_view path, std::string_view text,
                   const schedule::torch::File &file, std::string &error);
