@@ -33,9 +33,9 @@ bool ShowSettings::isAboutSchedule() const {
   const auto isGiven = [](const std::string *file) { return !file->empty(); };
   return printsComparison || printsReport || showsSlots || hasTimes() ||
          !costsFrom.empty() ||
-         std::ranges::any_of(
-             std::array{&svg, &pdf, &trace, &json, &csv, &torchCsv, &measured},
-             isGiven);
+         std::ranges::any_of(std::array{&svg, &pdf, &trace, &json, &csv,
+                                        &torchCsv, &description, &measured},
+                             isGiven);
 }
 
 /// Names of a table's entries, for an option that takes one of them.
@@ -189,10 +189,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "schedule file of PyTorch (compute_only). A lowered program of PyTorch\n"
       "(compute_comms) is checked: it may wait for ever or lack actions. -e\n"
       "describes pipelines in one line.\n\n"
-      "The schedule is printed even if --svg, --pdf, --trace, --json, --csv "
-      "or\n"
-      "--torch-csv write files. If one of them is -, only its document is "
-      "printed.\n",
+      "The schedule is printed even if --svg, --pdf, --trace, --json, --csv,\n"
+      "--torch-csv or --description write files. If one of them is -, only "
+      "its\n"
+      "document is printed.\n",
       "chimera-show");
   app.set_version_flag("--version", std::string("chimera-show ") + kVersion);
   app.add_option("FILE", settings.input, "What to show, - for standard input");
@@ -226,6 +226,9 @@ std::optional<int> readShowSettings(int argc, char **argv,
   addFile("--torch-csv", settings.torchCsv,
           "Write the order as a schedule file of PyTorch (compute_only), - for "
           "standard output");
+  addFile("--description", settings.description,
+          "Write the pipelines as a description that chimera-compile reads, - "
+          "for standard output");
   addFile("--measured", settings.measured,
           "Show this trace of a run (chimera-run --trace) beside the schedule");
   app.add_option("--copy", settings.copy,

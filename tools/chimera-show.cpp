@@ -8,22 +8,16 @@
 #include "compiler/DiagnosticPrinter.h"
 #include "compiler/Phase.h"
 #include "compiler/Source.h"
-#include "compiler/describe/Expression.h"
-#include "compiler/describe/OrderFile.h"
-#include "compiler/describe/ProgramText.h"
-#include "compiler/describe/TorchFile.h"
-#include "compiler/schedule/formats/TorchReport.h"
 #include "compiler/schedule/formats/TorchWriter.h"
 #include "compiler/schedule/timeline/Svg.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/ShownSchedule.h"
 #include "passes/Title.h"
-#include "runtime/program/File.h"
 #include "runtime/program/Printable.h"
-#include "runtime/proof/ProvenFile.h"
 #include "tools/OutputErrors.h"
 #include "tools/Pdf.h"
+#include "tools/ShowInput.h"
 #include "tools/ShowSettings.h"
 #include "tools/Start.h"
 
@@ -43,149 +37,6 @@ static constexpr StringRef kTool = "chimera-show";
 static int fail(const llvm::Twine &error) {
   llvm::errs() << kTool << ": " << error << "\n";
   return 1;
-}
-
-namespace {
-
-/// The input that the command line names.
-struct Input {
-  /// The text of a module. It is the input file itself, or it describes the
-  /// input.
-  std::unique_ptr<llvm::MemoryBuffer> module;
-  /// If the input is a file of orders or of PyTorch, its text, because
-  /// diagnostics show its lines. Otherwise null.
-  std::unique_ptr<llvm::MemoryBuffer> lines;
-  /// If the input is expressions (-e), what they describe. Otherwise empty.
-  ExpressionModule expressions;
-  /// A line to print after the schedule, or empty.
-  std::string note;
-  /// If the input is a program, the name of the program's schedule. Otherwise
-  /// empty.
-  std::string schedule;
-  /// If the input is a file of PyTorch, what describes it. Otherwise empty.
-  DescribedTorchFile torch;
-  /// If the input is a lowered program of PyTorch, the exit status: it has been
-  /// checked, and there is nothing more to show.
-  std::optional<int> status;
-};
-
-} // namespace
-
-/// A buffer with the module `text`, which describes the file `name`. The buffer
-/// must not have the same name as the file.
-static std::unique_ptr<llvm::MemoryBuffer> describing(const std::string &name,
-                                                      const std::string &text) {
-  return llvm::MemoryBuffer::getMemBufferCopy(text,
-                                              name + " (its description)");
-}
-
-/// Reads a schedule file of PyTorch. Checks and prints it if it is a lowered
-/// program. Returns false, after an error message, if the file cannot be read.
-static bool readTorchFile(const std::string &name,
-                          std::unique_ptr<llvm::MemoryBuffer> file,
-                          const ShowSettings &settings, Input &input) {
-  namespace torch = schedule::torch;
-  const std::string_view text = std::string_view(file->getBuffer());
-  torch::File read;
-  if (std::optional<torch::ReadError> error = torch::read(text, read)) {
-    llvm::errs() << program::printable(name + ":" +
-                                       std::to_string(error->line) + ":" +
-                                       std::to_string(error->column) +
-                                       ": error: " + error->message)
-                 << "\n";
-    return false;
-  }
-  if (!read.isLowered()) {
-    std::string error;
-    std::optional<DescribedTorchFile> described =
-        describeTorchFile(name, text, read, error);
-    if (!described) {
-      llvm::errs() << error << "\n";
-      return false;
-    }
-    input.torch = std::move(*described);
-    if (input.torch.leavesOutBlanks)
-      input.note = "(the blank cells of the file are left out: with them, an "
-                   "action would depend on one that is in no earlier column)\n";
-    input.module = describing(name, input.torch.text);
-    input.lines = std::move(file);
-    return true;
-  }
-  if (settings.isAboutSchedule()) {
-    fail(name + ": expected a schedule for the options, got a lowered program "
-                "of PyTorch, which is only checked: leave them out, or give "
-                "its compute_only file");
-    return false;
-  }
-  const torch::Checked checked = torch::check(read);
-  llvm::outs() << torch::describe(read, checked);
-  llvm::outs().flush();
-  llvm::errs() << torch::describeFaults(program::printable(name), read,
-                                        checked);
-  input.status = torch::canRun(checked) ? 0 : 1;
-  return true;
-}
-
-/// The input that `settings` name. None, after an error message, if it cannot
-/// be read.
-static std::optional<Input> readInput(const ShowSettings &settings) {
-  std::string error;
-  std::string name = settings.input == "-" ? "<stdin>" : settings.input;
-  auto refuse = [](const llvm::Twine &text) {
-    fail(text);
-    return std::nullopt;
-  };
-  Input input;
-  if (!settings.expressions.empty()) {
-    std::optional<ExpressionModule> described =
-        describeExpressions(settings.expressions, error,
-                            settings.printsComparison ? &input.note : nullptr);
-    if (!described)
-      return refuse("-e: " + error);
-    input.expressions = std::move(*described);
-    input.module =
-        llvm::MemoryBuffer::getMemBufferCopy(input.expressions.text, "-e");
-    return input;
-  }
-  auto file = openInputFile(settings.input, &error);
-  if (!file)
-    return refuse(error);
-  StringRef text = file->getBuffer();
-  auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-  if (program::isProgram(bytes)) {
-    auto program = program::readProgram(bytes, error);
-    if (!program)
-      return refuse(name + ": " + error);
-    input.module = describing(name, describeProgram(*program));
-    input.schedule = program->schedule;
-    input.note = "(a program has no link times: messages and all-reduces take "
-                 "no time, unless options give times)\n";
-    return input;
-  }
-  if (schedule::torch::isTorchCsv(std::string_view(text))) {
-    if (!readTorchFile(name, std::move(file), settings, input))
-      return std::nullopt;
-    return input;
-  }
-  if (isOrderFile(std::string_view(text))) {
-    std::optional<std::string> described =
-        describeOrderFile(name, std::string_view(text), error);
-    if (!described) {
-      llvm::errs() << error << "\n";
-      return std::nullopt;
-    }
-    input.module = describing(name, *described);
-    input.lines = std::move(file);
-    return input;
-  }
-  if (reportBadDescription(name, text))
-    return std::nullopt;
-  const bool isBytecode = text.starts_with("ML\xefR");
-  if (!isBytecode && !text.contains("chimera."))
-    return refuse(name + ": expected a module with a chimera.pipeline, a "
-                         "program or the orders of workers (P0: F0 B0)");
-  input.module = std::move(file);
-  return input;
 }
 
 /// The times with which to show a pipeline.
@@ -235,7 +86,7 @@ static void printAboutExpression(const Diagnostic &diagnostic,
 
 /// Removes the op from the message of `diagnostic`, and changes its place and
 /// those of its notes to places in the input.
-static void moveToInput(Diagnostic &diagnostic, const Input &input) {
+static void moveToInput(Diagnostic &diagnostic, const ShowInput &input) {
   auto placeOf = [&](const Diagnostic &of) {
     Location place = of.getLocation();
     if (auto found = place->findInstanceOf<FileLineColLoc>())
@@ -258,8 +109,13 @@ class PipelineView {
 public:
   /// Refers to all three arguments.
   PipelineView(ModuleOp module, const ShowSettings &settings,
-               const Input &input)
-      : module(module), settings(settings), input(input) {}
+               const ShowInput &input)
+      : module(module), settings(settings), input(input) {
+    // Lowering changes the module.
+    llvm::raw_string_ostream text(description);
+    if (!settings.description.empty())
+      module.print(text);
+  }
 
   /// Orders and simulates all pipelines. Fails, with a diagnostic, if that is
   /// not possible.
@@ -307,7 +163,7 @@ public:
     // If a document goes to standard output, nothing else may go there.
     const bool isTextWanted = !llvm::is_contained(
         std::array{settings.svg, settings.pdf, settings.trace, settings.json,
-                   settings.csv, settings.torchCsv},
+                   settings.csv, settings.torchCsv, settings.description},
         "-");
     const char *report = settings.printsComparison ? "comparison"
                          : settings.printsReport   ? "table"
@@ -322,7 +178,8 @@ public:
         failed(writeTimeline("chrome-trace", settings.trace)) ||
         failed(writeReport("json", settings.json)) ||
         failed(writeReport("csv", settings.csv)) ||
-        failed(writeTorchFile(settings.torchCsv)))
+        failed(writeTorchFile(settings.torchCsv)) ||
+        failed(writeDescription(settings.description)))
       return failure();
     return checkCaps(pipelines, all);
   }
@@ -446,9 +303,15 @@ private:
     return success();
   }
 
+  LogicalResult writeDescription(const std::string &path) {
+    return path.empty() ? success()
+                        : writeDocument(module, kTool, path, description);
+  }
+
   ModuleOp module;
   const ShowSettings &settings;
-  const Input &input;
+  const ShowInput &input;
+  std::string description; ///< the module before lowering, if it is wanted
   SmallVector<PipelineOp> pipelines;
   std::deque<ScheduleAnalysis> analyses;
   std::vector<TimedSchedule> all;
@@ -479,7 +342,7 @@ int main(int argc, char **argv) {
     return fail("--pdf: " + fault);
   if (isDevice(settings.input))
     return fail(settings.input + ": expected a file or a pipe, got a device");
-  std::optional<Input> input = readInput(settings);
+  std::optional<ShowInput> input = readShowInput(settings);
   if (!input)
     return 1;
   if (input->status)
