@@ -90,9 +90,11 @@ static void moveToInput(Diagnostic &diagnostic, const ShowInput &input) {
   auto placeOf = [&](const Diagnostic &of) {
     Location place = of.getLocation();
     if (auto found = place->findInstanceOf<FileLineColLoc>())
+      // The column of a whole line is that of the quote before it (OrderOp).
       place = FileLineColLoc::get(
           found.getFilename(), found.getLine(),
-          input.torch.columnOf(found.getLine(), found.getColumn()));
+          std::max(1u,
+                   input.torch.columnOf(found.getLine(), found.getColumn())));
     return place;
   };
   Diagnostic moved(placeOf(diagnostic), diagnostic.getSeverity());
@@ -155,6 +157,8 @@ public:
       return module.emitError()
              << kTool << ": expected one pipeline with --measured, got "
              << pipelines.size();
+    if (failed(makeTorchFile()))
+      return failure();
     const bool isPictureWanted = !settings.svg.empty() || !settings.pdf.empty();
     if (isPictureWanted && settings.measured.empty())
       if (std::string fault = schedule::pictureError(shownTimelines());
@@ -171,14 +175,16 @@ public:
     if (isTextWanted &&
         failed(report ? writeReport(report, "-") : writeTimeline("text", "-")))
       return failure();
+    // Notes on a program are about its grid.
     if (isTextWanted)
       llvm::outs() << input.note;
+    else if (input.torch.leavesOutBlanks)
+      llvm::errs() << input.note;
     if (failed(writeTimeline("svg", settings.svg)) ||
         failed(writeTimeline("svg", settings.pdf, /*isPdf=*/true)) ||
         failed(writeTimeline("chrome-trace", settings.trace)) ||
         failed(writeReport("json", settings.json)) ||
-        failed(writeReport("csv", settings.csv)) ||
-        failed(writeTorchFile(settings.torchCsv)) ||
+        failed(writeReport("csv", settings.csv)) || failed(writeTorchFile()) ||
         failed(writeDescription(settings.description)))
       return failure();
     return checkCaps(pipelines, all);
@@ -271,31 +277,37 @@ private:
     return writeDocument(module, kTool, path, form->render(reports));
   }
 
-  /// Writes the order as a file of PyTorch. Unless the file is standard output,
-  /// prints which stages PyTorch must have on each rank, because the file does
-  /// not say it.
-  LogicalResult writeTorchFile(const std::string &path) {
-    if (path.empty())
+  /// Makes the file of PyTorch, if it is wanted.
+  LogicalResult makeTorchFile() {
+    if (settings.torchCsv.empty())
       return success();
     if (pipelines.size() > 1)
       return module.emitError()
              << kTool << ": expected one pipeline with --torch-csv, got "
              << pipelines.size();
-    const TimedSchedule &timed = all.front();
     std::string error;
-    std::optional<std::string> text =
-        schedule::torch::write(timed.problem, timed.schedule, error);
-    if (!text)
-      return module.emitError() << kTool << ": --torch-csv: " << error;
-    if (failed(writeDocument(module, kTool, path, *text)))
+    torchFile = schedule::torch::write(all.front().problem,
+                                       all.front().schedule, error);
+    return torchFile
+               ? success()
+               : module.emitError() << kTool << ": --torch-csv: " << error;
+  }
+
+  /// Writes the file of PyTorch. Unless it is standard output, prints which
+  /// stages PyTorch must have on each rank, because the file does not say it.
+  LogicalResult writeTorchFile() {
+    const std::string &path = settings.torchCsv;
+    if (path.empty())
+      return success();
+    if (failed(writeDocument(module, kTool, path, *torchFile)))
       return failure();
     if (path == "-")
       return success();
-    const std::vector<int32_t> &places = timed.problem.pipelines[0].workers;
+    const schedule::Problem &problem = all.front().problem;
     llvm::outs() << "stages that PyTorch must have on each rank:";
-    for (int32_t rank = 0; rank < timed.problem.workers; ++rank) {
+    for (int32_t rank = 0; rank < problem.workers; ++rank) {
       llvm::outs() << (rank == 0 ? " " : "; ") << rank << ":";
-      for (auto [stage, place] : llvm::enumerate(places))
+      for (auto [stage, place] : llvm::enumerate(problem.pipelines[0].workers))
         if (place == rank)
           llvm::outs() << " " << stage;
     }
@@ -312,6 +324,7 @@ private:
   const ShowSettings &settings;
   const ShowInput &input;
   std::string description; ///< the module before lowering, if it is wanted
+  std::optional<std::string> torchFile;
   SmallVector<PipelineOp> pipelines;
   std::deque<ScheduleAnalysis> analyses;
   std::vector<TimedSchedule> all;

@@ -127,8 +127,9 @@ bool isIdle(std::string_view word) {
 
 class Reader {
 public:
-  Reader(std::string_view path, std::string_view text, std::string &error)
-      : path(path), rest(text), error(error) {}
+  Reader(std::string_view path, std::string_view text, std::string_view shown,
+         std::string &error)
+      : path(path), text(text), shown(shown), rest(text), error(error) {}
 
   std::optional<std::string> run() {
     if (!readLines() || !readWords() || !checkPlacement())
@@ -152,8 +153,8 @@ private:
     error = program::printable(std::string(path) + ":" +
                                std::to_string(line.number) + ":" +
                                std::to_string(column) + ": error: " + message);
-    std::string whole(
-        line.whole.substr(0, line.whole.find_last_not_of('\r') + 1));
+    const std::string_view source = shownLine(line.whole);
+    std::string whole(source.substr(0, source.find_last_not_of('\r') + 1));
     if (whole.empty())
       return false;
     // The terminal may show a tab with any width. Write a blank instead, so
@@ -163,6 +164,14 @@ private:
     error += "\n" + program::printable(whole) + "\n" +
              std::string(before.size(), ' ') + "^";
     return false;
+  }
+
+  /// The line to show for the line `whole` of the text.
+  std::string_view shownLine(std::string_view whole) const {
+    return whole.empty() || shown.empty()
+               ? whole
+               : shown.substr(static_cast<size_t>(whole.data() - text.data()),
+                              whole.size());
   }
 
   bool readLines() {
@@ -427,7 +436,7 @@ private:
 
   int32_t workers() const { return static_cast<int32_t>(lines.size()); }
 
-  std::string_view path, rest;
+  std::string_view path, text, shown, rest;
   std::string &error;
   std::vector<Line> lines; ///< by worker
   std::optional<bool> hasStages;
@@ -461,8 +470,9 @@ bool isOrderFile(std::string_view text) {
 
 std::optional<std::string> describeOrderFile(std::string_view path,
                                              std::string_view text,
-                                             std::string &error) {
-  return Reader(path, text, error).run();
+                                             std::string &error,
+                                             std::string_view shown) {
+  return Reader(path, text, shown, error).run();
 }
 
 } // namespace chimera

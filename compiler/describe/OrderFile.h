@@ -44,9 +44,11 @@ bool isOrderFile(std::string_view text);
 /// file has no line. Then `error` has "PATH:LINE:COLUMN: error: …", the line,
 /// and a caret below it. The verifier of the module checks later whether the
 /// order can run.
+/// Errors show lines of `shown`, a text of the same size, if it is not empty.
 std::optional<std::string> describeOrderFile(std::string_view path,
                                              std::string_view text,
-                                             std::string &error);
+                                             std::string &error,
+                                             std::string_view shown = {});
 
 } // namespace chimera
 

@@ -31,26 +31,20 @@ static bool hasColumnsInOrder(const schedule::torch::File &file) {
   using schedule::torch::Kind;
   // By direction, stage and micro-batch. A backward and an input gradient begin
   // the backward of a stage.
-  std::map<std::tuple<bool, int32_t, int32_t>, uint32_t> columns;
-  const auto forEach = [&](const auto &visit) {
-    for (const std::vector<schedule::torch::Cell> &row : file.ranks)
-      for (const schedule::torch::Cell &cell : row)
-        if (cell.actions[0].kind != Kind::WeightGradient)
-          if (!visit(cell.actions[0], cell.number))
-            return false;
-    return true;
-  };
-  forEach([&](const schedule::torch::Action &action, uint32_t number) {
-    columns[{action.kind == Kind::Forward, action.stage, action.microBatch}] =
-        number;
-    return true;
-  });
-  return forEach([&](const schedule::torch::Action &action, uint32_t number) {
-    const bool isForward = action.kind == Kind::Forward;
-    const auto before = columns.find(
-        {isForward, action.stage + (isForward ? -1 : 1), action.microBatch});
-    return before == columns.end() || before->second < number;
-  });
+  std::map<std::tuple<bool, int32_t, int32_t>, uint32_t> numbers;
+  for (const auto &row : file.ranks)
+    for (const schedule::torch::Cell &cell : row)
+      if (const auto &[kind, stage, batch] = cell.actions[0];
+          kind != Kind::WeightGradient)
+        numbers[{kind == Kind::Forward, stage, batch}] = cell.number;
+  for (const auto &[action, number] : numbers) {
+    const auto &[isForward, stage, batch] = action;
+    const auto before =
+        numbers.find({isForward, stage + (isForward ? -1 : 1), batch});
+    if (before != numbers.end() && before->second >= number)
+      return false;
+  }
+  return true;
 }
 
 /// Whether a cell of a row has a blank cell before it.
@@ -108,11 +102,13 @@ describeTorchFile(std::string_view path, std::string_view text,
                         nameOf(cell.actions[1]));
   }
   // With blanks in place of commas, each row is the line of a worker, and each
-  // word keeps its column. So errors have the columns of the file.
+  // word keeps its column. So errors have the columns of the file. Then
+  // describe the file again, with idle slots.
   std::string orders(text);
   std::ranges::replace(orders, ',', ' ');
   DescribedTorchFile result;
-  std::optional<std::string> described = describeOrderFile(path, orders, error);
+  std::optional<std::string> described =
+      describeOrderFile(path, orders, error, text);
   if (described && hasBlanks(file)) {
     if (hasColumnsInOrder(file))
       described = describeOrderFile(path, wordsOf(file, result.columns), error);

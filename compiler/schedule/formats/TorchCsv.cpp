@@ -19,7 +19,7 @@ struct KindName {
   bool hasMicroBatch = true;
 };
 
-/// If the name of a kind begins with the name of another kind, it comes first.
+/// A name comes before the names with which it begins.
 constexpr KindName kNames[] = {
     {Kind::WaitReduceGradient, "WAIT_REDUCE_GRAD", false},
     {Kind::WaitSendForward, "WAIT_SEND_F"},
@@ -38,22 +38,21 @@ constexpr KindName kNames[] = {
 };
 constexpr std::string_view kPair = "OVERLAP_F_B";
 constexpr std::string_view kBlanks = " \t\r";
-/// Stages and micro-batches must be below this number. With larger ones there
-/// would be more actions than can be compiled.
-constexpr int32_t kMost = 65535;
+/// Stages and micro-batches must be below this number, as in order files.
+constexpr int32_t kLimit = 65535;
 
 std::string_view trimmed(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
-/// Removes a number from the begin of `text`.
+/// Removes a number from the beginning of `text`.
 bool takeNumber(std::string_view &text, int32_t &number) {
   const char *end = text.data() + text.size();
   if (text.empty() || text.front() < '0' || text.front() > '9')
     return false;
   const auto [stop, code] = std::from_chars(text.data(), end, number);
-  if (code != std::errc() || number >= kMost)
+  if (code != std::errc() || number >= kLimit)
     return false;
   text.remove_prefix(static_cast<size_t>(stop - text.data()));
   return true;
@@ -96,6 +95,10 @@ std::vector<Action> parseCell(std::string_view text) {
   if (actions.size() != 2 || actions[0].kind != Kind::Forward ||
       actions[1].kind != Kind::Backward)
     return {};
+  // A backward cannot run at once with its own forward.
+  if (actions[0].stage == actions[1].stage &&
+      actions[0].microBatch == actions[1].microBatch)
+    return {};
   return actions;
 }
 
@@ -115,9 +118,8 @@ void forEachCell(std::string_view line, const Visit &visit) {
 
 bool File::isLowered() const {
   return std::ranges::any_of(ranks, [](const std::vector<Cell> &row) {
-    return std::ranges::any_of(row, [](const Cell &cell) {
-      return cell.actions[0].kind > Kind::WeightGradient;
-    });
+    return std::ranges::any_of(
+        row, [](const Cell &cell) { return !computes(cell.actions[0].kind); });
   });
 }
 
@@ -129,7 +131,7 @@ bool isTorchCsv(std::string_view text) {
       continue;
     if (line.find(',') == line.npos)
       return false;
-    std::optional<bool> found;
+    std::optional<bool> found; // by the first cell that is not blank
     forEachCell(line, [&](std::string_view cell, size_t) {
       cell = trimmed(cell);
       int32_t stage = 0;
@@ -140,7 +142,8 @@ bool isTorchCsv(std::string_view text) {
                    return cell.starts_with(each.name);
                  }));
     });
-    return found.value_or(false);
+    if (found)
+      return *found;
   }
   return false;
 }
@@ -148,10 +151,13 @@ bool isTorchCsv(std::string_view text) {
 std::optional<ReadError> read(std::string_view text, File &file) {
   file = {};
   std::optional<ReadError> error;
+  size_t rows = 0; // without blank lines at the end
   for (size_t number = 1; !text.empty() && !error; ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     std::vector<Cell> &row = file.ranks.emplace_back();
+    if (!trimmed(line).empty())
+      rows = number;
     uint32_t cells = 0;
     forEachCell(line, [&](std::string_view whole, size_t offset) {
       ++cells;
@@ -164,16 +170,14 @@ std::optional<ReadError> read(std::string_view text, File &file) {
       if (actions.empty())
         error = {number, column,
                  "expected an action such as 0F3, 0B3, 0I3, 0W3, 0SEND_F3, "
-                 "0UNSHARD or (0F7;7B3)OVERLAP_F_B, got " +
+                 "0UNSHARD or (0F7;7B3)OVERLAP_F_B, with numbers below " +
+                     std::to_string(kLimit) + ", got " +
                      std::string(word.substr(0, 40))};
       else
         row.push_back({std::move(actions), cells, column});
     });
   }
-  // The last lines of a file may be blank. Any other blank row is a rank
-  // without actions.
-  while (!file.ranks.empty() && file.ranks.back().empty())
-    file.ranks.pop_back();
+  file.ranks.resize(rows);
   if (!error && file.ranks.empty())
     error = {1, 1, "expected a row of actions for each rank, got none"};
   return error;

@@ -40,6 +40,7 @@
 namespace chimera::schedule::torch {
 
 enum class Kind : uint8_t {
+  // Computations come first.
   Forward,
   Backward,
   InputGradient,
@@ -55,6 +56,9 @@ enum class Kind : uint8_t {
   ReduceGradient,
   WaitReduceGradient,
 };
+
+/// Whether an action of this kind is a computation.
+constexpr bool computes(Kind kind) { return kind <= Kind::WeightGradient; }
 
 struct Action {
   Kind kind;
@@ -85,13 +89,15 @@ struct ReadError {
   std::string message;
 };
 
-/// Whether `text` looks like such a file: its first line that is not blank has
-/// commas, and its first cell that is not blank begins with a number and a
-/// kind, or with an opening bracket.
+/// Whether `text` looks like such a file: its first line with a cell that is
+/// not blank has commas, and this cell begins with a number and a kind, or with
+/// an opening bracket.
 bool isTorchCsv(std::string_view text);
 
 /// Reads `text` into `file`. Returns the first error, if any. Unlike torch,
-/// refuses a cell that has more text after an action.
+/// refuses a cell that has more text after an action. A row of blank cells is a
+/// rank without actions. Lines without commas at the end are no rows if they
+/// are blank.
 std::optional<ReadError> read(std::string_view text, File &file);
 
 /// "0SEND_F6".

@@ -8,7 +8,9 @@
 #include "compiler/schedule/formats/TorchProgram.h"
 
 #include <algorithm>
+#include <compare>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -25,7 +27,6 @@ bool isReceive(Kind kind) {
 bool isWaitForSend(Kind kind) {
   return kind == Kind::WaitSendForward || kind == Kind::WaitSendBackward;
 }
-bool computes(Kind kind) { return kind <= Kind::WeightGradient; }
 /// Whether an action begins the backward of its stage, with the gradient of the
 /// stage's output.
 bool beginsBackward(Kind kind) {
@@ -55,12 +56,64 @@ std::string cellOf(const Place &place, uint32_t number) {
          std::to_string(place.rank);
 }
 
+/// The ranks at both ends of a message. Nothing if the other stage does not
+/// exist or is on the same rank.
+struct Edge {
+  int32_t from, to;
+  auto operator<=>(const Edge &) const = default;
+};
+std::optional<Edge> edgeOf(const Action &action, int32_t rank,
+                           const std::vector<int32_t> &rankOfStage) {
+  const int32_t stage = otherStage(action);
+  if (stage < 0 || stage >= static_cast<int32_t>(rankOfStage.size()) ||
+      rankOfStage[stage] == rank)
+    return std::nullopt;
+  const int32_t other = rankOfStage[stage];
+  return isSend(action.kind) ? Edge{rank, other} : Edge{other, rank};
+}
+
+/// A send or a receive, and the cell that has it.
+struct Message {
+  Place place;
+  Action action;
+};
+
+/// The messages of an edge, each list in the order of its rank. Send k is
+/// received by receive k.
+struct EdgeMessages {
+  std::vector<Message> sends, receives;
+};
+using Messages = std::map<Edge, EdgeMessages>;
+
+Messages messagesOf(const File &file, const std::vector<int32_t> &rankOfStage) {
+  Messages messages;
+  for (int32_t rank = 0; rank < static_cast<int32_t>(file.ranks.size()); ++rank)
+    for (uint32_t cell = 0; cell < file.ranks[rank].size(); ++cell)
+      for (const Action &action : file.ranks[rank][cell].actions) {
+        if (!isSend(action.kind) && !isReceive(action.kind))
+          continue;
+        if (std::optional<Edge> edge = edgeOf(action, rank, rankOfStage)) {
+          EdgeMessages &all = messages[*edge];
+          (isSend(action.kind) ? all.sends : all.receives)
+              .push_back({{rank, cell}, action});
+        }
+      }
+  return messages;
+}
+
+/// Finds everything that is wrong with a program apart from deadlocks.
 class Checker {
 public:
-  explicit Checker(const File &file) : file(file) {}
+  Checker(const File &file, Checked &result) : file(file), result(result) {}
 
-  Checked run() {
-    place();
+  void run() {
+    findSizes();
+    if (result.faults.empty())
+      findRanks();
+    result.isPlaced = result.faults.empty();
+    // Wrong numbers have too many consequences to tell.
+    if (!result.isPlaced)
+      return;
     for (int32_t rank = 0; rank < ranks(); ++rank)
       checkRank(rank);
     checkCompleteness();
@@ -68,12 +121,11 @@ public:
     std::ranges::stable_sort(result.faults, {}, [](const Fault &fault) {
       return std::pair(fault.place.rank, fault.place.cell);
     });
-    return std::move(result);
   }
 
 private:
-  using Name = std::tuple<Kind, int32_t, int32_t>; ///< of an action
-  static Name keyOf(const Action &action) {
+  using Key = std::tuple<Kind, int32_t, int32_t>; ///< of an action
+  static Key keyOf(const Action &action) {
     return {action.kind, action.stage, action.microBatch};
   }
 
@@ -93,31 +145,86 @@ private:
           visit(Place{rank, cell}, action);
   }
 
-  /// Finds the rank of each stage: that of its first action.
-  void place() {
-    std::map<int32_t, Place> first;
-    forEach([&](const Place &place, const Action &action) {
-      auto [found, isNew] = first.try_emplace(action.stage, place);
-      if (!isNew && found->second.rank != place.rank &&
-          severalRanks.insert(action.stage).second)
-        fail(place, "expected stage " + std::to_string(action.stage) +
-                        " on one rank, got it in " +
-                        cellOf(found->second, numberOf(found->second)) +
-                        " too");
-      result.stages = std::max(result.stages, action.stage + 1);
-      result.microBatches =
-          std::max(result.microBatches, action.microBatch + 1);
-      result.waitsForSends |= isWaitForSend(action.kind);
-    });
-    for (int32_t stage = 0; stage < result.stages; ++stage) {
-      const auto found = first.find(stage);
-      result.rankOfStage.push_back(found == first.end() ? -1
-                                                        : found->second.rank);
-      if (found == first.end())
-        fail({0, 0}, "expected actions of stage " + std::to_string(stage) +
-                         " on some rank, got none");
+  /// The computations of a stage or of a micro-batch.
+  struct Uses {
+    uint32_t count = 0;
+    Place first{};
+    Action action{};
+  };
+
+  /// Checks that `uses` has all numbers from 0 on. A valid program has at least
+  /// two computations for each number. `what` is "stage" or "micro-batch".
+  /// Returns how many numbers there are.
+  int32_t countOf(const std::map<int32_t, Uses> &uses, const char *what) {
+    int32_t expected = 0;
+    for (const auto &[number, use] : uses) {
+      if (use.count == 1)
+        fail(use.first, std::string("expected a forward and a backward of ") +
+                            what + " " + std::to_string(number) +
+                            ", got only " + nameOf(use.action) +
+                            ": is its number right?");
+      else if (number != expected)
+        fail(use.first, std::string("expected actions of ") + what + " " +
+                            std::to_string(expected) + " too, got none");
+      if (!result.faults.empty())
+        break;
+      ++expected;
     }
+    return expected;
+  }
+
+  void findSizes() {
+    std::map<int32_t, Uses> ofStages, ofMicroBatches;
+    forEach([&](const Place &place, const Action &action) {
+      result.hasSends |= isSend(action.kind);
+      result.hasWaits |=
+          isWaitForSend(action.kind) || action.kind == Kind::WaitReduceGradient;
+      if (!computes(action.kind))
+        return;
+      for (Uses *use :
+           {&ofStages[action.stage], &ofMicroBatches[action.microBatch]})
+        if (use->count++ == 0)
+          *use = {1, place, action};
+    });
+    for (int32_t rank = 0; rank < ranks(); ++rank)
+      if (file.ranks[rank].empty())
+        fail({rank, 0},
+             "expected actions of rank " + std::to_string(rank) + ", got none");
+    if (ofStages.empty())
+      fail({0, 0}, "expected forwards and backwards, got none");
+    result.stages = countOf(ofStages, "stage");
+    result.microBatches = countOf(ofMicroBatches, "micro-batch");
     result.mostSends.resize(file.ranks.size());
+    if (!result.faults.empty())
+      return;
+    forEach([&](const Place &place, const Action &action) {
+      if (action.stage >= result.stages ||
+          action.microBatch >= result.microBatches)
+        fail(place, "expected one of " + std::to_string(result.stages) +
+                        " stages and " + std::to_string(result.microBatches) +
+                        " micro-batches, got " + nameOf(action));
+    });
+  }
+
+  /// Finds the rank of each stage: the one that has most of its actions.
+  void findRanks() {
+    std::vector<std::map<int32_t, uint32_t>> counts(result.stages);
+    forEach([&](const Place &place, const Action &action) {
+      ++counts[action.stage][place.rank];
+    });
+    for (const auto &ofStage : counts)
+      result.rankOfStage.push_back(
+          std::ranges::max_element(ofStage, {}, [](const auto &each) {
+            return each.second;
+          })->first);
+    forEach([&](const Place &place, const Action &action) {
+      if (const int32_t rank = result.rankOfStage[action.stage];
+          rank != place.rank)
+        fail(place, "expected stage " + std::to_string(action.stage) +
+                        " on rank " + std::to_string(rank) +
+                        " only, which has most of its actions, got " +
+                        nameOf(action));
+    });
   }
 
   /// Whether a neighbour of a stage is on the same rank, so that values pass
@@ -127,102 +234,149 @@ private:
            result.rankOfStage[stage] == result.rankOfStage[other];
   }
 
-  /// Checks that each action has what it needs before it in its row.
+  /// What a rank has done up to an action.
+  struct Progress {
+    std::map<Key, uint32_t> done;  ///< actions, each with its cell
+    std::set<int32_t> gathered;    ///< stages after UNSHARD
+    std::set<int32_t> notGathered; ///< stages without UNSHARD, as reported
+    int32_t sends = 0;             ///< begun and not waited for
+    int32_t sum = -1;              ///< stage whose sum nobody has waited for
+  };
+
   void checkRank(int32_t rank) {
-    std::map<Name, uint32_t> done; // cell
-    std::set<int32_t> whole;       // stages whose weights are gathered, or
-                                   // whose UNSHARD is reported as missing
-    int32_t sends = 0;
-    int32_t sums = -1; // stage whose sum nobody has waited for, or -1
+    Progress progress;
+    bool hasBlanks = false;
     for (uint32_t cell = 0; cell < file.ranks[rank].size(); ++cell) {
       const Place here{rank, cell};
+      if (numberOf(here) != cell + 1 && !hasBlanks) {
+        hasBlanks = true;
+        fail(here, "expected no blank cells in a lowered program, got one "
+                   "before " +
+                       nameOf(file.ranks[rank][cell]));
+      }
       for (const Action &action : file.ranks[rank][cell].actions) {
-        auto needs = [&](Kind kind, int32_t stage) {
-          if (const Action needed{kind, stage, action.microBatch};
-              !done.contains(keyOf(needed)))
-            fail(here, "expected " + nameOf(needed) + " before " +
-                           nameOf(action) + ", got none");
-        };
-        auto needsOneOf = [&](Kind one, Kind other, int32_t stage) {
-          if (!done.contains({other, stage, action.microBatch}))
-            needs(one, stage);
-        };
-        const int32_t stage = action.stage;
-        const bool isMessage = isSend(action.kind) || isReceive(action.kind);
-        if (isMessage && checkEnds(here, action))
+        if ((isSend(action.kind) || isReceive(action.kind)) &&
+            lacksOtherEnd(here, action))
           continue;
-        switch (action.kind) {
-        case Kind::Forward:
-          if (areTogether(stage, stage - 1))
-            needs(Kind::Forward, stage - 1);
-          else if (stage > 0)
-            needs(Kind::ReceiveForward, stage);
-          break;
-        case Kind::Backward:
-        case Kind::InputGradient:
-          needs(Kind::Forward, stage);
-          if (areTogether(stage, stage + 1))
-            needsOneOf(Kind::Backward, Kind::InputGradient, stage + 1);
-          else if (!isLast(stage))
-            needs(Kind::ReceiveBackward, stage);
-          break;
-        case Kind::WeightGradient:
-          needs(Kind::InputGradient, stage);
-          break;
-        case Kind::SendForward:
-          needs(Kind::Forward, stage);
-          ++sends;
-          break;
-        case Kind::SendBackward:
-          needsOneOf(Kind::Backward, Kind::InputGradient, stage);
-          ++sends;
-          break;
-        case Kind::WaitSendForward:
-          needs(Kind::SendForward, stage);
-          --sends;
-          break;
-        case Kind::WaitSendBackward:
-          needs(Kind::SendBackward, stage);
-          --sends;
-          break;
-        case Kind::Unshard:
-          whole.insert(stage);
-          break;
-        case Kind::Reshard:
-          whole.erase(stage);
-          break;
-        case Kind::ReduceGradient:
-          if (result.waitsForSends && sums >= 0)
-            fail(here, "expected " + nameOf({Kind::WaitReduceGradient, sums}) +
-                           " before " + nameOf(action) + ", got none");
-          sums = stage;
-          break;
-        case Kind::WaitReduceGradient:
-          needs(Kind::ReduceGradient, stage);
-          sums = -1;
-          break;
-        case Kind::ReceiveForward:
-        case Kind::ReceiveBackward:
-          break;
-        }
-        if (computes(action.kind) && whole.insert(stage).second)
-          fail(here, "expected " + nameOf({Kind::Unshard, stage}) + " before " +
-                         nameOf(action) + ", got none");
-        if (addsToGradient(action.kind) &&
-            done.contains({Kind::ReduceGradient, stage, -1}))
-          fail(here, "expected " + nameOf(action) + " before " +
-                         nameOf({Kind::ReduceGradient, stage}) +
-                         ", got it after");
-        result.mostSends[rank] = std::max(result.mostSends[rank], sends);
-        note(here, action, done);
+        checkNeeds(here, action, progress);
+        checkWeights(here, action, progress);
+        count(here, action, progress);
       }
     }
   }
 
-  /// Notes that an action has been done. UNSHARD and RESHARD may be repeated.
-  void note(const Place &here, const Action &action,
-            std::map<Name, uint32_t> &done) {
-    auto [found, isNew] = done.try_emplace(keyOf(action), here.cell);
+  /// Checks that the values that an action needs are there.
+  void checkNeeds(const Place &here, const Action &action,
+                  const Progress &progress) {
+    const int32_t stage = action.stage;
+    const auto has = [&](Kind kind, int32_t ofStage) {
+      return progress.done.contains({kind, ofStage, action.microBatch});
+    };
+    const auto needs = [&](Kind kind, int32_t ofStage) {
+      if (!has(kind, ofStage))
+        fail(here, "expected " + nameOf({kind, ofStage, action.microBatch}) +
+                       " before " + nameOf(action) + ", got none");
+    };
+    const auto needsBackward = [&](int32_t ofStage) {
+      if (!has(Kind::InputGradient, ofStage))
+        needs(Kind::Backward, ofStage);
+    };
+    const auto excludes = [&](Kind kind) {
+      if (has(kind, stage))
+        fail(here, "expected either a whole backward or its two halves, got " +
+                       nameOf(action) + " after " +
+                       nameOf({kind, stage, action.microBatch}));
+    };
+    switch (action.kind) {
+    case Kind::Forward:
+      if (areTogether(stage, stage - 1))
+        needs(Kind::Forward, stage - 1);
+      else if (stage > 0)
+        needs(Kind::ReceiveForward, stage);
+      break;
+    case Kind::Backward:
+    case Kind::InputGradient:
+      needs(Kind::Forward, stage);
+      if (areTogether(stage, stage + 1))
+        needsBackward(stage + 1);
+      else if (!isLast(stage))
+        needs(Kind::ReceiveBackward, stage);
+      excludes(action.kind == Kind::Backward ? Kind::InputGradient
+                                             : Kind::Backward);
+      break;
+    case Kind::WeightGradient:
+      needs(Kind::InputGradient, stage);
+      break;
+    case Kind::SendForward:
+      needs(Kind::Forward, stage);
+      break;
+    case Kind::SendBackward:
+      needsBackward(stage);
+      break;
+    case Kind::WaitSendForward:
+      needs(Kind::SendForward, stage);
+      break;
+    case Kind::WaitSendBackward:
+      needs(Kind::SendBackward, stage);
+      break;
+    case Kind::WaitReduceGradient:
+      needs(Kind::ReduceGradient, stage);
+      break;
+    case Kind::ReceiveForward:
+    case Kind::ReceiveBackward:
+    case Kind::Unshard:
+    case Kind::Reshard:
+    case Kind::ReduceGradient:
+      break;
+    }
+  }
+
+  /// Checks that weights are gathered for computations, and that gradients are
+  /// summed after the last computation and one stage after another.
+  void checkWeights(const Place &here, const Action &action,
+                    Progress &progress) {
+    const int32_t stage = action.stage;
+    const bool isGathered = progress.gathered.contains(stage);
+    const std::string unshard = nameOf({Kind::Unshard, stage});
+    if (computes(action.kind) && !isGathered &&
+        progress.notGathered.insert(stage).second)
+      fail(here,
+           "expected " + unshard + " before " + nameOf(action) + ", got none");
+    if (addsToGradient(action.kind) &&
+        progress.done.contains({Kind::ReduceGradient, stage, -1}))
+      fail(here, "expected " + nameOf(action) + " before " +
+                     nameOf({Kind::ReduceGradient, stage}) + ", got it after");
+    if (action.kind == Kind::Unshard) {
+      if (isGathered)
+        fail(here, "expected " + nameOf({Kind::Reshard, stage}) +
+                       " before another " + unshard + ", got none");
+      progress.gathered.insert(stage);
+    } else if (action.kind == Kind::Reshard) {
+      if (!isGathered)
+        fail(here, "expected " + unshard + " before " + nameOf(action) +
+                       ", got none");
+      progress.gathered.erase(stage);
+    } else if (action.kind == Kind::ReduceGradient) {
+      if (result.hasWaits && progress.sum >= 0)
+        fail(here, "expected " +
+                       nameOf({Kind::WaitReduceGradient, progress.sum}) +
+                       " before " + nameOf(action) + ", got none");
+      progress.sum = stage;
+    } else if (action.kind == Kind::WaitReduceGradient) {
+      progress.sum = -1;
+    }
+  }
+
+  /// Notes that an action has been done. Only UNSHARD and RESHARD may be
+  /// repeated.
+  void count(const Place &here, const Action &action, Progress &progress) {
+    if (isSend(action.kind))
+      ++progress.sends;
+    else if (isWaitForSend(action.kind))
+      --progress.sends;
+    int32_t &most = result.mostSends[here.rank];
+    most = std::max(most, progress.sends);
+    auto [found, isNew] = progress.done.try_emplace(keyOf(action), here.cell);
     if (!isNew && action.kind != Kind::Unshard && action.kind != Kind::Reshard)
       fail(here, "expected " + nameOf(action) + " once, got it in " +
                      cellOf(here, numberOf({here.rank, found->second})) +
@@ -231,16 +385,15 @@ private:
   }
 
   /// Fails, and returns true, if the message `action` has no other end.
-  bool checkEnds(const Place &here, const Action &action) {
-    const int32_t other = otherStage(action);
-    const std::string end = "expected " + nameOf(action) + " only if stage " +
-                            std::to_string(other);
-    if (other < 0 || other >= result.stages)
-      fail(here, end + " exists, got no such stage");
-    else if (areTogether(action.stage, other))
-      fail(here, end + " is on another rank, got it on the same");
-    else
+  bool lacksOtherEnd(const Place &here, const Action &action) {
+    if (edgeOf(action, here.rank, result.rankOfStage))
       return false;
+    const int32_t other = otherStage(action);
+    const bool exists = other >= 0 && other < result.stages;
+    fail(here, "expected " + nameOf(action) + " only if stage " +
+                   std::to_string(other) +
+                   (exists ? " is on another rank, got it on the same"
+                           : " exists, got no such stage"));
     return true;
   }
 
@@ -268,20 +421,21 @@ private:
           wants(Kind::SendBackward);
         if (action.kind == Kind::InputGradient)
           wants(Kind::WeightGradient);
-      } else if (result.waitsForSends && action.kind == Kind::SendForward) {
+      } else if (result.hasWaits && action.kind == Kind::SendForward) {
         wants(Kind::WaitSendForward);
-      } else if (result.waitsForSends && action.kind == Kind::SendBackward) {
+      } else if (result.hasWaits && action.kind == Kind::SendBackward) {
         wants(Kind::WaitSendBackward);
-      } else if (result.waitsForSends && action.kind == Kind::ReduceGradient) {
+      } else if (result.hasWaits && action.kind == Kind::ReduceGradient) {
         wants(Kind::WaitReduceGradient);
       }
     });
     for (int32_t stage = 0; stage < result.stages; ++stage) {
       const int32_t rank = result.rankOfStage[stage];
-      if (rank < 0)
-        continue;
       const Place end{rank, static_cast<uint32_t>(file.ranks[rank].size()) - 1};
-      for (int32_t m = 0; m < result.microBatches; ++m)
+      // A few of these faults are enough: a small file may lack very many
+      // actions.
+      for (int32_t m = 0;
+           m < result.microBatches && result.faults.size() < kEnoughFaults; ++m)
         if (!has(Kind::Forward, stage, m))
           fail(end, "expected " + nameOf({Kind::Forward, stage, m}) +
                         " in this row, got none");
@@ -293,50 +447,35 @@ private:
 
   /// Checks that each message is received as the tensor that was sent.
   void checkTensors() {
-    using Messages = std::vector<std::pair<Place, Action>>;
-    std::map<std::pair<int32_t, int32_t>, std::pair<Messages, Messages>> edges;
-    forEach([&](const Place &place, const Action &action) {
-      if (!isSend(action.kind) && !isReceive(action.kind))
-        return;
-      const int32_t stage = otherStage(action);
-      if (stage < 0 || stage >= result.stages)
-        return;
-      const int32_t other = result.rankOfStage[stage];
-      if (other == place.rank)
-        return;
-      if (isSend(action.kind))
-        edges[{place.rank, other}].first.emplace_back(place, action);
-      else
-        edges[{other, place.rank}].second.emplace_back(place, action);
-    });
-    for (const auto &[edge, ends] : edges) {
+    for (const auto &[edge, ends] : messagesOf(file, result.rankOfStage)) {
       const auto &[sends, receives] = ends;
-      const std::string way = " from rank " + std::to_string(edge.first) +
-                              " to rank " + std::to_string(edge.second);
       const size_t both = std::min(sends.size(), receives.size());
       size_t k = 0;
-      while (k < both && otherEnd(sends[k].second) == receives[k].second)
+      while (k < both && otherEnd(sends[k].action) == receives[k].action)
         ++k;
-      const std::string message = "message " + std::to_string(k + 1) + way;
+      const std::string message = "message " + std::to_string(k + 1) +
+                                  " from rank " + std::to_string(edge.from) +
+                                  " to rank " + std::to_string(edge.to);
       if (k < both)
-        fail(receives[k].first,
-             "expected " + nameOf(otherEnd(sends[k].second)) + " for " +
-                 message + ", which is " + nameOf(sends[k].second) + " in " +
-                 cellOf(sends[k].first, numberOf(sends[k].first)) + ", got " +
-                 nameOf(receives[k].second));
+        fail(receives[k].place,
+             "expected " + nameOf(otherEnd(sends[k].action)) + " for " +
+                 message + ", which is " + nameOf(sends[k].action) + " in " +
+                 cellOf(sends[k].place, numberOf(sends[k].place)) + ", got " +
+                 nameOf(receives[k].action));
       else if (k < sends.size())
-        fail(sends[k].first, "expected a receive of " + message + ", " +
-                                 nameOf(sends[k].second) + ", got none");
+        fail(sends[k].place, "expected a receive of " + message + ", " +
+                                 nameOf(sends[k].action) + ", got none");
       else if (k < receives.size())
-        fail(receives[k].first, "expected a send of " + message + " for " +
-                                    nameOf(receives[k].second) + ", got none");
+        fail(receives[k].place, "expected a send of " + message + " for " +
+                                    nameOf(receives[k].action) + ", got none");
     }
   }
 
+  static constexpr size_t kEnoughFaults = 1000;
+
   const File &file;
-  Checked result;
-  std::set<int32_t> severalRanks; ///< stages that are on several ranks
-  std::set<Name> all;             ///< actions of the file
+  Checked &result;
+  std::set<Key> all; ///< actions of the file
 };
 
 /// Runs the messages of a program in an order, until all ranks have ended or
@@ -344,59 +483,62 @@ private:
 class Rendezvous {
 public:
   Rendezvous(const File &file, const std::vector<int32_t> &rankOfStage,
-             MessageOrder order)
-      : file(file), rankOfStage(rankOfStage), order(order),
+             const Messages &messages, MessageOrder order)
+      : file(file), rankOfStage(rankOfStage), messages(messages), order(order),
         next(file.ranks.size(), 0) {}
 
-  /// The ranks that wait for each other. Empty if all ranks end.
+  /// The messages that wait for each other for ever, or a message that waits
+  /// for one that never comes. Empty if all ranks end.
   std::vector<Fault> run() {
     for (bool moves = true; moves;) {
       moves = false;
       for (int32_t rank = 0; rank < ranks(); ++rank)
-        while (next[rank] < file.ranks[rank].size() && !waitOf(rank)) {
+        while (!hasEnded(rank) && !waitOf(rank)) {
           begin({rank, next[rank]++});
           moves = true;
         }
       for (auto &[key, queue] : queues)
-        while (!queue.empty() && meets(queue.front()))
+        while (!queue.empty() && endsWithItsOther(queue.front()))
           moves = true;
     }
     for (int32_t rank = 0; rank < ranks(); ++rank)
-      if (blockOf(rank))
-        return cycleFrom(rank);
+      if (const Begun *block = blockOf(rank))
+        return cycleFrom(*block);
     return {};
   }
 
 private:
-  using Edge = std::pair<int32_t, int32_t>; ///< from rank, to rank
   using Key = std::tuple<int32_t, int32_t, int32_t>;
 
-  /// A send or receive that has begun.
-  struct Message {
-    Place place;
-    Action action;
+  /// A message that a rank has begun and that has not ended.
+  struct Begun {
+    Message message;
     Edge edge;
     uint64_t number; ///< among the sends or the receives of the edge
+
+    bool isSend() const { return torch::isSend(message.action.kind); }
+    int32_t rank() const { return message.place.rank; }
+    int32_t otherRank() const { return isSend() ? edge.to : edge.from; }
+    bool isOtherEndOf(const Begun &other) const {
+      return edge == other.edge && number == other.number &&
+             isSend() != other.isSend();
+    }
   };
 
   int32_t ranks() const { return static_cast<int32_t>(file.ranks.size()); }
-
-  int32_t rankAt(int32_t stage) const {
-    return stage < 0 || stage >= static_cast<int32_t>(rankOfStage.size())
-               ? -1
-               : rankOfStage[stage];
+  bool hasEnded(int32_t rank) const {
+    return next[rank] == file.ranks[rank].size();
   }
 
-  /// The queue of messages of `rank` that a message on `edge` waits in.
+  /// The queue of `rank` in which a message on `edge` waits.
   Key keyOf(int32_t rank, Edge edge) const {
     switch (order) {
     case MessageOrder::Rank:
       return {rank, 0, 0};
     case MessageOrder::Pair:
-      return {rank, std::min(edge.first, edge.second),
-              std::max(edge.first, edge.second)};
+      return {rank, std::min(edge.from, edge.to), std::max(edge.from, edge.to)};
     case MessageOrder::Edge:
-      return {rank, edge.first, edge.second};
+      return {rank, edge.from, edge.to};
     }
     return {};
   }
@@ -404,44 +546,39 @@ private:
   /// Begins the messages of a cell.
   void begin(const Place &place) {
     for (const Action &action : file.ranks[place.rank][place.cell].actions) {
-      if (!isSend(action.kind) && !isReceive(action.kind))
+      if (!torch::isSend(action.kind) && !isReceive(action.kind))
         continue;
-      const int32_t other = rankAt(otherStage(action));
-      if (other < 0 || other == place.rank)
+      const std::optional<Edge> edge = edgeOf(action, place.rank, rankOfStage);
+      if (!edge)
         continue;
-      const Edge edge = isSend(action.kind) ? Edge{place.rank, other}
-                                            : Edge{other, place.rank};
-      const uint64_t number = begun[{isSend(action.kind), edge}]++;
-      queues[keyOf(place.rank, edge)].push_back({place, action, edge, number});
+      const uint64_t number = counts[{torch::isSend(action.kind), *edge}]++;
+      queues[keyOf(place.rank, *edge)].push_back(
+          {{place, action}, *edge, number});
       open.insert({place.rank, action.kind, action.stage, action.microBatch});
     }
   }
 
-  /// The queue at the other end of a message.
-  std::deque<Message> &otherQueue(const Message &message) {
-    const auto [from, to] = message.edge;
-    return queues[keyOf(isSend(message.action.kind) ? to : from, message.edge)];
-  }
-
-  /// Ends the message at the head of a queue if its other end is at the head of
-  /// the other rank's queue.
-  bool meets(const Message &message) {
-    const Message one = message;
-    std::deque<Message> &others = otherQueue(one);
-    if (others.empty() || others.front().edge != one.edge ||
-        isSend(others.front().action.kind) == isSend(one.action.kind) ||
-        others.front().number != one.number)
+  /// Ends a message at the head of a queue, and its other end, if the other end
+  /// is at the head of a queue too.
+  bool endsWithItsOther(const Begun &head) {
+    const Begun one = head; // a copy, since the queue is about to change
+    std::deque<Begun> &others = queues[keyOf(one.otherRank(), one.edge)];
+    if (others.empty() || !others.front().isOtherEndOf(one))
       return false;
-    for (const Message &end : {one, Message(others.front())}) {
-      open.erase({end.place.rank, end.action.kind, end.action.stage,
-                  end.action.microBatch});
-      queues[keyOf(end.place.rank, end.edge)].pop_front();
+    const Begun other = others.front();
+    for (const Begun &end : {one, other}) {
+      const Action &action = end.message.action;
+      open.erase({end.rank(), action.kind, action.stage, action.microBatch});
+      queues[keyOf(end.rank(), end.edge)].pop_front();
     }
     return true;
   }
 
-  /// The message for which the next cell of `rank` waits, if it waits.
+  /// The message for which the next cell of `rank` waits, if it waits. None if
+  /// the rank has ended.
   std::optional<Action> waitOf(int32_t rank) const {
+    if (hasEnded(rank))
+      return std::nullopt;
     for (const Action &action : file.ranks[rank][next[rank]].actions) {
       std::optional<Action> waited;
       if (action.kind == Kind::Forward)
@@ -459,77 +596,88 @@ private:
     return std::nullopt;
   }
 
-  /// The message that keeps `rank` from going on or from ending: the oldest one
-  /// of the queue of the message for which the rank waits.
-  const Message *blockOf(int32_t rank) const {
-    const bool hasEnded = next[rank] == file.ranks[rank].size();
-    const std::optional<Action> waited = hasEnded ? std::nullopt : waitOf(rank);
+  /// The message that keeps `rank` from going on or from ending: the head of
+  /// the queue of the message for which the rank waits. Null if there is none.
+  const Begun *blockOf(int32_t rank) const {
+    const std::optional<Action> waited = waitOf(rank);
     for (const auto &[key, queue] : queues)
       if (std::get<0>(key) == rank && !queue.empty() &&
-          (hasEnded || std::ranges::any_of(queue, [&](const Message &each) {
-             return each.action == waited;
-           })))
+          (!waited || std::ranges::any_of(queue, [&](const Begun &each) {
+            return each.message.action == waited;
+          })))
         return &queue.front();
     return nullptr;
   }
 
-  std::vector<Fault> cycleFrom(int32_t rank) const {
-    std::vector<int32_t> path;
-    while (std::ranges::find(path, rank) == path.end()) {
-      path.push_back(rank);
-      const Message *block = blockOf(rank);
-      if (!block) { // the other rank has ended without its end of the message
-        rank = path[path.size() - 2];
-        break;
-      }
-      rank = otherRank(*block, rank);
-    }
-    std::vector<Fault> cycle;
-    for (auto each = std::ranges::find(path, rank); each != path.end(); ++each)
-      cycle.push_back(faultOf(*each));
-    return cycle;
+  /// The other end of a message in the program, or null.
+  const Message *otherEndOf(const Begun &one) const {
+    const EdgeMessages &all = messages.at(one.edge);
+    const std::vector<Message> &others =
+        one.isSend() ? all.receives : all.sends;
+    return one.number < others.size() ? &others[one.number] : nullptr;
   }
 
-  static int32_t otherRank(const Message &message, int32_t rank) {
-    return message.edge.first == rank ? message.edge.second
-                                      : message.edge.first;
+  /// Follows the messages from a head of a queue to the head that keeps its
+  /// other end from coming, and so on.
+  std::vector<Fault> cycleFrom(const Begun &start) const {
+    std::vector<const Begun *> path;
+    const Begun *at = &start;
+    while (at && std::ranges::find(path, at) == path.end()) {
+      path.push_back(at);
+      at = nextOf(*at);
+    }
+    std::vector<Fault> faults;
+    for (auto each = at ? std::ranges::find(path, at) : std::prev(path.end());
+         each != path.end(); ++each)
+      faults.push_back({(*each)->message.place, describe(**each)});
+    return faults;
   }
 
-  Fault faultOf(int32_t rank) const {
-    const std::vector<Cell> &row = file.ranks[rank];
-    const bool hasEnded = next[rank] == row.size();
-    const Message *block = blockOf(rank);
-    const Place place{rank, hasEnded ? static_cast<uint32_t>(row.size()) - 1
-                                     : next[rank]};
-    if (!block)
-      return {place, "rank " + std::to_string(rank) + " has ended"};
-    const int32_t other = otherRank(*block, rank);
-    std::string message = "rank " + std::to_string(rank);
-    message += hasEnded ? " waits at its end for "
-                        : " waits at " + nameOf(row[next[rank]]) + " for ";
-    const std::optional<Action> waited = hasEnded ? std::nullopt : waitOf(rank);
-    if (waited && *waited != block->action)
-      message += nameOf(*waited) + ", which is after ";
-    message += nameOf(block->action) + " (" +
-               cellOf(block->place, row[block->place.cell].number) +
-               "); rank " + std::to_string(other) + " has not begun " +
-               nameOf(otherEnd(block->action));
-    const auto queue = queues.find(keyOf(other, block->edge));
-    if (queue != queues.end() && !queue->second.empty()) {
-      const Message &head = queue->second.front();
-      message += ", which is after " + nameOf(head.action) + " (" +
-                 cellOf(head.place, file.ranks[other][head.place.cell].number) +
-                 ")";
-    }
-    return {place, message};
+  /// The head of a queue that keeps the other end of `one` from coming. Null if
+  /// the program does not have it.
+  const Begun *nextOf(const Begun &one) const {
+    const Message *other = otherEndOf(one);
+    if (!other)
+      return nullptr;
+    if (isBegun(*other))
+      return &queues.at(keyOf(one.otherRank(), one.edge)).front();
+    return blockOf(one.otherRank());
+  }
+
+  bool isBegun(const Message &message) const {
+    return message.place.cell < next[message.place.rank];
+  }
+
+  std::string nameWithCell(const Message &message) const {
+    return nameOf(message.action) + " (" +
+           cellOf(message.place,
+                  file.ranks[message.place.rank][message.place.cell].number) +
+           ")";
+  }
+
+  std::string describe(const Begun &one) const {
+    const Message *other = otherEndOf(one);
+    const std::string rank = "rank " + std::to_string(one.otherRank());
+    std::string text = nameWithCell(one.message) + " waits for ";
+    if (!other)
+      return text + (one.isSend() ? "a receive" : "a send") + " that " + rank +
+             " does not have";
+    text += nameWithCell(*other);
+    if (isBegun(*other))
+      return text + ", which comes after " +
+             nameOf(nextOf(one)->message.action);
+    return text + ", and " + rank + " waits at " +
+           nameOf(file.ranks[one.otherRank()][next[one.otherRank()]]) +
+           " before it";
   }
 
   const File &file;
   const std::vector<int32_t> &rankOfStage;
+  const Messages &messages;
   const MessageOrder order;
   std::vector<uint32_t> next; ///< cell of each rank
-  std::map<Key, std::deque<Message>> queues;
-  std::map<std::pair<bool, Edge>, uint64_t> begun;
+  std::map<Key, std::deque<Begun>> queues;
+  std::map<std::pair<bool, Edge>, uint64_t> counts; ///< of begun messages
   /// Messages that have begun and not ended: rank, kind, stage, micro-batch.
   std::set<std::tuple<int32_t, Kind, int32_t, int32_t>> open;
 };
@@ -537,10 +685,14 @@ private:
 } // namespace
 
 Checked check(const File &file) {
-  Checked result = Checker(file).run();
+  Checked result;
+  Checker(file, result).run();
+  if (!result.isPlaced)
+    return result;
+  const Messages messages = messagesOf(file, result.rankOfStage);
   for (size_t i = 0; i < kMessageOrders.size(); ++i)
     result.deadlocks[i] =
-        Rendezvous(file, result.rankOfStage, kMessageOrders[i]).run();
+        Rendezvous(file, result.rankOfStage, messages, kMessageOrders[i]).run();
   return result;
 }
 

@@ -53,23 +53,29 @@ struct Fault {
 /// What is known about a lowered program.
 struct Checked {
   int32_t stages = 0, microBatches = 0;
+  /// Whether the numbers of stages and micro-batches are right, and each stage
+  /// is on one rank. If not, `faults` says why, and nothing else is checked.
+  bool isPlaced = false;
   std::vector<int32_t> rankOfStage;
-  /// Whether the program waits for its sends, as torch 2.15 requires.
-  bool waitsForSends = false;
+  bool hasSends = false;
+  /// Whether the program waits for sends and sums, as torch 2.15 requires.
+  bool hasWaits = false;
   /// What is wrong with any order of messages, by rank and cell: missing,
   /// repeated or misplaced actions, and messages that are received as another
   /// tensor.
   std::vector<Fault> faults;
-  /// For each of kMessageOrders, ranks that wait for ever, each with the cell
-  /// at which it waits: a cycle of ranks that wait for each other, or a rank
-  /// that waits for one that has ended. Empty if all ranks end.
+  /// For each of kMessageOrders, the messages that wait for each other for
+  /// ever, or a message that waits for one that never comes. Empty if all ranks
+  /// end.
   std::array<std::vector<Fault>, kMessageOrders.size()> deadlocks;
   /// The largest number of sends of each rank that have begun and have not been
-  /// waited for. Their tensors cannot be freed.
+  /// waited for. PyTorch keeps their tensors.
   std::vector<int32_t> mostSends;
 };
 
-/// Checks a file. Requires file.isLowered().
+/// Checks a file. Of the rules of FSDP, checks that UNSHARD and RESHARD of a
+/// stage take turns, and that the stage computes between them. Requires
+/// file.isLowered().
 Checked check(const File &file);
 
 } // namespace chimera::schedule::torch

@@ -12,8 +12,9 @@
 
 namespace chimera::schedule::torch {
 
-static std::string countOf(int64_t count, const std::string &what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+static std::string countOf(int64_t count, const std::string &what,
+                           const char *ending = "s") {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : ending);
 }
 
 static const char *nameOf(MessageOrder order) {
@@ -29,24 +30,24 @@ static const char *nameOf(MessageOrder order) {
 }
 
 std::string describe(const File &file, const Checked &checked) {
-  std::string text =
-      "a lowered program of torch.distributed.pipelining: " +
-      countOf(static_cast<int64_t>(file.ranks.size()), "rank") + ", " +
-      countOf(checked.stages, "stage") + ", " +
-      (checked.microBatches == 1
-           ? "1 micro-batch"
-           : std::to_string(checked.microBatches) + " micro-batches") +
-      "\n";
+  std::string text = "a lowered program of torch.distributed.pipelining: " +
+                     countOf(static_cast<int64_t>(file.ranks.size()), "rank");
+  if (!checked.isPlaced)
+    return text + "\n";
+  text += ", " + countOf(checked.stages, "stage") + ", " +
+          countOf(checked.microBatches, "micro-batch", "es") + "\n";
   for (size_t rank = 0; rank < file.ranks.size(); ++rank) {
     std::string stages;
+    size_t count = 0;
     for (int32_t stage = 0; stage < checked.stages; ++stage)
       if (checked.rankOfStage[stage] == static_cast<int32_t>(rank))
-        stages += (stages.empty() ? "" : ", ") + std::to_string(stage);
-    text += "rank " + std::to_string(rank) + ": stages " + stages +
-            "; at most " + countOf(checked.mostSends[rank], "send") +
+        stages += (count++ == 0 ? "" : ", ") + std::to_string(stage);
+    text += "rank " + std::to_string(rank) +
+            (count == 1 ? ": stage " : ": stages ") + stages + "; at most " +
+            countOf(checked.mostSends[rank], "send") +
             " begun and not waited for\n";
   }
-  if (!checked.waitsForSends)
+  if (!checked.hasWaits && checked.hasSends)
     text += "no action waits for a send: torch 2.11 writes such programs, and "
             "torch 2.15 refuses them\n";
   for (size_t i = 0; i < kMessageOrders.size(); ++i) {
@@ -61,11 +62,11 @@ std::string describe(const File &file, const Checked &checked) {
 
 std::string describeFaults(std::string_view path, const File &file,
                            const Checked &checked) {
-  constexpr size_t kMost = 10;
+  constexpr size_t kShown = 10;
   std::string text;
   for (const Fault &fault :
        std::span(checked.faults)
-           .first(std::min(kMost, checked.faults.size()))) {
+           .first(std::min(kShown, checked.faults.size()))) {
     const std::vector<Cell> &row = file.ranks[fault.place.rank];
     const uint32_t column =
         row.empty()
@@ -74,17 +75,16 @@ std::string describeFaults(std::string_view path, const File &file,
     text += std::string(path) + ":" + std::to_string(fault.place.rank + 1) +
             ":" + std::to_string(column) + ": error: " + fault.message + "\n";
   }
-  if (checked.faults.size() > kMost)
-    text += countOf(static_cast<int64_t>(checked.faults.size() - kMost),
+  if (checked.faults.size() > kShown)
+    text += countOf(static_cast<int64_t>(checked.faults.size() - kShown),
                     "more error") +
             "\n";
   return text;
 }
 
 bool canRun(const Checked &checked) {
-  const auto *pair = std::ranges::find(kMessageOrders, MessageOrder::Pair);
-  return checked.faults.empty() &&
-         checked.deadlocks[pair - kMessageOrders.begin()].empty();
+  static_assert(kMessageOrders[1] == MessageOrder::Pair);
+  return checked.faults.empty() && checked.deadlocks[1].empty();
 }
 
 } // namespace chimera::schedule::torch

@@ -14,7 +14,7 @@ namespace chimera::schedule::torch {
 
 /// What `check` found in a program, for people: its sizes, the stages and sends
 /// of each rank, and whether all ranks end with each order of messages. If not,
-/// the ranks that wait for ever.
+/// the messages that wait for ever.
 std::string describe(const File &file, const Checked &checked);
 
 /// Lines "PATH:LINE:COLUMN: error: …" for the first faults, and how many more
@@ -22,7 +22,8 @@ std::string describe(const File &file, const Checked &checked);
 std::string describeFaults(std::string_view path, const File &file,
                            const Checked &checked);
 
-/// Whether the program can run with NCCL's default order of messages.
+/// Whether the program has no fault and can run with NCCL's default order of
+/// messages.
 bool canRun(const Checked &checked);
 
 } // namespace chimera::schedule::torch

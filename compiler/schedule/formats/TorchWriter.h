@@ -17,8 +17,8 @@ namespace chimera::schedule::torch {
 
 /// A schedule as a file of computations (compute_only in TorchCsv.h), with a
 /// row for each worker. If the schedule has slots, idle ones are blank cells.
-/// Returns nothing if the format cannot say something of the schedule. Then
-/// `error` names it.
+/// Returns nothing if the schedule has something that the format cannot hold.
+/// Then `error` names it.
 std::optional<std::string> write(const Problem &problem,
                                  const Schedule &schedule, std::string &error);
 

@@ -68,7 +68,7 @@ TEST(TorchCsv, MalformedCellsAreErrorsAtTheirPlaces) {
        {"0F0 trailing", "0F", "F0", "0X0", "0UNSHARD1", "0F0x", "70000F0",
         "0F65535", "-1F0", "(0F0;1B0)", "(0F0)OVERLAP_F_B",
         "(0B0;1F0)OVERLAP_F_B", "(0F0;1I0)OVERLAP_F_B", "(0F0;1B0OVERLAP_F_B",
-        ")OVERLAP_F_B", "0SEND_X0", "0WAIT_SEND_F"}) {
+        ")OVERLAP_F_B", "0SEND_X0", "0WAIT_SEND_F", "(0F0;0B0)OVERLAP_F_B"}) {
     File file;
     const std::optional<ReadError> error =
         read(std::string("0F0,0B0\r\n,1F0, ") + cell + ",1B0\r\n", file);
@@ -81,7 +81,8 @@ TEST(TorchCsv, MalformedCellsAreErrorsAtTheirPlaces) {
   }
   File file;
   EXPECT_TRUE(read("", file));
-  EXPECT_TRUE(read(",,\n", file));
+  EXPECT_FALSE(read("0F0,0B0\n,,\n\n", file));
+  EXPECT_EQ(file.ranks.size(), 2u); // the second without actions
 }
 
 TEST(TorchCsv, OtherTextsAreNone) {
@@ -90,8 +91,8 @@ TEST(TorchCsv, OtherTextsAreNone) {
         "chimera.pipeline @p stages(2), micro_batches(2)", "{\"a\": 0, 1: 2}",
         "1,2,3\n", "// a, b"})
     EXPECT_FALSE(isTorchCsv(text)) << text;
-  for (const char *text :
-       {"0F0,0B0", "\r\n,,3F0", "0UNSHARD,0F0", "(0F1;0B0)OVERLAP_F_B,0B1"})
+  for (const char *text : {"0F0,0B0", "\r\n,,3F0", ",,\n1F0,1B0",
+                           "0UNSHARD,0F0", "(0F1;0B0)OVERLAP_F_B,0B1"})
     EXPECT_TRUE(isTorchCsv(text)) << text;
 }
 
