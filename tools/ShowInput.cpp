@@ -1,4 +1,4 @@
-//===- ShowInput.cpp - What chimera-show shows ----------------------------===//
+//===- ShowInput.cpp - The input of chimera-show --------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

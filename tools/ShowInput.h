@@ -1,4 +1,4 @@
-//===- ShowInput.h - What chimera-show shows --------------------*- C++ -*-===//
+//===- ShowInput.h - The input of chimera-show ------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,14 +28,14 @@ struct ShowInput {
   /// If the input is a file of orders or of PyTorch, its text, because
   /// diagnostics show its lines. Otherwise null.
   std::unique_ptr<llvm::MemoryBuffer> lines;
-  /// If the input is expressions (-e), what they describe. Otherwise empty.
+  /// If the input is expressions (-e), their description. Otherwise empty.
   ExpressionModule expressions;
   /// A line to print after the schedule, or empty.
   std::string note;
   /// If the input is a program, the name of the program's schedule. Otherwise
   /// empty.
   std::string schedule;
-  /// If the input is a file of PyTorch, what describes it. Otherwise empty.
+  /// If the input is a file of PyTorch, its description. Otherwise empty.
   DescribedTorchFile torch;
   /// If the input is a lowered program of PyTorch, the exit status: it has been
   /// checked, and there is nothing more to show.

@@ -189,7 +189,8 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "schedule file of PyTorch (compute_only). A lowered program of PyTorch\n"
       "(compute_comms) is checked: it may wait for ever or lack actions. -e\n"
       "describes pipelines in one line.\n\n"
-      "The schedule is printed even if options such as --svg write files. If a\n"
+      "The schedule is printed even if options such as --svg write files. If "
+      "a\n"
       "file is -, only its document is printed.\n",
       "chimera-show");
   app.set_version_flag("--version", std::string("chimera-show ") + kVersion);

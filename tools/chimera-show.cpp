@@ -344,10 +344,13 @@ int main(int argc, char **argv) {
     return *status;
   const NamedFile inputs[] = {{"the input", settings.input},
                               {"--measured", settings.measured}};
-  const NamedFile outputs[] = {
-      {"--svg", settings.svg},     {"--pdf", settings.pdf},
-      {"--trace", settings.trace}, {"--json", settings.json},
-      {"--csv", settings.csv},     {"--torch-csv", settings.torchCsv}};
+  const NamedFile outputs[] = {{"--svg", settings.svg},
+                               {"--pdf", settings.pdf},
+                               {"--trace", settings.trace},
+                               {"--json", settings.json},
+                               {"--csv", settings.csv},
+                               {"--torch-csv", settings.torchCsv},
+                               {"--description", settings.description}};
   if (std::string fault = errorOfOutputs(inputs, outputs); !fault.empty())
     return fail(fault);
   if (std::string fault = settings.pdf.empty() ? "" : pdfError();

@@ -34,7 +34,8 @@ struct DescribedTorchFile {
 };
 
 /// Describes a file like describeOrderFile. `file` has the computations of each
-/// rank, and `text` is its text. Blank cells become idle slots, if they can.
+/// rank, and `text` is its text. Blank cells become idle slots, unless
+/// an action would then be in no later slot than one on which it depends.
 /// Returns nothing if a rank has no action, if a forward and a backward run at
 /// once, or for the reasons of describeOrderFile. Then `error` has
 /// "PATH:LINE:COLUMN: error: …". Requires that `file` is not lowered.

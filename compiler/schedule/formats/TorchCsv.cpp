@@ -196,4 +196,9 @@ std::string nameOf(const Cell &cell) {
                    ")" + std::string(kPair);
 }
 
+std::string nameOf(const File &file, const Place &place) {
+  return "cell " + std::to_string(file.ranks[place.rank][place.cell].number) +
+         " of rank " + std::to_string(place.rank);
+}
+
 } // namespace chimera::schedule::torch

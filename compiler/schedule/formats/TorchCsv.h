@@ -59,6 +59,17 @@ enum class Kind : uint8_t {
 
 /// Whether an action of this kind is a computation.
 constexpr bool computes(Kind kind) { return kind <= Kind::WeightGradient; }
+/// Whether it begins the backward of its stage, with the gradient of the
+/// stage's output.
+constexpr bool beginsBackward(Kind kind) {
+  return kind == Kind::Backward || kind == Kind::InputGradient;
+}
+constexpr bool isSend(Kind kind) {
+  return kind == Kind::SendForward || kind == Kind::SendBackward;
+}
+constexpr bool isReceive(Kind kind) {
+  return kind == Kind::ReceiveForward || kind == Kind::ReceiveBackward;
+}
 
 struct Action {
   Kind kind;
@@ -83,7 +94,24 @@ struct File {
   bool isLowered() const;
 };
 
-/// An error in a file.
+/// The place of a cell: `file.ranks[rank][cell]`.
+struct Place {
+  int32_t rank;
+  uint32_t cell;
+
+  bool operator==(const Place &) const = default;
+};
+
+/// Calls `visit(place, action)` for each action of a file, rank by rank.
+template <typename Visit> void forEachAction(const File &file, Visit visit) {
+  for (size_t rank = 0; rank < file.ranks.size(); ++rank)
+    for (size_t cell = 0; cell < file.ranks[rank].size(); ++cell)
+      for (const Action &action : file.ranks[rank][cell].actions)
+        visit(Place{static_cast<int32_t>(rank), static_cast<uint32_t>(cell)},
+              action);
+}
+
+/// An error in the text of a file.
 struct ReadError {
   size_t line, column; ///< from 1
   std::string message;
@@ -104,6 +132,8 @@ std::optional<ReadError> read(std::string_view text, File &file);
 std::string nameOf(const Action &action);
 /// "0F6", or "(0F7;7B3)OVERLAP_F_B".
 std::string nameOf(const Cell &cell);
+/// "cell 5 of rank 0". Cells are counted from 1.
+std::string nameOf(const File &file, const Place &place);
 
 } // namespace chimera::schedule::torch
 

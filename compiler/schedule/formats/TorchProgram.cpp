@@ -8,9 +8,6 @@
 #include "compiler/schedule/formats/TorchProgram.h"
 
 #include <algorithm>
-#include <compare>
-#include <deque>
-#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -18,90 +15,14 @@
 namespace chimera::schedule::torch {
 namespace {
 
-bool isSend(Kind kind) {
-  return kind == Kind::SendForward || kind == Kind::SendBackward;
-}
-bool isReceive(Kind kind) {
-  return kind == Kind::ReceiveForward || kind == Kind::ReceiveBackward;
-}
 bool isWaitForSend(Kind kind) {
   return kind == Kind::WaitSendForward || kind == Kind::WaitSendBackward;
-}
-/// Whether an action begins the backward of its stage, with the gradient of the
-/// stage's output.
-bool beginsBackward(Kind kind) {
-  return kind == Kind::Backward || kind == Kind::InputGradient;
 }
 bool addsToGradient(Kind kind) {
   return kind == Kind::Backward || kind == Kind::WeightGradient;
 }
 
-/// The stage at the other end of a message.
-int32_t otherStage(const Action &action) {
-  const bool isLater =
-      action.kind == Kind::SendForward || action.kind == Kind::ReceiveBackward;
-  return action.stage + (isLater ? 1 : -1);
-}
-/// The receive of a send, and the reverse.
-Action otherEnd(const Action &action) {
-  const Kind kind = action.kind == Kind::SendForward    ? Kind::ReceiveForward
-                    : action.kind == Kind::SendBackward ? Kind::ReceiveBackward
-                    : action.kind == Kind::ReceiveForward ? Kind::SendForward
-                                                          : Kind::SendBackward;
-  return {kind, otherStage(action), action.microBatch};
-}
-
-std::string cellOf(const Place &place, uint32_t number) {
-  return "cell " + std::to_string(number) + " of rank " +
-         std::to_string(place.rank);
-}
-
-/// The ranks at both ends of a message. Nothing if the other stage does not
-/// exist or is on the same rank.
-struct Edge {
-  int32_t from, to;
-  auto operator<=>(const Edge &) const = default;
-};
-std::optional<Edge> edgeOf(const Action &action, int32_t rank,
-                           const std::vector<int32_t> &rankOfStage) {
-  const int32_t stage = otherStage(action);
-  if (stage < 0 || stage >= static_cast<int32_t>(rankOfStage.size()) ||
-      rankOfStage[stage] == rank)
-    return std::nullopt;
-  const int32_t other = rankOfStage[stage];
-  return isSend(action.kind) ? Edge{rank, other} : Edge{other, rank};
-}
-
-/// A send or a receive, and the cell that has it.
-struct Message {
-  Place place;
-  Action action;
-};
-
-/// The messages of an edge, each list in the order of its rank. Send k is
-/// received by receive k.
-struct EdgeMessages {
-  std::vector<Message> sends, receives;
-};
-using Messages = std::map<Edge, EdgeMessages>;
-
-Messages messagesOf(const File &file, const std::vector<int32_t> &rankOfStage) {
-  Messages messages;
-  for (int32_t rank = 0; rank < static_cast<int32_t>(file.ranks.size()); ++rank)
-    for (uint32_t cell = 0; cell < file.ranks[rank].size(); ++cell)
-      for (const Action &action : file.ranks[rank][cell].actions) {
-        if (!isSend(action.kind) && !isReceive(action.kind))
-          continue;
-        if (std::optional<Edge> edge = edgeOf(action, rank, rankOfStage)) {
-          EdgeMessages &all = messages[*edge];
-          (isSend(action.kind) ? all.sends : all.receives)
-              .push_back({{rank, cell}, action});
-        }
-      }
-  return messages;
-}
-
-/// Finds everything that is wrong with a program apart from deadlocks.
+/// Finds all faults of a program but deadlocks.
 class Checker {
 public:
   Checker(const File &file, Checked &result) : file(file), result(result) {}
@@ -111,7 +32,7 @@ public:
     if (result.faults.empty())
       findRanks();
     result.isPlaced = result.faults.empty();
-    // Wrong numbers have too many consequences to tell.
+    // A wrong number or rank causes many other faults, so report it alone.
     if (!result.isPlaced)
       return;
     for (int32_t rank = 0; rank < ranks(); ++rank)
@@ -131,18 +52,8 @@ private:
 
   int32_t ranks() const { return static_cast<int32_t>(file.ranks.size()); }
   bool isLast(int32_t stage) const { return stage + 1 == result.stages; }
-  uint32_t numberOf(const Place &place) const {
-    return file.ranks[place.rank][place.cell].number;
-  }
   void fail(const Place &place, const std::string &message) {
     result.faults.push_back({place, message});
-  }
-
-  template <typename Visit> void forEach(const Visit &visit) const {
-    for (int32_t rank = 0; rank < ranks(); ++rank)
-      for (uint32_t cell = 0; cell < file.ranks[rank].size(); ++cell)
-        for (const Action &action : file.ranks[rank][cell].actions)
-          visit(Place{rank, cell}, action);
   }
 
   /// The computations of a stage or of a micro-batch.
@@ -175,8 +86,7 @@ private:
 
   void findSizes() {
     std::map<int32_t, Uses> ofStages, ofMicroBatches;
-    forEach([&](const Place &place, const Action &action) {
-      result.hasSends |= isSend(action.kind);
+    forEachAction(file, [&](const Place &place, const Action &action) {
       result.hasWaits |=
           isWaitForSend(action.kind) || action.kind == Kind::WaitReduceGradient;
       if (!computes(action.kind))
@@ -197,7 +107,7 @@ private:
     result.mostSends.resize(file.ranks.size());
     if (!result.faults.empty())
       return;
-    forEach([&](const Place &place, const Action &action) {
+    forEachAction(file, [&](const Place &place, const Action &action) {
       if (action.stage >= result.stages ||
           action.microBatch >= result.microBatches)
         fail(place, "expected one of " + std::to_string(result.stages) +
@@ -209,7 +119,7 @@ private:
   /// Finds the rank of each stage: the one that has most of its actions.
   void findRanks() {
     std::vector<std::map<int32_t, uint32_t>> counts(result.stages);
-    forEach([&](const Place &place, const Action &action) {
+    forEachAction(file, [&](const Place &place, const Action &action) {
       ++counts[action.stage][place.rank];
     });
     for (const auto &ofStage : counts)
@@ -217,7 +127,7 @@ private:
           std::ranges::max_element(ofStage, {}, [](const auto &each) {
             return each.second;
           })->first);
-    forEach([&](const Place &place, const Action &action) {
+    forEachAction(file, [&](const Place &place, const Action &action) {
       if (const int32_t rank = result.rankOfStage[action.stage];
           rank != place.rank)
         fail(place, "expected stage " + std::to_string(action.stage) +
@@ -234,7 +144,7 @@ private:
            result.rankOfStage[stage] == result.rankOfStage[other];
   }
 
-  /// What a rank has done up to an action.
+  /// The actions that a rank has done so far, and the state after them.
   struct Progress {
     std::map<Key, uint32_t> done;  ///< actions, each with its cell
     std::set<int32_t> gathered;    ///< stages after UNSHARD
@@ -246,15 +156,16 @@ private:
   void checkRank(int32_t rank) {
     Progress progress;
     bool hasBlanks = false;
-    for (uint32_t cell = 0; cell < file.ranks[rank].size(); ++cell) {
+    const std::vector<Cell> &row = file.ranks[rank];
+    for (uint32_t cell = 0; cell < row.size(); ++cell) {
       const Place here{rank, cell};
-      if (numberOf(here) != cell + 1 && !hasBlanks) {
+      if (row[cell].number != cell + 1 && !hasBlanks) {
         hasBlanks = true;
         fail(here, "expected no blank cells in a lowered program, got one "
                    "before " +
-                       nameOf(file.ranks[rank][cell]));
+                       nameOf(row[cell]));
       }
-      for (const Action &action : file.ranks[rank][cell].actions) {
+      for (const Action &action : row[cell].actions) {
         if ((isSend(action.kind) || isReceive(action.kind)) &&
             lacksOtherEnd(here, action))
           continue;
@@ -379,8 +290,7 @@ private:
     auto [found, isNew] = progress.done.try_emplace(keyOf(action), here.cell);
     if (!isNew && action.kind != Kind::Unshard && action.kind != Kind::Reshard)
       fail(here, "expected " + nameOf(action) + " once, got it in " +
-                     cellOf(here, numberOf({here.rank, found->second})) +
-                     " too");
+                     nameOf(file, {here.rank, found->second}) + " too");
     all.insert(keyOf(action));
   }
 
@@ -403,7 +313,7 @@ private:
     const auto has = [&](Kind kind, int32_t stage, int32_t microBatch = -1) {
       return all.contains({kind, stage, microBatch});
     };
-    forEach([&](const Place &place, const Action &action) {
+    forEachAction(file, [&](const Place &place, const Action &action) {
       const auto wants = [&](Kind kind) {
         const Action wanted{kind, action.stage, action.microBatch};
         if (!all.contains(keyOf(wanted)))
@@ -460,7 +370,7 @@ private:
         fail(receives[k].place,
              "expected " + nameOf(otherEnd(sends[k].action)) + " for " +
                  message + ", which is " + nameOf(sends[k].action) + " in " +
-                 cellOf(sends[k].place, numberOf(sends[k].place)) + ", got " +
+                 nameOf(file, sends[k].place) + ", got " +
                  nameOf(receives[k].action));
       else if (k < sends.size())
         fail(sends[k].place, "expected a receive of " + message + ", " +
@@ -478,210 +388,6 @@ private:
   std::set<Key> all; ///< actions of the file
 };
 
-/// Runs the messages of a program in an order, until all ranks have ended or
-/// none can go on.
-class Rendezvous {
-public:
-  Rendezvous(const File &file, const std::vector<int32_t> &rankOfStage,
-             const Messages &messages, MessageOrder order)
-      : file(file), rankOfStage(rankOfStage), messages(messages), order(order),
-        next(file.ranks.size(), 0) {}
-
-  /// The messages that wait for each other for ever, or a message that waits
-  /// for one that never comes. Empty if all ranks end.
-  std::vector<Fault> run() {
-    for (bool moves = true; moves;) {
-      moves = false;
-      for (int32_t rank = 0; rank < ranks(); ++rank)
-        while (!hasEnded(rank) && !waitOf(rank)) {
-          begin({rank, next[rank]++});
-          moves = true;
-        }
-      for (auto &[key, queue] : queues)
-        while (!queue.empty() && endsWithItsOther(queue.front()))
-          moves = true;
-    }
-    for (int32_t rank = 0; rank < ranks(); ++rank)
-      if (const Begun *block = blockOf(rank))
-        return cycleFrom(*block);
-    return {};
-  }
-
-private:
-  using Key = std::tuple<int32_t, int32_t, int32_t>;
-
-  /// A message that a rank has begun and that has not ended.
-  struct Begun {
-    Message message;
-    Edge edge;
-    uint64_t number; ///< among the sends or the receives of the edge
-
-    bool isSend() const { return torch::isSend(message.action.kind); }
-    int32_t rank() const { return message.place.rank; }
-    int32_t otherRank() const { return isSend() ? edge.to : edge.from; }
-    bool isOtherEndOf(const Begun &other) const {
-      return edge == other.edge && number == other.number &&
-             isSend() != other.isSend();
-    }
-  };
-
-  int32_t ranks() const { return static_cast<int32_t>(file.ranks.size()); }
-  bool hasEnded(int32_t rank) const {
-    return next[rank] == file.ranks[rank].size();
-  }
-
-  /// The queue of `rank` in which a message on `edge` waits.
-  Key keyOf(int32_t rank, Edge edge) const {
-    switch (order) {
-    case MessageOrder::Rank:
-      return {rank, 0, 0};
-    case MessageOrder::Pair:
-      return {rank, std::min(edge.from, edge.to), std::max(edge.from, edge.to)};
-    case MessageOrder::Edge:
-      return {rank, edge.from, edge.to};
-    }
-    return {};
-  }
-
-  /// Begins the messages of a cell.
-  void begin(const Place &place) {
-    for (const Action &action : file.ranks[place.rank][place.cell].actions) {
-      if (!torch::isSend(action.kind) && !isReceive(action.kind))
-        continue;
-      const std::optional<Edge> edge = edgeOf(action, place.rank, rankOfStage);
-      if (!edge)
-        continue;
-      const uint64_t number = counts[{torch::isSend(action.kind), *edge}]++;
-      queues[keyOf(place.rank, *edge)].push_back(
-          {{place, action}, *edge, number});
-      open.insert({place.rank, action.kind, action.stage, action.microBatch});
-    }
-  }
-
-  /// Ends a message at the head of a queue, and its other end, if the other end
-  /// is at the head of a queue too.
-  bool endsWithItsOther(const Begun &head) {
-    const Begun one = head; // a copy, since the queue is about to change
-    std::deque<Begun> &others = queues[keyOf(one.otherRank(), one.edge)];
-    if (others.empty() || !others.front().isOtherEndOf(one))
-      return false;
-    const Begun other = others.front();
-    for (const Begun &end : {one, other}) {
-      const Action &action = end.message.action;
-      open.erase({end.rank(), action.kind, action.stage, action.microBatch});
-      queues[keyOf(end.rank(), end.edge)].pop_front();
-    }
-    return true;
-  }
-
-  /// The message for which the next cell of `rank` waits, if it waits. None if
-  /// the rank has ended.
-  std::optional<Action> waitOf(int32_t rank) const {
-    if (hasEnded(rank))
-      return std::nullopt;
-    for (const Action &action : file.ranks[rank][next[rank]].actions) {
-      std::optional<Action> waited;
-      if (action.kind == Kind::Forward)
-        waited = {Kind::ReceiveForward, action.stage, action.microBatch};
-      else if (beginsBackward(action.kind))
-        waited = {Kind::ReceiveBackward, action.stage, action.microBatch};
-      else if (action.kind == Kind::WaitSendForward)
-        waited = {Kind::SendForward, action.stage, action.microBatch};
-      else if (action.kind == Kind::WaitSendBackward)
-        waited = {Kind::SendBackward, action.stage, action.microBatch};
-      if (waited && open.contains({rank, waited->kind, waited->stage,
-                                   waited->microBatch}))
-        return waited;
-    }
-    return std::nullopt;
-  }
-
-  /// The message that keeps `rank` from going on or from ending: the head of
-  /// the queue of the message for which the rank waits. Null if there is none.
-  const Begun *blockOf(int32_t rank) const {
-    const std::optional<Action> waited = waitOf(rank);
-    for (const auto &[key, queue] : queues)
-      if (std::get<0>(key) == rank && !queue.empty() &&
-          (!waited || std::ranges::any_of(queue, [&](const Begun &each) {
-            return each.message.action == waited;
-          })))
-        return &queue.front();
-    return nullptr;
-  }
-
-  /// The other end of a message in the program, or null.
-  const Message *otherEndOf(const Begun &one) const {
-    const EdgeMessages &all = messages.at(one.edge);
-    const std::vector<Message> &others =
-        one.isSend() ? all.receives : all.sends;
-    return one.number < others.size() ? &others[one.number] : nullptr;
-  }
-
-  /// Follows the messages from a head of a queue to the head that keeps its
-  /// other end from coming, and so on.
-  std::vector<Fault> cycleFrom(const Begun &start) const {
-    std::vector<const Begun *> path;
-    const Begun *at = &start;
-    while (at && std::ranges::find(path, at) == path.end()) {
-      path.push_back(at);
-      at = nextOf(*at);
-    }
-    std::vector<Fault> faults;
-    for (auto each = at ? std::ranges::find(path, at) : std::prev(path.end());
-         each != path.end(); ++each)
-      faults.push_back({(*each)->message.place, describe(**each)});
-    return faults;
-  }
-
-  /// The head of a queue that keeps the other end of `one` from coming. Null if
-  /// the program does not have it.
-  const Begun *nextOf(const Begun &one) const {
-    const Message *other = otherEndOf(one);
-    if (!other)
-      return nullptr;
-    if (isBegun(*other))
-      return &queues.at(keyOf(one.otherRank(), one.edge)).front();
-    return blockOf(one.otherRank());
-  }
-
-  bool isBegun(const Message &message) const {
-    return message.place.cell < next[message.place.rank];
-  }
-
-  std::string nameWithCell(const Message &message) const {
-    return nameOf(message.action) + " (" +
-           cellOf(message.place,
-                  file.ranks[message.place.rank][message.place.cell].number) +
-           ")";
-  }
-
-  std::string describe(const Begun &one) const {
-    const Message *other = otherEndOf(one);
-    const std::string rank = "rank " + std::to_string(one.otherRank());
-    std::string text = nameWithCell(one.message) + " waits for ";
-    if (!other)
-      return text + (one.isSend() ? "a receive" : "a send") + " that " + rank +
-             " does not have";
-    text += nameWithCell(*other);
-    if (isBegun(*other))
-      return text + ", which comes after " +
-             nameOf(nextOf(one)->message.action);
-    return text + ", and " + rank + " waits at " +
-           nameOf(file.ranks[one.otherRank()][next[one.otherRank()]]) +
-           " before it";
-  }
-
-  const File &file;
-  const std::vector<int32_t> &rankOfStage;
-  const Messages &messages;
-  const MessageOrder order;
-  std::vector<uint32_t> next; ///< cell of each rank
-  std::map<Key, std::deque<Begun>> queues;
-  std::map<std::pair<bool, Edge>, uint64_t> counts; ///< of begun messages
-  /// Messages that have begun and not ended: rank, kind, stage, micro-batch.
-  std::set<std::tuple<int32_t, Kind, int32_t, int32_t>> open;
-};
-
 } // namespace
 
 Checked check(const File &file) {
@@ -692,7 +398,7 @@ Checked check(const File &file) {
   const Messages messages = messagesOf(file, result.rankOfStage);
   for (size_t i = 0; i < kMessageOrders.size(); ++i)
     result.deadlocks[i] =
-        Rendezvous(file, result.rankOfStage, messages, kMessageOrders[i]).run();
+        findDeadlock(file, result.rankOfStage, messages, kMessageOrders[i]);
   return result;
 }
 

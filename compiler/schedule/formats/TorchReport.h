@@ -12,9 +12,9 @@
 
 namespace chimera::schedule::torch {
 
-/// What `check` found in a program, for people: its sizes, the stages and sends
-/// of each rank, and whether all ranks end with each order of messages. If not,
-/// the messages that wait for ever.
+/// The result of `check` as text: the sizes of the program, the stages and
+/// sends of each rank, and whether all ranks end with each order of messages.
+/// If not, the messages that wait for ever.
 std::string describe(const File &file, const Checked &checked);
 
 /// Lines "PATH:LINE:COLUMN: error: …" for the first faults, and how many more

@@ -13,8 +13,9 @@
 
 namespace chimera::schedule::torch {
 
-/// What the format cannot say of a problem. Empty if it can say everything.
-static std::string whatIsMissing(const Problem &problem) {
+/// The first property of a problem that the format cannot hold, such as "a
+/// recompute". Empty if there is none.
+static std::string unsupportedProperty(const Problem &problem) {
   if (stepsOverlap(problem.updates))
     return "a schedule without a flush";
   if (std::ranges::any_of(problem.recompute,
@@ -53,9 +54,9 @@ static Kind kindOf(schedule::Kind kind) {
 
 std::optional<std::string> write(const Problem &problem,
                                  const Schedule &schedule, std::string &error) {
-  if (const std::string missing = whatIsMissing(problem); !missing.empty()) {
-    error = "expected a schedule that files of PyTorch can describe, got " +
-            missing;
+  if (const std::string found = unsupportedProperty(problem); !found.empty()) {
+    error =
+        "expected a schedule that files of PyTorch can describe, got " + found;
     return std::nullopt;
   }
   std::string text;
