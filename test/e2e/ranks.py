@@ -166,13 +166,17 @@ class Test(unittest.TestCase):
         late = self.ranks[1]
         late.send_signal(signal.SIGSTOP)
         self.start(2, "set nothere")
-        self.assertEqual(self.ranks[2].wait(timeout=PATIENCE), 1)
-        # On an idle machine, rank 0 waits for 2 s for ranks that come later, and for at
-        # most 30 s for ranks that wait.
-        time.sleep(3)
+        # Rank 0 says after 5 s that it waits, and ends after 30 s at the earliest.
+        begin = time.monotonic()
+        while ("still waiting until all other ranks have read this"
+               not in self.text_of(0) and self.ranks[0].poll() is None):
+            self.assertLess(time.monotonic() - begin, PATIENCE)
+            time.sleep(0.05)
         late.send_signal(signal.SIGCONT)
-        for rank, text in enumerate(self.ends()):
+        texts = self.ends()
+        for rank, text in enumerate(texts):
             self.assertIn("cannot open", text, f"rank {rank}")
+        self.assertIn("still waiting until all other ranks have read this", texts[0])
 
     def test_only_the_root_needs_the_folder_of_an_output(self):
         """The root of this program is rank 0, which computes the loss of the up
@@ -232,7 +236,8 @@ class Test(unittest.TestCase):
             named = re.compile(rf"chimera-run: rank {victim} (\(worker {victim}\) )?"
                                "is stopped")
             told = [text for text in texts if named.search(text)]
-            self.assertEqual(len(told), 1, texts)
+            # Two ranks may time out at the same moment.
+            self.assertTrue(told, texts)
             # Another rank may learn of the failure while it starts, and may then say
             # so.
             for text in texts:
