@@ -16,6 +16,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <algorithm>
+#include <array>
 
 using namespace mlir;
 
@@ -103,8 +104,12 @@ public:
       }
     }
     makeBuffers();
-    return Allocated{arena.size() + messages.size(), mostStashes,
-                     arena.maxInUse() + messages.maxInUse() + mostStashes};
+    int64_t arenaBytes = 0, mostInUse = 0;
+    for (const Heap &heap : arena) {
+      arenaBytes += heap.size();
+      mostInUse += heap.maxInUse();
+    }
+    return Allocated{arenaBytes, mostStashes, mostInUse + mostStashes};
   }
 
 private:
@@ -301,15 +306,20 @@ private:
     extend(buffer, endOf(value, made));
   }
 
-  /// The heap for values of type `type`. Activations and gradients are sent to
-  /// other workers, so they have a heap of their own. Most of them have one
-  /// size. In this heap they share bytes only with each other, so the two ends
-  /// of a message can exchange buffers (runtime/interpreter/ZeroCopy.h). A
-  /// stash takes no arena memory. Its offset is only an identifier.
+  /// The heap for values of type `type`. The heaps follow one another in the
+  /// arena. Activations and gradients are sent to other workers. Most of them
+  /// have one size. In a heap of their own they share bytes only with each
+  /// other, so the two ends of a message can exchange buffers
+  /// (runtime/interpreter/Blocks.h). In the same way, a load can exchange its
+  /// buffer for memory that was filled ahead, so tokens and labels have heaps
+  /// of their own, too. A stash takes no arena memory. Its offset is only an
+  /// identifier.
   Heap &heapFor(Type type) {
     return isStash(type)                             ? stashes
-           : isa<ActivationType, GradientType>(type) ? messages
-                                                     : arena;
+           : isa<TokensType>(type)                   ? arena[1]
+           : isa<LabelsType>(type)                   ? arena[2]
+           : isa<ActivationType, GradientType>(type) ? arena[3]
+                                                     : arena[0];
   }
 
   void extend(int32_t buffer, int32_t end) {
@@ -406,16 +416,21 @@ private:
 
   void makeBuffers() {
     OpBuilder builder = OpBuilder::atBlockBegin(sections.front());
+    int64_t arenaBytes = 0;
+    DenseMap<const Heap *, int64_t> begins;
+    for (const Heap &heap : arena) {
+      begins[&heap] = arenaBytes;
+      arenaBytes += heap.size();
+    }
     auto offsetOf = [&](const Buffer &buffer) {
-      bool isMessage = &heapFor(buffer.type) == &messages;
-      return buffer.offset + (isMessage ? arena.size() : 0);
+      return begins[&heapFor(buffer.type)] + buffer.offset;
     };
     for (auto [index, buffer] : llvm::enumerate(buffers))
       builder.create<BufferOp>(
           worker.getLoc(), static_cast<uint32_t>(index), buffer.type,
           isStash(buffer.type) ? IntegerAttr()
                                : builder.getI64IntegerAttr(offsetOf(buffer)));
-    worker.setArenaBytes(arena.size() + messages.size());
+    worker.setArenaBytes(arenaBytes);
     worker.setStashBytes(mostStashes);
     worker.setPeakBytes(peak);
     worker.setPeakInstruction(peakAt);
@@ -432,7 +447,8 @@ private:
   std::vector<SmallVector<int32_t, 2>> releases;
   /// Buffers by type and offset.
   DenseMap<std::pair<const void *, int64_t>, int32_t> known;
-  Heap arena, messages, stashes; // `messages` follows `arena` in memory
+  std::array<Heap, 4> arena; // see heapFor
+  Heap stashes;
   int64_t all = 0, live = 0, peak = 0;
   int64_t liveStashes = 0, mostStashes = 0; // the stashes among the live bytes
   int32_t peakAt = 0;

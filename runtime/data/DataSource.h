@@ -31,6 +31,8 @@ struct MicroBatch {
   uint64_t index;
   uint32_t part = 0;  ///< number of the part, from 0
   uint32_t parts = 1; ///< number of parts of the micro-batch
+
+  bool operator==(const MicroBatch &) const = default;
 };
 
 /// The source of the inputs and labels that `load` instructions read.

@@ -8,20 +8,25 @@
 #include "runtime/data/ReadAhead.h"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 #include <utility>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
-uint64_t chimera::runtime::ringBytesOf(const PlannedLoad &load) {
-  constexpr uint64_t kAlignment = 64;
-  return (load.bytes + kAlignment - 1) / kAlignment * kAlignment;
+void chimera::runtime::loadPieces(DataSource &source, const PlannedLoad &load,
+                                  Bytes output) {
+  const uint64_t bytes = load.bytes / load.pieces.size();
+  for (const MicroBatch &piece : load.pieces) {
+    source.load(load.kind, piece, output.first(bytes));
+    output = output.subspan(bytes);
+  }
 }
 
-ReadAhead::ReadAhead(DataSource &source, uint64_t steps, uint64_t ringBytes)
-    : source(source), steps(steps), ringBytes(ringBytes),
-      ring(std::make_unique_for_overwrite<std::byte[]>(ringBytes)) {}
+ReadAhead::ReadAhead(DataSource &source, uint64_t steps, uint64_t maxBytes,
+                     uint64_t alignment)
+    : source(source), steps(steps), maxBytes(maxBytes), alignment(alignment) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
@@ -37,8 +42,9 @@ void ReadAhead::stop() {
 
 void ReadAhead::begin(uint64_t firstStep, Plan plan) {
   stop();
-  items.clear();
-  end = used = 0;
+  for (; !items.empty(); items.pop_front())
+    giveBack(items.front().load, std::move(items.front().block));
+  waiting = 0;
   reached = firstStep;
   isStopped = isFinished = false;
   try {
@@ -83,22 +89,21 @@ bool ReadAhead::read(const Section &section) {
   if (!waitUntil([&] { return section.step <= reached + steps; }))
     return false;
   for (const PlannedLoad &load : section.loads) {
-    if (ringBytesOf(load) > ringBytes)
+    if (sizeOf(load) > maxBytes)
       return false;
-    std::optional<uint64_t> offset;
-    if (!waitUntil([&] {
-          offset = findSpace(ringBytesOf(load));
-          return offset.has_value();
-        }))
-      return false;
-    Item &item = items.emplace_back(Item{load, *offset});
-    end = *offset + ringBytesOf(load);
-    used += ringBytesOf(load);
+    std::optional<Block> block;
+    try {
+      if (!waitUntil([&] { return (block = findBlock(load)).has_value(); }))
+        return false;
+    } catch (const std::bad_alloc &) {
+      return false; // the rank has memory of its own for the load
+    }
+    Item &item = items.emplace_back(Item{load, std::move(*block)});
+    waiting += sizeOf(load);
     lock.unlock();
     std::exception_ptr error;
     try {
-      source.load(load.kind, load.microBatch,
-                  {ring.get() + *offset, load.bytes});
+      loadPieces(source, load, {item.block.get(), load.bytes});
     } catch (...) {
       error = std::current_exception();
     }
@@ -122,27 +127,31 @@ bool ReadAhead::read(const Section &section) {
   return true;
 }
 
-/// The offset of free space of this size, after the newest item or at the begin
-/// of the ring. None if there is too little.
-std::optional<uint64_t> ReadAhead::findSpace(uint64_t bytes) {
-  if (items.empty())
-    end = 0;
-  const uint64_t begin = items.empty() ? ringBytes : items.front().offset;
-  const bool isWrapped = end <= begin;
-  if (end + bytes <= (isWrapped ? begin : ringBytes))
-    return end;
-  if (!isWrapped && bytes <= begin)
-    return 0;
-  return std::nullopt;
+/// The bytes of memory of a load.
+uint64_t ReadAhead::sizeOf(const PlannedLoad &load) const {
+  return blockBytes(load.bytes, alignment);
 }
 
-void ReadAhead::dropFirst() {
-  used -= ringBytesOf(items.front().load);
-  items.pop_front();
+/// An unused block for a load, or a new one. None if that would need too much
+/// memory, because too many blocks are in use.
+std::optional<Block> ReadAhead::findBlock(const PlannedLoad &load) {
+  const uint64_t size = sizeOf(load);
+  if (auto block = unused.extract(size))
+    return std::move(block.mapped());
+  while (allocated + size > maxBytes && !unused.empty()) {
+    allocated -= unused.begin()->first;
+    unused.erase(unused.begin());
+  }
+  if (allocated + size > maxBytes)
+    return std::nullopt;
+  Block block = makeBlock(load.bytes, alignment);
+  allocated += size;
+  return block;
 }
 
-void ReadAhead::load(program::ValueKind kind, MicroBatch microBatch,
-                     Bytes output) {
+/// The block of a load that is next in the plan, after it has been read.
+/// Otherwise none, and nothing more is read ahead.
+std::optional<Block> ReadAhead::take(const PlannedLoad &load) {
   std::unique_lock lock(mutex);
   const auto hasFirst = [&] { return !items.empty() && items.front().isReady; };
   if (!hasFirst() && !isStopped && !isFinished) {
@@ -150,29 +159,44 @@ void ReadAhead::load(program::ValueKind kind, MicroBatch microBatch,
     changed.wait(lock, [&] { return isFinished || hasFirst(); });
     rankWaits = false;
   }
-  const auto isAskedFor = [&](const PlannedLoad &load) {
-    return load.kind == kind && load.bytes == output.size() &&
-           load.microBatch.step == microBatch.step &&
-           load.microBatch.index == microBatch.index &&
-           load.microBatch.part == microBatch.part &&
-           load.microBatch.parts == microBatch.parts;
-  };
-  if (isStopped || !hasFirst() || !isAskedFor(items.front().load)) {
+  if (isStopped || !hasFirst() || items.front().load != load) {
     isStopped = true; // the rank does not follow the plan
     lock.unlock();
     changed.notify_all();
-    return source.load(kind, microBatch, output);
+    return std::nullopt;
   }
-  const Item first = items.front(); // the thread does not touch it now
-  lock.unlock();
-  if (first.error)
-    std::rethrow_exception(first.error);
-  std::copy_n(ring.get() + first.offset, output.size(), output.data());
-  lock.lock();
-  dropFirst();
-  // Wake the thread once for many loads.
-  const bool wakes = threadWaits && used <= ringBytes / 2;
-  lock.unlock();
+  if (items.front().error)
+    std::rethrow_exception(items.front().error);
+  Block block = std::move(items.front().block);
+  items.pop_front();
+  waiting -= sizeOf(load);
+  return block;
+}
+
+/// Gives the block of a load to the thread.
+void ReadAhead::giveBack(const PlannedLoad &load, Block block) {
+  bool wakes = false;
+  {
+    std::lock_guard lock(mutex);
+    unused.emplace(sizeOf(load), std::move(block));
+    // Wake the thread once for many loads.
+    wakes = threadWaits && waiting <= maxBytes / 2;
+  }
   if (wakes)
     changed.notify_all();
+}
+
+void ReadAhead::load(const PlannedLoad &load, Bytes output) {
+  std::optional<Block> block = take(load);
+  if (!block)
+    return loadPieces(source, load, output);
+  std::copy_n(block->get(), output.size(), output.data());
+  giveBack(load, std::move(*block));
+}
+
+void ReadAhead::load(const PlannedLoad &load, Block &block) {
+  std::optional<Block> filled = take(load);
+  if (!filled)
+    return loadPieces(source, load, {block.get(), load.bytes});
+  giveBack(load, std::exchange(block, std::move(*filled)));
 }

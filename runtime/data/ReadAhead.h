@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The instructions of a rank say which samples it will load, in which order. A
-// thread loads them before the rank needs them, into a ring of memory. A rank
-// gets the same samples with and without this thread. An error of a load is
-// thrown when the rank asks for that load.
+// thread loads them before the rank needs them, each into a block of memory of
+// its own. A rank gets the same samples with and without this thread. An error
+// of a load is thrown when the rank asks for that load.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,12 +16,13 @@
 #define CHIMERA_RUNTIME_DATA_READAHEAD_H
 
 #include "runtime/data/DataSource.h"
+#include "runtime/device/Block.h"
 
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
-#include <memory>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -29,15 +30,18 @@
 
 namespace chimera::runtime {
 
-/// One call of DataSource::load.
+/// What a load instruction loads: the inputs or labels of some pieces, one
+/// after another. Each has bytes / pieces.size() bytes.
 struct PlannedLoad {
   program::ValueKind kind;
-  MicroBatch microBatch;
+  std::vector<MicroBatch> pieces;
   uint64_t bytes;
+
+  bool operator==(const PlannedLoad &) const = default;
 };
 
-/// The bytes of the ring that a load takes.
-uint64_t ringBytesOf(const PlannedLoad &load);
+/// Loads all pieces into `output`, which has load.bytes bytes.
+void loadPieces(DataSource &source, const PlannedLoad &load, Bytes output);
 
 class ReadAhead {
 public:
@@ -53,9 +57,11 @@ public:
   using Plan = std::function<std::optional<Section>(uint64_t number)>;
 
   /// Reads sections of at most `steps` steps after the one that the rank has
-  /// reached, and only as much as fits into `ringBytes`. Stops before a load
-  /// that is larger. The source must outlive this object.
-  ReadAhead(DataSource &source, uint64_t steps, uint64_t ringBytes);
+  /// reached, and only as much as fits into blocks of `maxBytes` bytes together
+  /// (blockBytes). Stops before a load that is larger. The source must outlive
+  /// this object.
+  ReadAhead(DataSource &source, uint64_t steps, uint64_t maxBytes,
+            uint64_t alignment = kBlockAlignment);
   /// Ends the thread. Waits for a load that it has begun.
   ~ReadAhead();
 
@@ -65,37 +71,42 @@ public:
   /// Tells that the rank begins this step.
   void reach(uint64_t step);
 
-  /// The same as DataSource::load of the source. Waits if the load is next in
-  /// the plan and not read yet. A rank that asks for other loads than planned
-  /// gets them from the source, and nothing more is read ahead until `begin`.
-  /// Only one thread may call this.
-  void load(program::ValueKind kind, MicroBatch microBatch, Bytes output);
+  /// The same as loadPieces from the source. Waits if the load is next in the
+  /// plan and not read yet. A rank that asks for other loads than planned gets
+  /// them from the source, and nothing more is read ahead until `begin`. Only
+  /// one thread may call this.
+  void load(const PlannedLoad &load, Bytes output);
+  /// The same, without a copy: `block` is exchanged for the block that has been
+  /// filled ahead. Requires memory of makeBlock(load.bytes, alignment).
+  void load(const PlannedLoad &load, Block &block);
 
 private:
   struct Item {
     PlannedLoad load;
-    uint64_t offset; ///< in the ring
+    Block block;
     bool isReady = false;
     std::exception_ptr error = nullptr; ///< set if the load has failed
   };
 
   void run(const Plan &plan);
   bool read(const Section &section);
-  std::optional<uint64_t> findSpace(uint64_t bytes);
+  uint64_t sizeOf(const PlannedLoad &load) const;
+  std::optional<Block> findBlock(const PlannedLoad &load);
+  std::optional<Block> take(const PlannedLoad &load);
+  void giveBack(const PlannedLoad &load, Block block);
   void stop();
-  void dropFirst();
 
   DataSource &source;
-  const uint64_t steps, ringBytes;
-  std::unique_ptr<std::byte[]> ring;
+  const uint64_t steps, maxBytes, alignment;
   std::thread thread;
 
   std::mutex mutex; ///< guards all members below
   std::condition_variable changed;
-  std::deque<Item> items; ///< read, or being read; oldest first
-  uint64_t end = 0;       ///< offset after the newest item
-  uint64_t used = 0;      ///< bytes of all items
-  uint64_t reached = 0;   ///< step
+  std::deque<Item> items;                ///< read, or being read; oldest first
+  std::multimap<uint64_t, Block> unused; ///< by sizeOf their loads
+  uint64_t allocated = 0;                ///< bytes of all blocks
+  uint64_t waiting = 0;                  ///< bytes of the blocks of all items
+  uint64_t reached = 0;                  ///< step
   bool isStopped = true;
   bool isFinished = true;   ///< the thread reads nothing more
   bool rankWaits = false;   ///< for the first item

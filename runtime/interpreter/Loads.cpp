@@ -22,8 +22,7 @@ void Interpreter::expectLoads() {
   uint64_t count = 0, bytes = 0;
   for (const Instruction &instruction : worker.instructions)
     if (instruction.opcode() == Opcode::Load) {
-      count += uint64_t{instruction.micro_batches()} *
-               pieces.partsOf(instruction.micro_batch());
+      ++count;
       bytes +=
           worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
     }
@@ -32,20 +31,19 @@ void Interpreter::expectLoads() {
 }
 
 void Interpreter::load(const Instruction &instruction, uint64_t step) {
-  Bytes rest = bytesOf(program::resultsOf(worker, instruction)[0]);
-  std::vector<PlannedLoad> loads;
-  addLoads(program, pieces, worker, copy, instruction, step, loads);
-  for (const PlannedLoad &load : loads) {
-    compute->loadFromHost(rest.first(load.bytes), [&](Bytes host) {
-      if (pass)
-        options.evaluation.data->load(load.kind, load.microBatch, host);
-      else if (ahead)
-        ahead->load(load.kind, load.microBatch, host);
-      else
-        data.load(load.kind, load.microBatch, host);
-    });
-    rest = rest.subspan(load.bytes);
-  }
+  const uint32_t buffer = program::resultsOf(worker, instruction)[0];
+  const PlannedLoad planned =
+      loadOf(program, pieces, worker, copy, instruction, step);
+  const bool isAhead = ahead && !pass;
+  const uint32_t block = blocks.locations[memoryOf[buffer]].block;
+  if (isAhead && device.isSynchronous() && blocks.isUniform[block])
+    return ahead->load(planned, arena[block]);
+  compute->loadFromHost(bytesOf(buffer), [&](Bytes host) {
+    if (isAhead)
+      ahead->load(planned, host);
+    else
+      loadPieces(pass ? *options.evaluation.data : data, planned, host);
+  });
 }
 
 /// Whether the weight of a micro-batch's loss depends on its labels. If so, all
@@ -73,8 +71,8 @@ Interpreter::sectionToRead(uint64_t firstStep, uint64_t endStep,
   ReadAhead::Section section{.step = stepOfSection, .loads = {}};
   for (uint32_t i = begin; i < sectionEnd; ++i)
     if (worker.instructions[i].opcode() == Opcode::Load)
-      addLoads(program, pieces, worker, copy, worker.instructions[i],
-               stepOfSection, section.loads);
+      section.loads.push_back(loadOf(program, pieces, worker, copy,
+                                     worker.instructions[i], stepOfSection));
   if (number > 0 && weighsLabels())
     section.afterLoads = [this, stepOfSection] {
       totalWeight(program, data, stepOfSection, /*first=*/0,
@@ -95,7 +93,8 @@ void Interpreter::readAhead() {
   if (bytes == 0 && !weighsLabels())
     return;
   if (!ahead)
-    ahead = std::make_unique<ReadAhead>(data, options.readAhead, bytes);
+    ahead = std::make_unique<ReadAhead>(data, options.readAhead, bytes,
+                                        program.buffer_alignment);
   plannedEnd = flushes ? std::max(steps, stepsOfTraining) : steps;
   ahead->begin(step, [this, first = step, last = plannedEnd](uint64_t number) {
     return sectionToRead(first, last, number);

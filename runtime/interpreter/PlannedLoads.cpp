@@ -24,37 +24,36 @@ MicroBatch chimera::runtime::pieceOfStep(const program::ProgramT &program,
           part, parts};
 }
 
-void chimera::runtime::addLoads(const program::ProgramT &program,
-                                const program::BackwardPieces &pieces,
-                                const program::WorkerT &worker, uint32_t copy,
-                                const Instruction &instruction, uint64_t step,
-                                std::vector<PlannedLoad> &loads) {
-  const uint32_t count = instruction.micro_batches();
+PlannedLoad chimera::runtime::loadOf(const program::ProgramT &program,
+                                     const program::BackwardPieces &pieces,
+                                     const program::WorkerT &worker,
+                                     uint32_t copy,
+                                     const Instruction &instruction,
+                                     uint64_t step) {
+  PlannedLoad load{
+      instruction.kind(),
+      {},
+      worker.buffers[program::resultsOf(worker, instruction)[0]].bytes()};
   // In the buffer, the tensors of a piece are contiguous. So each piece is
   // loaded separately.
   const uint32_t parts = pieces.partsOf(instruction.micro_batch());
-  const uint64_t bytes =
-      worker.buffers[program::resultsOf(worker, instruction)[0]].bytes();
-  for (uint32_t k = 0; k < count; ++k)
+  for (uint32_t k = 0; k < instruction.micro_batches(); ++k)
     for (uint32_t part = 0; part < parts; ++part)
-      loads.push_back({instruction.kind(),
-                       pieceOfStep(program, copy, step,
-                                   instruction.micro_batch() + k, part, parts),
-                       bytes / (uint64_t{count} * parts)});
+      load.pieces.push_back(pieceOfStep(
+          program, copy, step, instruction.micro_batch() + k, part, parts));
+  return load;
 }
 
 uint64_t chimera::runtime::readAheadBytes(const program::ProgramT &program,
                                           const program::WorkerT &worker,
                                           uint32_t steps) {
-  const program::BackwardPieces pieces(program);
-  std::vector<PlannedLoad> loads;
-  for (uint32_t i = worker.body_begin; i < worker.body_end; ++i)
-    if (worker.instructions[i].opcode() == Opcode::Load)
-      addLoads(program, pieces, worker, /*copy=*/0, worker.instructions[i],
-               /*step=*/0, loads);
   uint64_t bytes = 0;
-  for (const PlannedLoad &load : loads)
-    bytes += ringBytesOf(load);
+  for (uint32_t i = worker.body_begin; i < worker.body_end; ++i)
+    if (const Instruction &load = worker.instructions[i];
+        load.opcode() == Opcode::Load)
+      bytes += blockBytes(
+          worker.buffers[program::resultsOf(worker, load)[0]].bytes(),
+          program.buffer_alignment);
   return bytes * steps;
 }
 

@@ -12,8 +12,6 @@
 #include "runtime/program/BackwardPieces.h"
 #include "runtime/program/Program.h"
 
-#include <vector>
-
 namespace chimera::runtime {
 
 /// The most steps that samples are read ahead.
@@ -26,13 +24,11 @@ MicroBatch pieceOfStep(const program::ProgramT &program, uint32_t copy,
                        uint64_t step, uint32_t m, uint32_t part,
                        uint32_t parts);
 
-/// Adds the loads of a load instruction, one for each piece. In the buffer, the
-/// pieces follow one another in this order.
-void addLoads(const program::ProgramT &program,
-              const program::BackwardPieces &pieces,
-              const program::WorkerT &worker, uint32_t copy,
-              const program::Instruction &instruction, uint64_t step,
-              std::vector<PlannedLoad> &loads);
+/// What a load instruction loads in a step.
+PlannedLoad loadOf(const program::ProgramT &program,
+                   const program::BackwardPieces &pieces,
+                   const program::WorkerT &worker, uint32_t copy,
+                   const program::Instruction &instruction, uint64_t step);
 
 /// The bytes of memory in which a rank keeps the samples of `steps` steps that
 /// are read ahead. 0 if the worker loads nothing.

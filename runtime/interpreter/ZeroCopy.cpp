@@ -33,12 +33,8 @@ public:
   Finder(const program::ProgramT &program, const program::WorkerT &worker,
          const Blocks &blocks)
       : program(program), worker(worker), blocks(blocks),
-        exchangeable(blocks.bytes.size(), true),
-        waits(worker.instructions.size()), touches(blocks.bytes.size()) {
-    for (size_t b = 0; b < worker.buffers.size(); ++b)
-      if (isInArena(worker.buffers[b]) &&
-          worker.buffers[b].bytes() != blocks.bytes[blockOf(b)])
-        exchangeable[blockOf(b)] = false;
+        exchangeable(blocks.isUniform), waits(worker.instructions.size()),
+        touches(blocks.bytes.size()) {
     for (const program::State &state : worker.states)
       for (uint32_t buffer : {state.weights(), state.optimizer_state()})
         exchangeable[blockOf(buffer)] = false;
@@ -118,35 +114,6 @@ private:
   std::vector<std::vector<Touch>> touches; // by block, in order
 };
 } // namespace
-
-Blocks chimera::runtime::blocksOf(const program::ProgramT &program,
-                                  const program::WorkerT &worker) {
-  Blocks blocks;
-  blocks.locations.resize(worker.buffers.size());
-  std::vector<uint32_t> order;
-  for (uint32_t b = 0; b < worker.buffers.size(); ++b)
-    if (isInArena(worker.buffers[b]))
-      order.push_back(b);
-  std::ranges::stable_sort(
-      order, {}, [&](uint32_t b) { return worker.buffers[b].offset(); });
-  uint64_t begin = 0, end = 0;
-  for (uint32_t b : order) {
-    const program::Buffer &buffer = worker.buffers[b];
-    if (blocks.bytes.empty() || buffer.offset() >= end) {
-      blocks.bytes.push_back(0);
-      end = buffer.offset();
-      // If the buffer is a piece of a gradient, its offset may be unaligned.
-      // The block must begin at an aligned offset, so it begins at the last one
-      // before the buffer.
-      begin = end - end % program.buffer_alignment;
-    }
-    end = std::max(end, buffer.offset() + buffer.bytes());
-    blocks.bytes.back() = end - begin;
-    blocks.locations[b] = {static_cast<uint32_t>(blocks.bytes.size() - 1),
-                           buffer.offset() - begin};
-  }
-  return blocks;
-}
 
 std::vector<bool>
 chimera::runtime::findZeroCopyMessages(const program::ProgramT &program,

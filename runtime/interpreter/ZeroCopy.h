@@ -13,26 +13,9 @@
 #ifndef CHIMERA_RUNTIME_INTERPRETER_ZEROCOPY_H
 #define CHIMERA_RUNTIME_INTERPRETER_ZEROCOPY_H
 
-#include "runtime/program/Program.h"
-
-#include <vector>
+#include "runtime/interpreter/Blocks.h"
 
 namespace chimera::runtime {
-
-/// A worker's arena, divided into blocks. Buffers that overlap are in the same
-/// block, and no buffer is in two blocks. So each block can be allocated
-/// separately, with the alignment of buffers.
-struct Blocks {
-  struct Location {
-    uint32_t block;
-    uint64_t offset; ///< in the block
-  };
-  std::vector<uint64_t> bytes;     ///< by block
-  std::vector<Location> locations; ///< by buffer; not used for a stash
-};
-
-Blocks blocksOf(const program::ProgramT &program,
-                const program::WorkerT &worker);
 
 /// For each instruction, whether it posts a message that can be passed without
 /// a copy. Requires a verified program. The message must satisfy these

@@ -69,23 +69,26 @@ Result run(const Case &of, uint64_t steps, bool readsAhead) {
     std::vector<PlannedLoad> loads;
     for (uint64_t index = 0; index < of.microBatches; ++index)
       for (const auto &[kind, bytes] : of.loads)
-        loads.push_back({kind, {.step = step, .index = index}, bytes});
+        loads.push_back({kind, {{.step = step, .index = index}}, bytes});
     return loads;
   };
-  for (const PlannedLoad &load : loadsOf(0))
-    stepBytes += ringBytesOf(load);
+  std::vector<Block> blocks; // by load of a step
+  for (const PlannedLoad &load : loadsOf(0)) {
+    stepBytes += blockBytes(load.bytes);
+    blocks.push_back(makeBlock(load.bytes));
+  }
   ReadAhead ahead(of.data, 2, 2 * stepBytes);
-  std::vector<std::byte> memory(stepBytes);
   const auto step = [&](uint64_t number) {
     double blocked = 0;
     ahead.reach(number);
-    for (const PlannedLoad &load : loadsOf(number)) {
+    const std::vector<PlannedLoad> loads = loadsOf(number);
+    for (size_t k = 0; k < loads.size(); ++k) {
+      const PlannedLoad &load = loads[k];
       const Clock::time_point begin = Clock::now();
-      const Bytes output = Bytes(memory).first(load.bytes);
       if (readsAhead)
-        ahead.load(load.kind, load.microBatch, output);
+        ahead.load(load, blocks[k]);
       else
-        of.data.load(load.kind, load.microBatch, output);
+        loadPieces(of.data, load, {blocks[k].get(), load.bytes});
       blocked += secondsSince(begin);
       if (load.kind == ValueKind::Labels)
         compute(of.computeSeconds);

@@ -7,7 +7,7 @@
 // The peak is at instruction 5, the second forward. It has weights of 64 bytes,
 // state of 128, tokens and labels of 64, two losses of 8, two stashes of 64.
 // CHECK-LABEL: chimera.pipeline @one
-// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 stashes {{[0-9]+}} peak 464 at 5 {
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 576 stashes {{[0-9]+}} peak 464 at 5 {
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: chimera.buffer 0 : !chimera.weights<64> at 0
 // CHECK-NEXT: chimera.buffer 1 : !chimera.optimizer_state<128> at 64
@@ -85,4 +85,26 @@ chimera.pipeline @messages stages(2) micro_batches(4) schedule("1f1b") {
       bytes <weights = 8, optimizer = 16, stash = 8, boundary = 1024>
   chimera.stage 1 cost <forward = 1, backward = 2>
       bytes <weights = 8, optimizer = 16, stash = 8, boundary = 1024>
+}
+
+// -----
+
+// Tokens share bytes only with tokens, and labels only with labels, although
+// there are losses and gradient sums that end before or begin after them.
+// CHECK-LABEL: chimera.pipeline @loads
+// CHECK: chimera.worker 0 {{.*}} arena 4672
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.loss<8> at 4352
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.tokens<64> at 4416
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.labels<64> at 4480
+// CHECK-DAG: chimera.buffer {{[0-9]+}} : !chimera.activation<8> at 4544
+// CHECK-NOT: at {{44[2-7][0-9]|44[89][1-9]|45[0-3][0-9]}}
+// CHECK: chimera.load {{.*}} micro_batch 0 buffers [[[T:[0-9]+]]] : !chimera.tokens
+// CHECK: chimera.load {{.*}} micro_batch 1 buffers [[[L:[0-9]+]]] : !chimera.labels
+// CHECK: chimera.load {{.*}} micro_batch 2 buffers [[[T]]] : !chimera.tokens
+// CHECK: chimera.load {{.*}} micro_batch 3 buffers [[[L]]] : !chimera.labels
+chimera.pipeline @loads stages(2) micro_batches(4) schedule("chimera") {
+  chimera.stage 0 cost <forward = 1, backward = 2>
+      bytes <weights = 1024, optimizer = 16, stash = 8, boundary = 8>
+  chimera.stage 1 cost <forward = 1, backward = 2>
+      bytes <weights = 1024, optimizer = 16, stash = 8, boundary = 8>
 }

@@ -9,11 +9,11 @@
 // RUN: chimera-opt %s --chimera-to-projected -o %t
 // RUN: sed 's/memory_cap(1 KiB)/memory_cap(600)/' %t | chimera-opt --pass-pipeline='builtin.module(chimera.pipeline(chimera.worker(chimera-place-worker-messages,chimera-allocate-worker)))' -o %t.allocated
 // RUN: FileCheck %s < %t.allocated
-// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 448 stashes 128 peak 576 at
-// CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] arena 576 stashes 64 peak
+// CHECK: chimera.worker 0 holds [0, 0] arguments [0, 1] arena 512 stashes 128 peak 576 at
+// CHECK: chimera.worker 1 holds [0, 1] arguments [0, 1] arena 640 stashes 64 peak
 // RUN: not chimera-opt %t.allocated --chimera-check-memory 2>&1 | FileCheck %s --check-prefix=CAP
-// CAP: error: 'chimera.pipeline' op expected workers of at most 600 bytes (memory_cap), got 640 on worker 1: an arena of 576 and stashes of 64
-// RUN: sed 's/memory_cap(600)/memory_cap(640)/' %t.allocated | chimera-opt --chimera-check-memory -o /dev/null
+// CAP: error: 'chimera.pipeline' op expected workers of at most 600 bytes (memory_cap), got 704 on worker 1: an arena of 640 and stashes of 64
+// RUN: sed 's/memory_cap(600)/memory_cap(704)/' %t.allocated | chimera-opt --chimera-check-memory -o /dev/null
 //
 // The passes refuse workers that are already allocated.
 // RUN: not chimera-opt %t.allocated --chimera-place-messages 2>&1 | FileCheck %s --check-prefix=AGAIN

@@ -4,7 +4,7 @@
 // smaller window is chosen.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
-// CHECK: chimera.worker 0 {{.*}} arena 5824 stashes
+// CHECK: chimera.worker 0 {{.*}} arena 5952 stashes
 
 chimera.pipeline @p stages(4) micro_batches(4) schedule("gems")
     link <latency = 9> memory_cap(9500) {

@@ -2,7 +2,7 @@
 // peak is below the cap, both in the report and in the program.
 //
 // RUN: chimera-opt %s --chimera-to-allocated | FileCheck %s
-// CHECK: chimera.worker 0 {{.*}} arena 1000512 stashes 16 peak 1000{{[0-9]+}} at
+// CHECK: chimera.worker 0 {{.*}} arena 1000640 stashes 16 peak 1000{{[0-9]+}} at
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report=costs=stages -o /dev/null | FileCheck %s --check-prefix=REPORT
 // REPORT: peak bytes per worker 1000{{[0-9]+}} B{{$}}
 chimera.pipeline @once stages(2) micro_batches(1) workers(1) recompute([1]) memory_cap(1100000) {

@@ -38,7 +38,7 @@
 // TABLE-NEXT: formula D-D/p+1 to D (D even, D divides N, b >= f; Li and Hoefler, SC'21, Table 3)
 // TABLE-NEXT: resident bytes per worker 384 B, 384 B, 384 B, 384 B
 // TABLE-NEXT: peak bytes per worker 768 B, 896 B, 896 B, 768 B
-// ALLOCATED-NEXT: allocated bytes per worker 1216 B, 1088 B, 1088 B, 1216 B
+// ALLOCATED-NEXT: allocated bytes per worker 1344 B, 1088 B, 1088 B, 1344 B
 // TABLE-NEXT: lower bounds of the makespan LB1 = 24, LB2 = 27, LB3 = 12
 // TABLE-NEXT: the highest LB2: T >= {{.*}} (always; before the first of Q comes its head, after the last its tail, and none of Q overlap)
 // TABLE-NEXT: gap to the highest 11.1 %

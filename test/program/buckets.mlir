@@ -30,9 +30,9 @@
 // Both members cut at another place: between words, and inside one. The sums of
 // integers that are cut inside a word are different.
 // RUN: sed 's/bucket_bytes(32)/bucket_bytes(40)/' %s | chimera-opt --chimera-to-projected --chimera-allocate -o %t.40.mlir
-// RUN: sed -e 's/<40>/<48>/g' -e 's/<24>/<16>/g' -e 's/ at 424$/ at 432/' -e 's/ at 552$/ at 560/' %t.40.mlir > %t.48.mlir
+// RUN: sed -e 's/<40>/<48>/g' -e 's/<24>/<16>/g' -e 's/ at 488$/ at 496/' -e 's/ at 552$/ at 560/' %t.40.mlir > %t.48.mlir
 // RUN: chimera-opt %t.48.mlir --chimera-verify-program -o /dev/null
-// RUN: sed -e 's/<40>/<44>/g' -e 's/<24>/<20>/g' -e 's/ at 424$/ at 428/' -e 's/ at 552$/ at 556/' %t.40.mlir > %t.44.mlir
+// RUN: sed -e 's/<40>/<44>/g' -e 's/<24>/<20>/g' -e 's/ at 488$/ at 492/' -e 's/ at 552$/ at 556/' %t.40.mlir > %t.44.mlir
 // RUN: not chimera-opt %t.44.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=CUT
 // CUT: error: {{.*}}expected buckets that begin at multiples of 8 bytes, got byte 44
 chimera.pipeline @p stages(2) micro_batches(2) schedule("chimera") bucket_bytes(32)

@@ -5,7 +5,7 @@
 // More bytes than a cap, or than stated: at the op that reaches them.
 // RUN: sed 's/schedule("chimera")/& memory_cap(700)/' %t.mlir > %t.cap.mlir
 // RUN: not chimera-opt %t.cap.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=CAP
-// CAP: {{:[0-9]+:29}}: error: worker 0 instruction 6 (forward pipeline 1 stage 1 micro-batch 1) at {{.*:29}}: expected at most 700 bytes, the worker's cap, got an arena of 768 and stashes of 128, and 1 other worker above the cap
+// CAP: {{:[0-9]+:29}}: error: worker 0 instruction 6 (forward pipeline 1 stage 1 micro-batch 1) at {{.*:29}}: expected at most 700 bytes, the worker's cap, got an arena of 896 and stashes of 128, and 1 other worker above the cap
 // RUN: sed 's/peak 712 at 6/peak 704 at 6/' %t.mlir > %t.peak.mlir
 // RUN: not chimera-opt %t.peak.mlir --chimera-verify-program -o /dev/null 2>&1 | FileCheck %s --check-prefix=PEAK
 // PEAK: {{:[0-9]+:29}}: error: worker 0 instruction 6 (forward pipeline 1 stage 1 micro-batch 1) at {{.*:29}}: expected a peak of 704 bytes as stated, got 712 here

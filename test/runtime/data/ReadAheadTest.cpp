@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -42,24 +43,27 @@ public:
   std::function<void(MicroBatch)> before;
 };
 
-/// The loads of a step: `count` of tokens, each followed by one of labels.
+/// The loads of a step: `count` of tokens, of two parts of a micro-batch each,
+/// and each followed by one of labels.
 std::vector<PlannedLoad> loadsOf(uint64_t step, uint64_t count,
                                  uint64_t bytes = 300) {
   std::vector<PlannedLoad> loads;
   for (uint64_t index = 0; index < count; ++index) {
-    loads.push_back({program::ValueKind::Tokens,
-                     {.step = step, .index = index, .part = 1, .parts = 2},
-                     bytes + 7 * index});
+    const MicroBatch first{.step = step, .index = index, .parts = 2};
+    MicroBatch second = first;
+    second.part = 1;
     loads.push_back(
-        {program::ValueKind::Labels, {.step = step, .index = index}, 40});
+        {program::ValueKind::Tokens, {first, second}, bytes + 8 * index});
+    loads.push_back(
+        {program::ValueKind::Labels, {{.step = step, .index = index}}, 40});
   }
   return loads;
 }
 
-uint64_t ringBytesOf(const std::vector<PlannedLoad> &loads) {
+uint64_t blockBytesOf(const std::vector<PlannedLoad> &loads) {
   uint64_t bytes = 0;
   for (const PlannedLoad &load : loads)
-    bytes += runtime::ringBytesOf(load);
+    bytes += blockBytes(load.bytes);
   return bytes;
 }
 
@@ -73,13 +77,18 @@ ReadAhead::Plan planOf(uint64_t firstStep, uint64_t endStep,
   };
 }
 
+std::vector<std::byte> bytesFromSource(const PlannedLoad &load) {
+  Numbers source;
+  std::vector<std::byte> bytes(load.bytes);
+  loadPieces(source, load, bytes);
+  return bytes;
+}
+
 void expectLoad(ReadAhead &ahead, const PlannedLoad &load) {
-  Numbers alone;
-  std::vector<std::byte> ours(load.bytes), expected(load.bytes);
-  ahead.load(load.kind, load.microBatch, ours);
-  alone.load(load.kind, load.microBatch, expected);
-  EXPECT_EQ(ours, expected)
-      << load.microBatch.step << " " << load.microBatch.index;
+  std::vector<std::byte> bytes(load.bytes);
+  ahead.load(load, bytes);
+  EXPECT_EQ(bytes, bytesFromSource(load))
+      << load.pieces[0].step << " " << load.pieces[0].index;
 }
 
 /// Waits until `condition` holds. Fails after 100 s.
@@ -89,37 +98,72 @@ template <typename Condition> void await(const Condition &condition) {
   EXPECT_TRUE(condition());
 }
 
-// The ring is so small that loads often wrap around, and that they often wait.
+// There is so little memory that the thread often waits, and that loads of
+// other sizes need the memory of unused blocks.
 TEST(ReadAhead, GivesWhatTheSourceGives) {
-  for (uint64_t ring : {400, 700, 1000, 5000}) {
+  for (uint64_t bytes : {400, 700, 1000, 5000}) {
     Numbers source;
-    ReadAhead ahead(source, 2, ring);
+    ReadAhead ahead(source, 2, bytes);
     ahead.begin(5, planOf(5, 60));
     for (uint64_t step = 5; step < 60; ++step) {
       ahead.reach(step);
       for (const PlannedLoad &load : loadsOf(step, 3))
         expectLoad(ahead, load);
     }
-    EXPECT_EQ(source.loads, 55 * 6) << ring;
+    EXPECT_EQ(source.loads, 55 * 9) << bytes;
   }
+}
+
+// No more memory is used than allowed, and none is allocated after the first
+// steps.
+TEST(ReadAhead, ExchangesBlocks) {
+  Numbers source;
+  ReadAhead ahead(source, 2, 2 * blockBytesOf(loadsOf(0, 3)), 128);
+  ahead.begin(0, planOf(0, 50));
+  std::map<size_t, Block> ours; // by number of the load
+  std::set<std::byte *> seen;
+  for (uint64_t step = 0; step < 50; ++step) {
+    ahead.reach(step);
+    const std::vector<PlannedLoad> loads = loadsOf(step, 3);
+    for (size_t k = 0; k < loads.size(); ++k) {
+      if (step == 0)
+        seen.insert((ours[k] = makeBlock(loads[k].bytes, 128)).get());
+      std::byte *const before = ours[k].get();
+      ahead.load(loads[k], ours[k]);
+      EXPECT_NE(ours[k].get(), before);
+      EXPECT_EQ(
+          std::vector<std::byte>(ours[k].get(), ours[k].get() + loads[k].bytes),
+          bytesFromSource(loads[k]));
+      seen.insert(ours[k].get());
+    }
+  }
+  EXPECT_EQ(source.loads, 50 * 9);
+  EXPECT_LE(seen.size(), 3 * loadsOf(0, 3).size());
+  // A load that is not planned fills the block that is given.
+  const PlannedLoad other = loadsOf(99, 1)[0];
+  std::byte *const before = ours[0].get();
+  ahead.load(other, ours[0]);
+  EXPECT_EQ(ours[0].get(), before);
+  EXPECT_EQ(std::vector<std::byte>(before, before + other.bytes),
+            bytesFromSource(other));
 }
 
 TEST(ReadAhead, ReadsOnlySomeStepsAhead) {
   Numbers source;
-  ReadAhead ahead(source, 2, 100 * ringBytesOf(loadsOf(0, 3)));
+  ReadAhead ahead(source, 2, 100 * blockBytesOf(loadsOf(0, 3)));
   ahead.begin(10, planOf(10, 100));
-  await([&] { return source.loads == 3 * 6; });
+  await([&] { return source.loads == 3 * 9; });
   std::this_thread::sleep_for(20ms);
-  EXPECT_EQ(source.loads, 3 * 6); // of the steps 10, 11 and 12
+  EXPECT_EQ(source.loads, 3 * 9); // of the steps 10, 11 and 12
   ahead.reach(11);
-  await([&] { return source.loads == 4 * 6; });
-  // It reads less if the ring is full.
+  await([&] { return source.loads == 4 * 9; });
+  // It reads less if its memory is full.
   Numbers other;
-  ReadAhead small(other, 2, 2 * ringBytesOf(loadsOf(0, 3)));
+  ReadAhead small(other, 2, 2 * blockBytesOf(loadsOf(0, 3)));
   small.begin(10, planOf(10, 100));
-  await([&] { return other.loads == 2 * 6; });
+  await([&] { return other.loads == 2 * 9; });
   std::this_thread::sleep_for(20ms);
-  EXPECT_EQ(other.loads, 2 * 6);
+  EXPECT_EQ(other.loads, 2 * 9);
 }
 
 TEST(ReadAhead, ThrowsAnErrorAtItsLoad) {
@@ -131,7 +175,7 @@ TEST(ReadAhead, ThrowsAnErrorAtItsLoad) {
   ReadAhead ahead(source, 2, 5000);
   ahead.begin(0, planOf(0, 9));
   // The error happens before the first load is asked for.
-  await([&] { return source.loads == 6 + 3; });
+  await([&] { return source.loads == 9 + 4; });
   for (const PlannedLoad &load : loadsOf(0, 3))
     expectLoad(ahead, load);
   const std::vector<PlannedLoad> next = loadsOf(1, 3);
@@ -139,7 +183,7 @@ TEST(ReadAhead, ThrowsAnErrorAtItsLoad) {
   expectLoad(ahead, next[1]);
   std::vector<std::byte> bytes(next[2].bytes);
   try {
-    ahead.load(next[2].kind, next[2].microBatch, bytes);
+    ahead.load(next[2], bytes);
     ADD_FAILURE() << "expected an error";
   } catch (const std::runtime_error &error) {
     EXPECT_STREQ(error.what(), "the disk is gone");
@@ -162,7 +206,7 @@ TEST(ReadAhead, OtherLoadsComeFromTheSource) {
       expectLoad(ahead, load);
 }
 
-TEST(ReadAhead, LoadsLargerThanTheRingComeFromTheSource) {
+TEST(ReadAhead, LoadsLargerThanTheMemoryComeFromTheSource) {
   Numbers source;
   ReadAhead ahead(source, 2, 100);
   ahead.begin(0, planOf(0, 3));
@@ -221,7 +265,7 @@ TEST(ReadAhead, TheRankWaitsForASlowSource) {
     for (const PlannedLoad &load : loadsOf(step, 3))
       expectLoad(ahead, load);
   }
-  EXPECT_EQ(source.loads, 8 * 6);
+  EXPECT_EQ(source.loads, 8 * 9);
 }
 
 } // namespace

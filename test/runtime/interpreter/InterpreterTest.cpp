@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -160,6 +161,63 @@ TEST(Interpreter, PreparesItsTransportBeforeStagesCompute) {
       EXPECT_EQ(calls, 2 * (8 * (splitBackward ? 4 : 3) + 1));
     }
   }
+}
+
+/// Synthetic data. Keeps the addresses that it has filled.
+class Filled final : public DataSource {
+public:
+  void load(program::ValueKind kind, MicroBatch microBatch,
+            Bytes output) override {
+    SyntheticData(1).load(kind, microBatch, output);
+    std::lock_guard lock(mutex);
+    addresses.insert(output.data());
+  }
+  std::mutex mutex;
+  std::set<const std::byte *> addresses;
+};
+
+/// Calls `look` with the address of the input of each forward.
+class WatchedInput final : public Watched {
+public:
+  WatchedInput(std::unique_ptr<Stage> stage,
+               std::function<void(const std::byte *)> look)
+      : Watched(std::move(stage), [] {}), look(std::move(look)) {}
+  std::unique_ptr<Stash> forward(MicroBatch microBatch, ConstBytes input,
+                                 ConstBytes labels, ConstBytes weights,
+                                 Bytes output, ForwardMode mode) override {
+    look(input.data());
+    return Watched::forward(microBatch, input, labels, weights, output, mode);
+  }
+
+private:
+  const std::function<void(const std::byte *)> look;
+};
+
+// A rank does not copy samples that were read ahead: its stages read them from
+// the memory that the data source has filled.
+TEST(Interpreter, ExchangesMemoryForSamples) {
+  const program::ProgramT program = program::samplePipeline({.workers = 2});
+  const std::vector<ReduceGroup> groups = communicationOf(program).groups;
+  const std::unique_ptr<Device> device = makeHostDevice();
+  Alone channels(0, 2);
+  Filled data;
+  int forwards = 0;
+  Status status{};
+  Interpreter interpreter(
+      program, groups,
+      [&](const program::ProgramT &program, uint32_t stage) {
+        return std::make_unique<WatchedInput>(
+            makeExactStage(program, stage), [&](const std::byte *input) {
+              ++forwards;
+              std::lock_guard lock(data.mutex);
+              EXPECT_TRUE(data.addresses.contains(input));
+            });
+      },
+      data, *device, channels, status, {.readAhead = 2});
+  interpreter.run(5, [](uint64_t, std::optional<Loss>) {});
+  EXPECT_EQ(forwards, 5 * 8);
+  // Memory of the arena and of two steps of loads.
+  EXPECT_LE(data.addresses.size(), 8u + 2 * 8u);
 }
 
 // The first step waits and does not compute. The second one computes and does

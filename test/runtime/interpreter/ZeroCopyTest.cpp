@@ -59,47 +59,6 @@ using Verdicts = std::vector<bool>;
 const Buffer kFirst(ValueKind::Activation, 0, 64);
 const Buffer kSecond(ValueKind::Gradient, 64, 64);
 
-TEST(ZeroCopy, CutsTheArenaWhereNoBufferIs) {
-  WorkerT worker;
-  worker.buffers = {{ValueKind::Activation, 128, 64},
-                    {ValueKind::Stash, 0, 1000},
-                    {ValueKind::Weights, 0, 100},
-                    {ValueKind::Gradient, 160, 64},
-                    {ValueKind::Activation, 256, 32}};
-  Blocks blocks = runtime::blocksOf(ProgramT(), worker);
-  EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{100, 96, 32}));
-  auto expectPlace = [&](uint32_t buffer, uint32_t block, uint64_t offset) {
-    EXPECT_EQ(blocks.locations[buffer].block, block) << buffer;
-    EXPECT_EQ(blocks.locations[buffer].offset, offset) << buffer;
-  };
-  expectPlace(0, 1, 0);
-  expectPlace(2, 0, 0);
-  expectPlace(3, 1, 32);
-  expectPlace(4, 2, 0);
-}
-
-TEST(ZeroCopy, CutsTheArenaWhereAnyValueCanLie) {
-  WorkerT worker;
-  // A gradient may start at any byte, but the activation that overlaps it must
-  // stay aligned to 64 bytes.
-  worker.buffers = {{ValueKind::WeightGradient, 68, 100},
-                    {ValueKind::Activation, 128, 64}};
-  Blocks blocks = runtime::blocksOf(ProgramT(), worker);
-  EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{128}));
-  EXPECT_EQ(blocks.locations[0].offset, 4u);
-  EXPECT_EQ(blocks.locations[1].offset, 64u);
-}
-
-TEST(ZeroCopy, BlocksBeginWhereTheFileSays) {
-  ProgramT program;
-  program.buffer_alignment = 32;
-  WorkerT worker;
-  worker.buffers = {{ValueKind::WeightGradient, 100, 20}};
-  Blocks blocks = runtime::blocksOf(program, worker);
-  EXPECT_EQ(blocks.bytes, (std::vector<uint64_t>{24}));
-  EXPECT_EQ(blocks.locations[0].offset, 4u);
-}
-
 TEST(ZeroCopy, ABlockThatIsOverwrittenNextCanBeMoved) {
   Stream stream({kFirst, kSecond});
   stream.write(0);
