@@ -7,6 +7,7 @@
 
 #include "passes/DescriptionReader.h"
 
+#include "compiler/schedule/MakePlan.h"
 #include "dialect/Decimal.h"
 #include "dialect/Spelling.h"
 #include "runtime/program/Gpt2Package.h"

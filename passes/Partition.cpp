@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/plan/Cut.h"
+#include "compiler/schedule/MakePlan.h"
 #include "passes/Bridge.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Orders.h"

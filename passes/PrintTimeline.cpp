@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/timeline/Formats.h"
 #include "passes/Passes.h"
 #include "passes/ShownSchedule.h"
 #include "runtime/program/Output.h"

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
 #include "passes/Bridge.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"

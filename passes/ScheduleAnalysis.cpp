@@ -7,6 +7,8 @@
 
 #include "passes/ScheduleAnalysis.h"
 
+#include "compiler/schedule/Simulate.h"
+
 using namespace mlir;
 
 namespace chimera {

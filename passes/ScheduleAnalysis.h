@@ -8,9 +8,8 @@
 #ifndef CHIMERA_PASSES_SCHEDULEANALYSIS_H
 #define CHIMERA_PASSES_SCHEDULEANALYSIS_H
 
+#include "compiler/schedule/Timing.h"
 #include "passes/Bridge.h"
-
-#include "compiler/schedule/Simulate.h"
 
 namespace chimera {
 

@@ -7,6 +7,7 @@
 
 #include "passes/ShownSchedule.h"
 
+#include "compiler/schedule/timeline/Formats.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SteadyStep.h"
 #include "passes/DescriptionReader.h"

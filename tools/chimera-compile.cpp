@@ -11,6 +11,7 @@
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/timeline/Text.h"
 #include "dialect/Chimera.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"

@@ -9,6 +9,7 @@
 #include "compiler/Phase.h"
 #include "compiler/Source.h"
 #include "compiler/schedule/formats/TorchWriter.h"
+#include "compiler/schedule/timeline/Formats.h"
 #include "compiler/schedule/timeline/Svg.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"

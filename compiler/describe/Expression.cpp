@@ -8,6 +8,7 @@
 #include "compiler/describe/Expression.h"
 
 #include "compiler/plan/Pins.h"
+#include "compiler/schedule/MakePlan.h"
 
 #include <algorithm>
 #include <charconv>

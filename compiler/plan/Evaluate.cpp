@@ -8,9 +8,10 @@
 #include "compiler/plan/Evaluate.h"
 
 #include "compiler/plan/PlanBounds.h"
+#include "compiler/schedule/CoreGroups.h"
+#include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
 #include <ranges>

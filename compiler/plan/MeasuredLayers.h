@@ -8,7 +8,8 @@
 #ifndef CHIMERA_COMPILER_PLAN_MEASUREDLAYERS_H
 #define CHIMERA_COMPILER_PLAN_MEASUREDLAYERS_H
 
-#include "compiler/plan/Model.h"
+#include "compiler/plan/LayerTable.h"
+#include "compiler/plan/Profile.h"
 
 namespace chimera::plan {
 

@@ -8,8 +8,8 @@
 #include "compiler/plan/PlanBounds.h"
 
 #include "compiler/schedule/Bounds.h"
+#include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/Memory.h"
-#include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
 #include <cmath>

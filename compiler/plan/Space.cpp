@@ -8,7 +8,7 @@
 #include "compiler/plan/Space.h"
 
 #include "compiler/plan/Cut.h"
-#include "compiler/schedule/Best.h"
+#include "compiler/schedule/MakePlan.h"
 
 #include <algorithm>
 #include <map>

@@ -7,7 +7,7 @@
 
 #include "compiler/plan/StepBreakdown.h"
 
-#include "compiler/schedule/SharedCores.h"
+#include "compiler/schedule/CoreGroups.h"
 
 #include <algorithm>
 #include <set>

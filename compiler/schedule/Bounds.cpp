@@ -7,8 +7,8 @@
 
 #include "compiler/schedule/Bounds.h"
 
+#include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/Memory.h"
-#include "compiler/schedule/SharedCores.h"
 
 #include <algorithm>
 #include <map>

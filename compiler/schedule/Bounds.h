@@ -14,7 +14,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_BOUNDS_H
 #define CHIMERA_COMPILER_SCHEDULE_BOUNDS_H
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Timing.h"
 
 namespace chimera::schedule {
 

@@ -7,8 +7,9 @@
 
 #include "compiler/schedule/DeviceOrder.h"
 
+#include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/Messages.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/UpdatesAfter.h"
 
 #include <algorithm>
 #include <functional>

@@ -27,7 +27,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_DEVICEORDER_H
 #define CHIMERA_COMPILER_SCHEDULE_DEVICEORDER_H
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Timing.h"
 
 namespace chimera::schedule {
 

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/Formulas.h"
 
-#include "compiler/schedule/SharedCores.h"
+#include "compiler/schedule/CoreGroups.h"
 
 #include <algorithm>
 

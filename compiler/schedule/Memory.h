@@ -43,7 +43,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_MEMORY_H
 #define CHIMERA_COMPILER_SCHEDULE_MEMORY_H
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/Timing.h"
 
 #include <memory>
 #include <optional>

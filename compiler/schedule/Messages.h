@@ -36,6 +36,15 @@ std::optional<Message> sentBy(const Problem &problem, const ActionIds &ids,
 std::optional<Message> awaitedBy(const Problem &problem, const ActionIds &ids,
                                  const Action &action);
 
+/// The channel of each message, its number on that channel, and the window of
+/// each channel: how many receives may be outstanding (Windows.h). A message is
+/// found by the id of the action that produces it.
+struct MessageNumbers {
+  std::vector<int32_t> channel; ///< -1 for an action without a message
+  std::vector<int32_t> number;  ///< of the message on its channel
+  std::vector<int32_t> windows; ///< of each channel
+};
+
 } // namespace chimera::schedule
 
 #endif // CHIMERA_COMPILER_SCHEDULE_MESSAGES_H

@@ -31,7 +31,7 @@ struct Option {
 };
 
 /// The value of an open option, written "best". When the plan is made, the
-/// value with the shortest step is chosen (Best.h).
+/// value with the shortest step is chosen (MakePlan.h).
 inline constexpr int32_t kBest = INT32_MIN;
 
 /// The values of all options in the table of one scheme. Keeps a reference to

@@ -13,7 +13,8 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_PLACEDACTIONS_H
 #define CHIMERA_COMPILER_SCHEDULE_PLACEDACTIONS_H
 
-#include "compiler/schedule/Verify.h"
+#include "compiler/schedule/Schedule.h"
+#include "compiler/schedule/Violation.h"
 
 #include <algorithm>
 

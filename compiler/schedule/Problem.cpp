@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/AllReduce.h"
+#include "compiler/schedule/Problem.h"
+
+#include "compiler/schedule/AllReduceTime.h"
 
 #include <algorithm>
 #include <limits>
@@ -56,26 +58,6 @@ static int64_t timeOfBytes(const MessageTime &of, int64_t bytes) {
   Wide product = static_cast<Wide>(bytes) * of.beta;
   Wide time = (product + of.betaBytes - 1) / of.betaBytes;
   return time < kMost ? static_cast<int64_t>(time) : kMost;
-}
-
-std::vector<const LinkClass *> Network::classes() const {
-  std::vector<const LinkClass *> all = {this};
-  if (node)
-    all.push_back(&node->links);
-  return all;
-}
-
-std::vector<LinkClass *> Network::classes() {
-  std::vector<LinkClass *> all = {this};
-  if (node)
-    all.push_back(&node->links);
-  return all;
-}
-
-bool Network::hasFlights() const {
-  return std::ranges::any_of(classes(), [](const LinkClass *links) {
-    return links->link.alpha > 0 || links->link.beta > 0;
-  });
 }
 
 const LinkClass &Workload::linksOf(std::span<const int32_t> group,

@@ -64,20 +64,6 @@ std::string hintForUnknownScheme(std::string_view name);
 /// options.
 std::string schemeHelp();
 
-/// Empty if the scheme has a plan for these sizes and options, otherwise a text
-/// that says what is possible. If some options are open (Options::isOpen), the
-/// result is empty if the scheme has a plan for at least one choice of their
-/// values.
-std::string planError(const Scheme &scheme, const Request &request);
-
-/// The scheme's plan for `request`, without its order. Requires that planError
-/// returns an empty string and that no option is open.
-Plan placePlan(const Scheme &scheme, const Request &request);
-
-/// The scheme's plan for `request`, or the reason why there is none. Open
-/// options get their best values (Best.h).
-PlanOrError makePlan(const Scheme &scheme, const Request &request);
-
 /// The first of the scheme's formulas that holds for these sizes, or null.
 const BubbleFormula *findBubbleFormula(const Scheme &scheme,
                                        const Sizes &sizes);

@@ -11,42 +11,6 @@
 
 namespace chimera::schedule {
 
-const char *nameOf(Kind kind) {
-  switch (kind) {
-  case Kind::Forward:
-    return "forward";
-  case Kind::Backward:
-    return "backward";
-  case Kind::InputGradient:
-    return "input_gradient";
-  case Kind::WeightGradient:
-    return "weight_gradient";
-  case Kind::Recompute:
-    return "recompute";
-  }
-  return "unknown";
-}
-
-std::string labelOf(const Action &action, bool namesPipeline) {
-  std::string text;
-  if (namesPipeline)
-    text = "pipeline " + std::to_string(action.pipeline) + ", ";
-  text += "stage " + std::to_string(action.stage) + ", micro-batch";
-  if (action.microBatches != 1)
-    return text + "es " + std::to_string(action.microBatch) + " to " +
-           std::to_string(action.microBatch + action.microBatches - 1);
-  text += " " + std::to_string(action.microBatch);
-  if (action.parts != 1)
-    text += ", part " + std::to_string(action.part) + " of " +
-            std::to_string(action.parts);
-  return text;
-}
-
-std::string describe(const Action &action, bool namesPipeline) {
-  return std::string(nameOf(action.kind)) + " of " +
-         labelOf(action, namesPipeline);
-}
-
 std::string describe(const Problem &problem, Action action) {
   const bool hasSeveral = problem.pipelines.size() > 1;
   int32_t later = action.microBatch - problem.microBatches();

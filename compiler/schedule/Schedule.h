@@ -14,22 +14,6 @@
 
 namespace chimera::schedule {
 
-/// A computation of one kind on one stage of a pipeline.
-struct Action {
-  Kind kind;
-  int32_t pipeline;
-  int32_t stage;
-  int32_t microBatch;
-  /// The number of micro-batches that a forward covers, from `microBatch` on.
-  /// Any other action covers part number `part` of `parts` equal parts of one
-  /// micro-batch.
-  uint16_t microBatches = 1;
-  uint8_t part = 0;
-  uint8_t parts = 1;
-
-  bool operator==(const Action &) const = default;
-};
-
 /// The order of actions on every worker. A scheme may also give each action a
 /// slot: its column in a table of slots of equal length.
 struct Schedule {
@@ -52,23 +36,6 @@ struct Schedule {
 
   bool hasSlots() const { return !slots.empty(); }
 };
-
-inline int64_t Problem::cost(const Action &action) const {
-  int64_t whole = cost(action.kind, action.stage) * action.microBatches;
-  return action.parts == 1 ? whole
-                           : sizeOfPart(whole, action.part, action.parts);
-}
-
-/// "forward", "backward", "input_gradient", "weight_gradient", "recompute".
-const char *nameOf(Kind kind);
-
-/// "pipeline 0, stage 1, micro-batch 2". Ends with "micro-batches 2 to 3" for a
-/// forward over two micro-batches, and with "micro-batch 2, part 0 of 2" for a
-/// part. If `namesPipeline` is false, "pipeline 0, " is left out.
-std::string labelOf(const Action &action, bool namesPipeline = true);
-
-/// "forward of " and the label.
-std::string describe(const Action &action, bool namesPipeline = true);
 
 /// "forward of " and the label. Names the pipeline if the problem has several.
 /// If the problem has two steps and the action is in the second, the

@@ -5,10 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Simulate.h"
+
 #include "compiler/schedule/ActionRules.h"
+#include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Messages.h"
 #include "compiler/schedule/SharedCores.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/UpdatesAfter.h"
 
 #include <algorithm>
 
@@ -259,42 +263,6 @@ private:
   std::vector<std::vector<UpdateAfter>> updates;
   std::vector<int32_t> ready;
 };
-
-int64_t Timing::maxLoad() const {
-  return busy.empty() ? 0 : *std::max_element(busy.begin(), busy.end());
-}
-
-int64_t Timing::flushBubble() const { return makespan - maxLoad(); }
-
-int64_t Timing::internalBubble() const {
-  return spans.empty()
-             ? 0
-             : *std::max_element(spans.begin(), spans.end()) - maxLoad();
-}
-
-double Timing::bubbleRatio() const {
-  int64_t total = 0;
-  for (int64_t time : idle)
-    total += time;
-  if (makespan == 0 || idle.empty())
-    return 0;
-  return static_cast<double>(total) /
-         (static_cast<double>(makespan) * static_cast<double>(idle.size()));
-}
-
-std::vector<ActionRef> inOrderOfStarts(const Timing &timing) {
-  std::vector<ActionRef> order;
-  for (size_t w = 0; w < timing.starts.size(); ++w)
-    for (size_t i = 0; i < timing.starts[w].size(); ++i)
-      order.push_back({static_cast<int32_t>(w), static_cast<int32_t>(i)});
-  auto startOf = [&](const ActionRef &ref) {
-    return timing.starts[ref.worker][ref.index];
-  };
-  // The sort is stable: actions with equal starts stay sorted by worker, then
-  // by index.
-  std::ranges::stable_sort(order, {}, startOf);
-  return order;
-}
 
 Timing simulate(const Problem &problem, const Schedule &schedule) {
   Timing timing;

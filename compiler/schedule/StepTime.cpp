@@ -8,8 +8,10 @@
 #include "compiler/schedule/StepTime.h"
 
 #include "compiler/schedule/Bounds.h"
+#include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/SharedCores.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/SteadyState.h"
 
 #include <algorithm>
 
@@ -164,24 +166,6 @@ StepTime stepTime(const Problem &problem, const Schedule &schedule) {
   }
   time.update = time.total - time.actions - time.allReduce;
   return time;
-}
-
-static bool allReducesTakeTime(const LinkClass *links) {
-  auto takesTime = [](const MessageTime &time) {
-    return time.alpha > 0 || time.beta > 0;
-  };
-  return takesTime(links->allReduceOverhead) ||
-         (links->allReduceMessage
-              ? takesTime(*links->allReduceMessage)
-              : std::ranges::any_of(links->link.times(), takesTime));
-}
-
-bool hasSyncAndUpdate(const Problem &problem) {
-  auto takesTime = [](const StageCost &cost) { return cost.update > 0; };
-  if (problem.clips || std::ranges::any_of(problem.stages, takesTime))
-    return true;
-  return hasAllReduces(problem) &&
-         std::ranges::any_of(problem.classes(), allReducesTakeTime);
 }
 
 } // namespace chimera::schedule

@@ -16,6 +16,8 @@
 
 #include "compiler/schedule/SyncAndUpdate.h"
 
+#include <memory>
+
 namespace chimera::schedule {
 
 /// The mean time of a step in a run of many steps, in ticks. It is the sum of
@@ -52,10 +54,6 @@ private:
   Problem problem;
   std::unique_ptr<FlushedSteps> steps; ///< null if steps overlap
 };
-
-/// True if all-reduces or updates take time, or if all workers wait for the
-/// norm of all gradients.
-bool hasSyncAndUpdate(const Problem &problem);
 
 } // namespace chimera::schedule
 

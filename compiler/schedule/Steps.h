@@ -42,38 +42,6 @@ int32_t weightVersions(const Problem &problem, int32_t stage);
 Schedule unrollSteps(const Problem &problem, const Schedule &schedule,
                      int32_t steps);
 
-/// The work of a worker after its last action that adds to a gradient, if steps
-/// overlap: the worker waits for the gradient's all-reduce over the
-/// data-parallel copies, then updates the weights.
-struct UpdateAfter {
-  int64_t wait = 0, update = 0;
-
-  int64_t time() const { return wait + update; }
-};
-
-/// The wait and update after each action, in the shape of Schedule::workers.
-/// Empty if all-reduces and updates take no time, or if a flush ends each step.
-std::vector<std::vector<UpdateAfter>> updatesAfter(const Problem &problem,
-                                                   const Schedule &schedule);
-
-/// The time of a step after the start of the run, when the times of steps
-/// repeat.
-struct SteadyState {
-  double period;      ///< time from one step to the next
-  double bubbleRatio; ///< idle share of the period, over all workers
-  int32_t steps; ///< number of steps of a run whose last body is in the steady
-                 ///< state
-};
-
-/// The steady state of steps that overlap. Simulates longer and longer runs,
-/// until the last body repeats an earlier one: all its actions start later by
-/// the same time. The period is then the mean time per body between the two. If
-/// this would need a run of more than some millions of actions, the period is
-/// the mean over the later half of the bodies. A period below a lower bound
-/// (minStepTime, busiestChannel) is raised to the bound. Requires a valid
-/// schedule of two steps that overlap.
-SteadyState steadyState(const Problem &problem, const Schedule &schedule);
-
 } // namespace chimera::schedule
 
 #endif // CHIMERA_COMPILER_SCHEDULE_STEPS_H

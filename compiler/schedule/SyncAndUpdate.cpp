@@ -7,9 +7,9 @@
 
 #include "compiler/schedule/SyncAndUpdate.h"
 
-#include "compiler/schedule/SharedCores.h"
-#include "compiler/schedule/Steps.h"
-#include "compiler/schedule/timeline/Occupations.h"
+#include "compiler/schedule/CoreGroups.h"
+#include "compiler/schedule/Occupations.h"
+#include "compiler/schedule/UpdatesAfter.h"
 
 #include <algorithm>
 #include <cmath>

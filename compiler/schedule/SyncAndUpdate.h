@@ -30,9 +30,6 @@ namespace chimera::schedule {
 /// The all-reduces and updates of a step, with times: after the actions if a
 /// flush ends the step, otherwise between the actions.
 struct SyncAndUpdate {
-  struct Span {
-    int64_t begin = 0, end = 0;
-  };
   /// The all-reduce of a stage's gradient, of the parameters that the first and
   /// the last stage share, or of the norm. The all-reduce begins when all its
   /// workers have started it and have ended their previous all-reduces.

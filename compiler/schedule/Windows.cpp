@@ -8,6 +8,7 @@
 #include "compiler/schedule/Windows.h"
 
 #include "compiler/schedule/Messages.h"
+#include "compiler/schedule/Simulate.h"
 
 #include <algorithm>
 #include <map>

@@ -19,6 +19,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_WINDOWS_H
 #define CHIMERA_COMPILER_SCHEDULE_WINDOWS_H
 
+#include "compiler/schedule/Messages.h"
 #include "compiler/schedule/Simulate.h"
 
 #include <limits>

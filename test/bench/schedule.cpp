@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/Recompute.h"
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/Simulate.h"

@@ -7,11 +7,13 @@
 
 #include "compiler/schedule/report/Report.h"
 
-#include "compiler/schedule/Best.h"
 #include "compiler/schedule/DeviceOrder.h"
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/SteadyState.h"
 
 #include <algorithm>
 

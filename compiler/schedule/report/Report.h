@@ -10,8 +10,8 @@
 
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Registry.h"
+#include "compiler/schedule/SteadyState.h"
 #include "compiler/schedule/StepTime.h"
-#include "compiler/schedule/Steps.h"
 #include "compiler/schedule/Windows.h"
 #include "compiler/schedule/timeline/Timeline.h"
 

@@ -8,6 +8,7 @@
 #include "compiler/schedule/report/ReportColumns.h"
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Steps.h"
 
 #include <algorithm>
 #include <cmath>

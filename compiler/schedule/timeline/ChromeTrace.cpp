@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Messages.h"
+#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 
@@ -153,7 +154,7 @@ private:
   }
 
   void addSpan(const std::string &name, const std::string &category,
-               const SyncAndUpdate::Span &span, size_t thread) {
+               const Span &span, size_t thread) {
     events.add({{"name", name},
                 {"cat", category},
                 {"ph", "X"},

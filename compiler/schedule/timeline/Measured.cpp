@@ -241,7 +241,7 @@ private:
       for (std::vector<int64_t> &row : *times)
         for (int64_t &time : row)
           time -= origin;
-    auto shift = [&](SyncAndUpdate::Span &span) {
+    auto shift = [&](Span &span) {
       span.begin -= origin;
       span.end -= origin;
     };

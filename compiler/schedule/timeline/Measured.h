@@ -24,7 +24,7 @@ namespace chimera::schedule {
 struct MeasuredStep : NanosecondStep {
   /// An activity of a worker other than actions, updates and waits for
   /// all-reduces: for example a wait for a message, a post or a load.
-  struct Other : SyncAndUpdate::Span {
+  struct Other : Span {
     std::string name, category;
   };
   /// By worker, the other activities that began at time 0 or later, and after

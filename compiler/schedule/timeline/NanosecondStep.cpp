@@ -7,6 +7,8 @@
 
 #include "compiler/schedule/timeline/NanosecondStep.h"
 
+#include "compiler/schedule/Occupations.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -87,7 +89,7 @@ nanosecondStepOf(const Timeline &timeline, std::span<const int64_t> begins) {
        {&step.timing.starts, &step.timing.ends})
     for (std::vector<int64_t> &row : *times)
       std::ranges::transform(row, row.begin(), nanoseconds);
-  auto convert = [&](SyncAndUpdate::Span &span) {
+  auto convert = [&](Span &span) {
     span.begin = nanoseconds(span.begin);
     span.end = nanoseconds(span.end);
   };

@@ -54,7 +54,7 @@ public:
     bool isAction = kind != kKinds.end();
     bool isKnown =
         isAction || event.category == "update" || event.category == "wait";
-    std::optional<SyncAndUpdate::Span> span = spanOf(event);
+    std::optional<Span> span = spanOf(event);
     if (!span || !event.process || !event.thread) {
       if (isKnown)
         error = "event " + quoted(event.name) +
@@ -92,14 +92,13 @@ public:
   std::string error;
 
 private:
-  static std::optional<SyncAndUpdate::Span> spanOf(const TraceEvent &event) {
+  static std::optional<Span> spanOf(const TraceEvent &event) {
     constexpr double kMost = static_cast<double>(kMostNanoseconds) / 1000;
     if (!event.begin || !event.duration || !(*event.begin >= 0) ||
         !(*event.duration >= 0) || !(*event.begin + *event.duration <= kMost))
       return std::nullopt;
-    return SyncAndUpdate::Span{
-        std::llround(*event.begin * 1000),
-        std::llround((*event.begin + *event.duration) * 1000)};
+    return Span{std::llround(*event.begin * 1000),
+                std::llround((*event.begin + *event.duration) * 1000)};
   }
 
   bool expectInRange(const char *what, int64_t count, int64_t value,

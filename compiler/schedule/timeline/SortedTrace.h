@@ -18,13 +18,13 @@
 namespace chimera::schedule {
 
 /// An event of a worker that is not an action. Times are in nanoseconds.
-struct OtherEvent : SyncAndUpdate::Span {
+struct OtherEvent : Span {
   std::string name, category;
 };
 
 /// An action that ran, in nanoseconds. The micro-batch of `action` is numbered
 /// within its step. Steps are numbered from 0.
-struct MeasuredAction : SyncAndUpdate::Span {
+struct MeasuredAction : Span {
   Action action;
   int64_t step;
 };

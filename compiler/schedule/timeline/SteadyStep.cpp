@@ -7,6 +7,9 @@
 
 #include "compiler/schedule/timeline/SteadyStep.h"
 
+#include "compiler/schedule/Occupations.h"
+#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/SteadyState.h"
 #include "compiler/schedule/Steps.h"
 
 #include <algorithm>
@@ -83,7 +86,7 @@ private:
     for (size_t w = 0; w < step.begins.size(); ++w)
       if (!step.timing.starts[w].empty())
         origin = std::min(origin, step.begins[w]);
-    auto shift = [&](SyncAndUpdate::Span &span) {
+    auto shift = [&](Span &span) {
       span.begin -= origin;
       span.end -= origin;
     };

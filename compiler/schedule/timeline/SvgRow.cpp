@@ -8,6 +8,7 @@
 #include "compiler/schedule/timeline/SvgRow.h"
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
@@ -59,9 +60,8 @@ std::string RowDrawer::draw(size_t worker, double y) const {
 }
 
 std::string RowDrawer::drawSpan(size_t worker, const char *style,
-                                const std::string &name,
-                                const SyncAndUpdate::Span &span, double top,
-                                double bottom) const {
+                                const std::string &name, const Span &span,
+                                double top, double bottom) const {
   if (!axis.shows(span.begin, span.end))
     return {};
   return withTooltip(
@@ -91,8 +91,8 @@ std::string RowDrawer::drawOccupations(size_t worker) const {
 /// all-reduce of the worker's gradients is in progress.
 std::string RowDrawer::drawSyncAndUpdate(size_t worker) const {
   std::string svg;
-  auto add = [&](const char *style, const std::string &name,
-                 const SyncAndUpdate::Span &span, double top, double bottom) {
+  auto add = [&](const char *style, const std::string &name, const Span &span,
+                 double top, double bottom) {
     svg += drawSpan(worker, style, name, span, top, bottom);
   };
   for (const SyncAndUpdate::Work &work : timeline.syncAndUpdate->work[worker])

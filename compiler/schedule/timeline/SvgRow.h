@@ -40,8 +40,8 @@ private:
   /// The shown part of a box of CSS class `style`, from `top` to `bottom` of
   /// the row.
   std::string drawSpan(size_t worker, const char *style,
-                       const std::string &name, const SyncAndUpdate::Span &span,
-                       double top, double bottom) const;
+                       const std::string &name, const Span &span, double top,
+                       double bottom) const;
   std::string drawOccupations(size_t worker) const;
   std::string drawSyncAndUpdate(size_t worker) const;
   std::string drawBody(size_t worker) const;

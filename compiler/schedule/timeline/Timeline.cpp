@@ -7,16 +7,11 @@
 
 #include "compiler/schedule/timeline/Timeline.h"
 
+#include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/SharedCores.h"
-#include "compiler/schedule/Steps.h"
-#include "compiler/schedule/timeline/ChromeTrace.h"
-#include "compiler/schedule/timeline/Grid.h"
-#include "compiler/schedule/timeline/SideBySide.h"
-#include "compiler/schedule/timeline/Svg.h"
+#include "compiler/schedule/SteadyState.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -90,17 +85,6 @@ std::string describe(const Timeline &timeline, const Action &action,
 }
 
 std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
-
-std::span<const TimelineFormat> timelineFormats() {
-  static constexpr std::array<TimelineFormat, 3> all = {{
-      {"text", "the grid of the Chimera paper", renderText,
-       renderTextSideBySide},
-      {"svg", "a picture", renderSvg, renderSvgSideBySide},
-      {"chrome-trace", "JSON for ui.perfetto.dev or chrome://tracing",
-       renderChromeTrace, renderChromeTraceSideBySide},
-  }};
-  return all;
-}
 
 std::string describeTimes(const Problem &problem, const TimeScale &scale,
                           Digits digits) {
@@ -238,27 +222,6 @@ std::string describeOccupations(const Timeline &timeline) {
   return "messages (> send, < receive) occupy workers for " +
          timesPerWorker(totalsOf(*timeline.occupations), timeline.scale) +
          " of their idle time";
-}
-
-std::string renderText(std::span<const Timeline> timelines) {
-  std::string text;
-  for (const Timeline &timeline : timelines) {
-    text += timeline.title + "\n";
-    text += renderGrid(timeline);
-    if (std::string marks = describeMarks(timeline); !marks.empty())
-      text += "(" + marks + ")\n";
-    text += renderSummary(timeline.problem, timeline.timing, timeline.slots,
-                          timeline.scale);
-    if (std::string occupied = describeOccupations(timeline); !occupied.empty())
-      text += occupied + "\n";
-    if (std::string steps =
-            describeSteps(timeline.problem, timeline.schedule, timeline.scale);
-        !steps.empty())
-      text += steps + "\n";
-    if (timeline.syncAndUpdate)
-      text += describeStep(timeline) + "\n";
-  }
-  return text;
 }
 
 } // namespace chimera::schedule

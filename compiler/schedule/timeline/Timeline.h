@@ -8,9 +8,9 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 #define CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 
+#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/StepTime.h"
 #include "compiler/schedule/TimeUnit.h"
-#include "compiler/schedule/timeline/Occupations.h"
 
 #include <algorithm>
 #include <optional>
@@ -117,21 +117,6 @@ std::string nameOfMessage(const Timeline &timeline, const Action &action);
 std::string describe(const Timeline &timeline, const Action &action,
                      const Occupation &occupation);
 
-struct SideBySide;
-
-/// An output format of timelines. The parser, the help text and the tests all
-/// read `timelineFormats()`.
-struct TimelineFormat {
-  const char *name;
-  const char *summary;
-  /// One document that contains all timelines.
-  std::string (*render)(std::span<const Timeline> timelines);
-  /// One document that contains one timeline and a measured run (SideBySide.h).
-  std::string (*renderSideBySide)(const SideBySide &both);
-};
-
-std::span<const TimelineFormat> timelineFormats();
-
 /// Three lines: makespan, bubble and peak activations per worker. The first
 /// line also has the costs and message times for which all three hold.
 std::string renderSummary(const Problem &problem, const Timing &timing,
@@ -162,12 +147,6 @@ std::string describeOccupations(const Timeline &timeline);
 /// "all-reduce of stage 1", "all-reduce of the norm" if `isNorm`, or
 /// "all-reduce of tied weights".
 std::string nameOfAllReduce(std::optional<int32_t> stage, bool isNorm = false);
-
-/// A title, a grid and a summary for each timeline. A line below the grid
-/// explains its marks (describeMarks). If messages occupy workers, a line
-/// explains their signs > and <. If a grid would have too many columns, a line
-/// says so instead of the grid.
-std::string renderText(std::span<const Timeline> timelines);
 
 /// The values as text, separated by blanks.
 template <typename T> std::string join(const std::vector<T> &values) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/DeviceOrder.h"
+#include "compiler/schedule/CoreGroups.h"
 
-#include "compiler/schedule/SharedCores.h"
+#include "compiler/schedule/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -20,7 +20,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/timeline/Grid.h"
+#include "compiler/schedule/timeline/Text.h"
 #include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Grids.h"
 #include "test/compiler/schedule/Schedules.h"

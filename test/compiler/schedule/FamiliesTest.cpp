@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/MakePlan.h"
+#include "compiler/schedule/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

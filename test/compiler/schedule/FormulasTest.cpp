@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/Recompute.h"
 #include "compiler/schedule/Simulate.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/SteadyState.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

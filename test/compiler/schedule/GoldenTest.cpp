@@ -17,6 +17,7 @@
 
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/OrderText.h"
+#include "compiler/schedule/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

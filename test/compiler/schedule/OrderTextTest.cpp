@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/OrderText.h"
+#include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/Recompute.h"
 #include "test/compiler/schedule/Schedules.h"
 

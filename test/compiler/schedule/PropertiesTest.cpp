@@ -16,6 +16,7 @@
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Formulas.h"
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

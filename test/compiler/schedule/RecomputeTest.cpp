@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Memory.h"
+#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Schedules.h"
 

@@ -7,6 +7,7 @@
 
 #include "test/compiler/schedule/Schedules.h"
 
+#include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/timeline/Grid.h"
 #include "compiler/schedule/timeline/Timeline.h"
 

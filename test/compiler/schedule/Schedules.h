@@ -8,8 +8,8 @@
 #ifndef CHIMERA_TEST_COMPILER_SCHEDULE_SCHEDULES_H
 #define CHIMERA_TEST_COMPILER_SCHEDULE_SCHEDULES_H
 
+#include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/Registry.h"
-#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/Verify.h"
 #include "compiler/schedule/families/Chimera.h"
 

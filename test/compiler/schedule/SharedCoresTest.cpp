@@ -8,9 +8,11 @@
 #include "compiler/schedule/SharedCores.h"
 
 #include "compiler/schedule/Bounds.h"
+#include "compiler/schedule/CoreGroups.h"
+#include "compiler/schedule/Occupations.h"
+#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/StepTime.h"
 #include "compiler/schedule/Windows.h"
-#include "compiler/schedule/timeline/Occupations.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

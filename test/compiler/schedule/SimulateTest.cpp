@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/Recompute.h"
 #include "test/compiler/schedule/Schedules.h"
 

@@ -8,7 +8,7 @@
 #include "compiler/schedule/StepTime.h"
 
 #include "compiler/schedule/Bounds.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Steps.h"
+#include "compiler/schedule/MakePlan.h"
 
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/SteadyState.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/formats/TorchWriter.h"
+#include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/Recompute.h"
 #include "compiler/schedule/Registry.h"
 #include "test/compiler/schedule/Schedules.h"

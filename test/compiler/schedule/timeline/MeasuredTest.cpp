@@ -8,6 +8,7 @@
 #include "compiler/schedule/timeline/Measured.h"
 
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/timeline/ChromeTrace.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "test/compiler/schedule/Schedules.h"

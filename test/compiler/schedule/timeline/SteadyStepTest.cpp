@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/timeline/SteadyStep.h"
+#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/SteadyState.h"
 
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/timeline/ChromeTrace.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/timeline/Occupations.h"
+#include "compiler/schedule/Occupations.h"
 
 #include "compiler/schedule/Messages.h"
 

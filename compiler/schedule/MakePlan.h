@@ -1,18 +1,18 @@
-//===- Best.h - The best values of a scheme's options -----------*- C++ -*-===//
+//===- MakePlan.h - The plan of a scheme ------------------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The search for the best values of open options: options of a scheme that have
-// the value kBest. The search tries all values of these options with the costs,
-// messages, all-reduces and memory caps of the request.
+// Makes the plan of a scheme. Options of a scheme that have the value kBest are
+// open. For them, all values are tried with the costs, messages, all-reduces
+// and memory caps of the request.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_SCHEDULE_BEST_H
-#define CHIMERA_COMPILER_SCHEDULE_BEST_H
+#ifndef CHIMERA_COMPILER_SCHEDULE_MAKEPLAN_H
+#define CHIMERA_COMPILER_SCHEDULE_MAKEPLAN_H
 
 #include "compiler/schedule/Registry.h"
 #include "compiler/schedule/StepTime.h"
@@ -20,6 +20,20 @@
 #include <functional>
 
 namespace chimera::schedule {
+
+/// Empty if the scheme has a plan for these sizes and options, otherwise a text
+/// that says what is possible. If some options are open (Options::isOpen), the
+/// result is empty if the scheme has a plan for at least one choice of their
+/// values.
+std::string planError(const Scheme &scheme, const Request &request);
+
+/// The scheme's plan for `request`, without its order. Requires that planError
+/// returns an empty string and that no option is open.
+Plan placePlan(const Scheme &scheme, const Request &request);
+
+/// The scheme's plan for `request`, or the reason why there is none. Open
+/// options get their best values (bestOf).
+PlanOrError makePlan(const Scheme &scheme, const Request &request);
 
 /// All settings of the options of `request` that its sizes allow. An open
 /// option has each of its values in turn: all words in order, or the integers
@@ -51,4 +65,4 @@ Request openRequest(const Scheme &scheme, const Problem &problem);
 
 } // namespace chimera::schedule
 
-#endif // CHIMERA_COMPILER_SCHEDULE_BEST_H
+#endif // CHIMERA_COMPILER_SCHEDULE_MAKEPLAN_H

@@ -1,14 +1,15 @@
-//===- BestTest.cpp - The best values of a scheme's options ---------------===//
+//===- MakePlanTest.cpp - The plan of a scheme ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Best.h"
+#include "compiler/schedule/MakePlan.h"
 
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/report/Report.h"
 #include "test/compiler/schedule/Schedules.h"
 

@@ -1,14 +1,15 @@
-//===- Best.cpp - The best values of a scheme's options -------------------===//
+//===- MakePlan.cpp - The plan of a scheme --------------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Best.h"
+#include "compiler/schedule/MakePlan.h"
 
 #include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
 
 #include <algorithm>
 
@@ -102,6 +103,46 @@ Request openRequest(const Scheme &scheme, const Problem &problem) {
   for (size_t i = 0; i < scheme.options.size(); ++i)
     request.options.set(i, kBest);
   return request;
+}
+
+std::string planError(const Scheme &scheme, const Request &request) {
+  if (!request.options.anyOpen())
+    return scheme.check(request);
+  if (!settingsOf(scheme, request).empty())
+    return {};
+  // No setting of the open options has a plan. Report the error of the setting
+  // in which each open option has its default value.
+  Request any = request;
+  for (size_t i = 0; i < scheme.options.size(); ++i)
+    if (any.options.isOpen(i))
+      any.options.set(i, scheme.options[i].defaultValue);
+  return scheme.check(any);
+}
+
+Plan placePlan(const Scheme &scheme, const Request &request) {
+  Plan plan = scheme.place(request);
+  plan.options = request.options;
+  if (request.splitBackward)
+    plan.splits = true;
+  return plan;
+}
+
+PlanOrError makePlan(const Scheme &scheme, const Request &request) {
+  if (std::string reason = planError(scheme, request); !reason.empty())
+    return reason;
+  if (request.options.anyOpen()) {
+    if (std::optional<Candidate> best = bestOf(scheme, request))
+      return std::move(best->plan);
+    return std::string("no values of its options give a plan");
+  }
+  PlanOrError made = scheme.make(request);
+  if (made.plan)
+    made.plan->options = request.options;
+  if (made.plan && request.splitBackward && made.plan->splits.anyWhole()) {
+    made.plan->order = splitBackwards(made.plan->order);
+    made.plan->splits = true;
+  }
+  return made;
 }
 
 } // namespace chimera::schedule

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Schedules.h"
 

@@ -15,12 +15,12 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_OCCUPATIONS_H
 #define CHIMERA_COMPILER_SCHEDULE_OCCUPATIONS_H
 
-#include "compiler/schedule/SyncAndUpdate.h"
+#include "compiler/schedule/Timing.h"
 
 namespace chimera::schedule {
 
 /// The time for which a worker sends or receives one message.
-struct Occupation : SyncAndUpdate::Span {
+struct Occupation : Span {
   int32_t index; ///< of the action at this end, in its worker's order
   int32_t peer;  ///< the worker at the other end
   bool isSend;
