@@ -104,12 +104,11 @@ public:
       }
     }
     makeBuffers();
-    int64_t arenaBytes = 0, mostInUse = 0;
-    for (const Heap &heap : arena) {
-      arenaBytes += heap.size();
-      mostInUse += heap.maxInUse();
-    }
-    return Allocated{arenaBytes, mostStashes, mostInUse + mostStashes};
+    int64_t mostInUse = 0;
+    for (const Heap *heap : arena)
+      mostInUse += heap->maxInUse();
+    return Allocated{offsetAfter(*arena.back()), mostStashes,
+                     mostInUse + mostStashes};
   }
 
 private:
@@ -306,20 +305,30 @@ private:
     extend(buffer, endOf(value, made));
   }
 
-  /// The heap for values of type `type`. The heaps follow one another in the
-  /// arena. Activations and gradients are sent to other workers. Most of them
-  /// have one size. In a heap of their own they share bytes only with each
-  /// other, so the two ends of a message can exchange buffers
-  /// (runtime/interpreter/Blocks.h). In the same way, a load can exchange its
-  /// buffer for memory that was filled ahead, so tokens and labels have heaps
-  /// of their own, too. A stash takes no arena memory. Its offset is only an
-  /// identifier.
+  /// The heap for values of type `type`. Activations and gradients are sent to
+  /// other workers. Most of them have one size. In a heap of their own they
+  /// share bytes only with each other, so the two ends of a message can
+  /// exchange buffers (runtime/interpreter/Blocks.h). In the same way, a load
+  /// can exchange its buffer for memory that was filled ahead, so tokens and
+  /// labels have heaps of their own, too. A stash takes no arena memory. Its
+  /// offset is only an identifier.
   Heap &heapFor(Type type) {
     return isStash(type)                             ? stashes
-           : isa<TokensType>(type)                   ? arena[1]
-           : isa<LabelsType>(type)                   ? arena[2]
-           : isa<ActivationType, GradientType>(type) ? arena[3]
-                                                     : arena[0];
+           : isa<TokensType>(type)                   ? tokens
+           : isa<LabelsType>(type)                   ? labels
+           : isa<ActivationType, GradientType>(type) ? messages
+                                                     : others;
+  }
+
+  /// The offset in the arena at which a heap ends.
+  int64_t offsetAfter(const Heap &heap) const {
+    int64_t end = 0;
+    for (const Heap *each : arena) {
+      end += each->size();
+      if (each == &heap)
+        break;
+    }
+    return end;
   }
 
   void extend(int32_t buffer, int32_t end) {
@@ -416,21 +425,16 @@ private:
 
   void makeBuffers() {
     OpBuilder builder = OpBuilder::atBlockBegin(sections.front());
-    int64_t arenaBytes = 0;
-    DenseMap<const Heap *, int64_t> begins;
-    for (const Heap &heap : arena) {
-      begins[&heap] = arenaBytes;
-      arenaBytes += heap.size();
-    }
     auto offsetOf = [&](const Buffer &buffer) {
-      return begins[&heapFor(buffer.type)] + buffer.offset;
+      const Heap &heap = heapFor(buffer.type);
+      return offsetAfter(heap) - heap.size() + buffer.offset;
     };
     for (auto [index, buffer] : llvm::enumerate(buffers))
       builder.create<BufferOp>(
           worker.getLoc(), static_cast<uint32_t>(index), buffer.type,
           isStash(buffer.type) ? IntegerAttr()
                                : builder.getI64IntegerAttr(offsetOf(buffer)));
-    worker.setArenaBytes(arenaBytes);
+    worker.setArenaBytes(offsetAfter(*arena.back()));
     worker.setStashBytes(mostStashes);
     worker.setPeakBytes(peak);
     worker.setPeakInstruction(peakAt);
@@ -447,8 +451,10 @@ private:
   std::vector<SmallVector<int32_t, 2>> releases;
   /// Buffers by type and offset.
   DenseMap<std::pair<const void *, int64_t>, int32_t> known;
-  std::array<Heap, 4> arena; // see heapFor
-  Heap stashes;
+  Heap others, tokens, labels, messages, stashes; // see heapFor
+  /// The heaps that follow one another in the arena.
+  const std::array<const Heap *, 4> arena = {&others, &tokens, &labels,
+                                             &messages};
   int64_t all = 0, live = 0, peak = 0;
   int64_t liveStashes = 0, mostStashes = 0; // the stashes among the live bytes
   int32_t peakAt = 0;

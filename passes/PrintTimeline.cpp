@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/timeline/Formats.h"
+#include "compiler/schedule/timeline/TimelineFormats.h"
 #include "passes/Passes.h"
 #include "passes/ShownSchedule.h"
 #include "runtime/program/Output.h"

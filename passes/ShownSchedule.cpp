@@ -7,9 +7,9 @@
 
 #include "passes/ShownSchedule.h"
 
-#include "compiler/schedule/timeline/Formats.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SteadyStep.h"
+#include "compiler/schedule/timeline/TimelineFormats.h"
 #include "passes/DescriptionReader.h"
 #include "passes/PlannerInputs.h"
 #include "passes/Title.h"

@@ -15,7 +15,7 @@
 #define CHIMERA_PASSES_SHOWNSCHEDULE_H
 
 #include "compiler/schedule/report/Report.h"
-#include "compiler/schedule/timeline/Formats.h"
+#include "compiler/schedule/timeline/TimelineFormats.h"
 #include "passes/Times.h"
 
 #include <optional>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The times for which messages occupy workers (Link in Problem.h). A send
+// The times for which messages occupy workers (Link in Network.h). A send
 // follows the action that produces the message. A receive precedes the action
 // that waits for the message. The times of sends and receives are computed from
 // a simulated timing and shown in timelines.

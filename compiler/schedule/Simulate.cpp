@@ -1,4 +1,4 @@
-//===- Simulate.cpp - When every action runs ------------------------------===//
+//===- Simulate.cpp - The simulation of a schedule ------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Simulate.h - When every action runs ----------------------*- C++ -*-===//
+//===- Simulate.h - The simulation of a schedule ----------------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,10 +29,10 @@ namespace chimera::schedule {
 /// A weight gradient depends on its input gradient. A recompute depends on its
 /// forward and, if it is fused, on the dependencies of its backward.
 ///
-/// If steps overlap, updates take time after actions (Steps.h). If workers
-/// share cores, all work takes longer (SharedCores.h); otherwise the simulation
-/// is linear in the number of actions. Requires that every action in the
-/// schedule belongs to the problem, is there once, and is on its worker.
+/// If steps overlap, updates take time after actions (UpdatesAfter.h). If
+/// workers share cores, all work takes longer (SharedCores.h); otherwise the
+/// simulation is linear in the number of actions. Requires that every action in
+/// the schedule belongs to the problem, is there once, and is on its worker.
 Timing simulate(const Problem &problem, const Schedule &schedule);
 
 /// Like the first `simulate`, but each worker begins at its own time in

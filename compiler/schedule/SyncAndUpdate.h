@@ -10,7 +10,7 @@
 // gradients, one after another. The worker updates the weights of a stage when
 // the all-reduce of their gradient has ended. If steps overlap, the worker
 // waits for a gradient's all-reduce and updates the weights directly after the
-// last action that adds to that gradient (Steps.h).
+// last action that adds to that gradient (UpdatesAfter.h).
 //
 // If gradients are clipped by their norm, one more all-reduce, of the norm,
 // follows the all-reduces of all gradients. All workers take part in it, and no

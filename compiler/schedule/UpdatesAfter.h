@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Updates and their all-reduces if steps overlap (Steps.h).
+// If steps overlap (Steps.h), workers update weights between their actions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -44,7 +44,7 @@ void ReadAhead::begin(uint64_t firstStep, Plan plan) {
   stop();
   for (; !items.empty(); items.pop_front())
     giveBack(items.front().load, std::move(items.front().block));
-  waiting = 0;
+  itemBytes = 0;
   reached = firstStep;
   isStopped = isFinished = false;
   try {
@@ -99,7 +99,7 @@ bool ReadAhead::read(const Section &section) {
       return false; // the rank has memory of its own for the load
     }
     Item &item = items.emplace_back(Item{load, std::move(*block)});
-    waiting += sizeOf(load);
+    itemBytes += sizeOf(load);
     lock.unlock();
     std::exception_ptr error;
     try {
@@ -169,7 +169,7 @@ std::optional<Block> ReadAhead::take(const PlannedLoad &load) {
     std::rethrow_exception(items.front().error);
   Block block = std::move(items.front().block);
   items.pop_front();
-  waiting -= sizeOf(load);
+  itemBytes -= sizeOf(load);
   return block;
 }
 
@@ -180,7 +180,7 @@ void ReadAhead::giveBack(const PlannedLoad &load, Block block) {
     std::lock_guard lock(mutex);
     unused.emplace(sizeOf(load), std::move(block));
     // Wake the thread once for many loads.
-    wakes = threadWaits && waiting <= maxBytes / 2;
+    wakes = threadWaits && itemBytes <= maxBytes / 2;
   }
   if (wakes)
     changed.notify_all();

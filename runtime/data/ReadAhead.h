@@ -30,8 +30,8 @@
 
 namespace chimera::runtime {
 
-/// What a load instruction loads: the inputs or labels of some pieces, one
-/// after another. Each has bytes / pieces.size() bytes.
+/// The values that a load instruction loads: the inputs or the labels of some
+/// pieces, one piece after another. Each piece has bytes / pieces.size() bytes.
 struct PlannedLoad {
   program::ValueKind kind;
   std::vector<MicroBatch> pieces;
@@ -103,9 +103,9 @@ private:
   std::mutex mutex; ///< guards all members below
   std::condition_variable changed;
   std::deque<Item> items;                ///< read, or being read; oldest first
-  std::multimap<uint64_t, Block> unused; ///< by sizeOf their loads
+  std::multimap<uint64_t, Block> unused; ///< by bytes
   uint64_t allocated = 0;                ///< bytes of all blocks
-  uint64_t waiting = 0;                  ///< bytes of the blocks of all items
+  uint64_t itemBytes = 0;                ///< bytes of the blocks of all items
   uint64_t reached = 0;                  ///< step
   bool isStopped = true;
   bool isFinished = true;   ///< the thread reads nothing more

@@ -24,7 +24,7 @@ MicroBatch pieceOfStep(const program::ProgramT &program, uint32_t copy,
                        uint64_t step, uint32_t m, uint32_t part,
                        uint32_t parts);
 
-/// What a load instruction loads in a step.
+/// The values that `instruction`, a load, loads in a step.
 PlannedLoad loadOf(const program::ProgramT &program,
                    const program::BackwardPieces &pieces,
                    const program::WorkerT &worker, uint32_t copy,

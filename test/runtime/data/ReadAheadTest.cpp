@@ -60,10 +60,11 @@ std::vector<PlannedLoad> loadsOf(uint64_t step, uint64_t count,
   return loads;
 }
 
-uint64_t blockBytesOf(const std::vector<PlannedLoad> &loads) {
+uint64_t blockBytesOf(const std::vector<PlannedLoad> &loads,
+                      uint64_t alignment = kBlockAlignment) {
   uint64_t bytes = 0;
   for (const PlannedLoad &load : loads)
-    bytes += blockBytes(load.bytes);
+    bytes += blockBytes(load.bytes, alignment);
   return bytes;
 }
 
@@ -118,7 +119,9 @@ TEST(ReadAhead, GivesWhatTheSourceGives) {
 // steps.
 TEST(ReadAhead, ExchangesBlocks) {
   Numbers source;
-  ReadAhead ahead(source, 2, 2 * blockBytesOf(loadsOf(0, 3)), 128);
+  constexpr uint64_t kAlignment = 128;
+  ReadAhead ahead(source, 2, 2 * blockBytesOf(loadsOf(0, 3), kAlignment),
+                  kAlignment);
   ahead.begin(0, planOf(0, 50));
   std::map<size_t, Block> ours; // by number of the load
   std::set<std::byte *> seen;
@@ -127,7 +130,7 @@ TEST(ReadAhead, ExchangesBlocks) {
     const std::vector<PlannedLoad> loads = loadsOf(step, 3);
     for (size_t k = 0; k < loads.size(); ++k) {
       if (step == 0)
-        seen.insert((ours[k] = makeBlock(loads[k].bytes, 128)).get());
+        seen.insert((ours[k] = makeBlock(loads[k].bytes, kAlignment)).get());
       std::byte *const before = ours[k].get();
       ahead.load(loads[k], ours[k]);
       EXPECT_NE(ours[k].get(), before);

@@ -1,12 +1,12 @@
-//===- Formats.h - The output formats of timelines --------------*- C++ -*-===//
+//===- TimelineFormats.h - The output formats of timelines ------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_SCHEDULE_FORMATS_H
-#define CHIMERA_COMPILER_SCHEDULE_FORMATS_H
+#ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINEFORMATS_H
+#define CHIMERA_COMPILER_SCHEDULE_TIMELINEFORMATS_H
 
 #include "compiler/schedule/timeline/SideBySide.h"
 
@@ -27,4 +27,4 @@ std::span<const TimelineFormat> timelineFormats();
 
 } // namespace chimera::schedule
 
-#endif // CHIMERA_COMPILER_SCHEDULE_FORMATS_H
+#endif // CHIMERA_COMPILER_SCHEDULE_TIMELINEFORMATS_H

@@ -1,11 +1,11 @@
-//===- Formats.cpp - The output formats of timelines ----------------------===//
+//===- TimelineFormats.cpp - The output formats of timelines --------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/timeline/Formats.h"
+#include "compiler/schedule/timeline/TimelineFormats.h"
 
 #include "compiler/schedule/timeline/ChromeTrace.h"
 #include "compiler/schedule/timeline/Svg.h"
