@@ -8,7 +8,7 @@
 #include "compiler/VerifyProgram.h"
 
 #include "compiler/Emit.h"
-#include "compiler/schedule/Memory.h"
+#include "compiler/schedule/simulate/Memory.h"
 #include "dialect/Chimera.h"
 #include "passes/PassOptions.h"
 #include "passes/Workers.h"

@@ -7,8 +7,8 @@
 
 #include "passes/Bridge.h"
 
-#include "compiler/schedule/Memory.h"
 #include "compiler/schedule/OrderText.h"
+#include "compiler/schedule/simulate/Memory.h"
 #include "dialect/LoopCarried.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Orders.h"

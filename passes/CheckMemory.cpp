@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Memory.h"
+#include "compiler/schedule/simulate/Memory.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/Verifier.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Windows.h"
+#include "compiler/schedule/simulate/Windows.h"
 #include "passes/Allocator.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"

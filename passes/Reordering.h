@@ -8,7 +8,7 @@
 #ifndef CHIMERA_PASSES_REORDERING_H
 #define CHIMERA_PASSES_REORDERING_H
 
-#include "compiler/schedule/Timing.h"
+#include "compiler/schedule/simulate/Timing.h"
 #include "dialect/Chimera.h"
 
 namespace chimera {

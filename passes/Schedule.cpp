@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "passes/Bridge.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"

@@ -7,7 +7,7 @@
 
 #include "passes/ScheduleAnalysis.h"
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 
 using namespace mlir;
 

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_PASSES_SCHEDULEANALYSIS_H
 #define CHIMERA_PASSES_SCHEDULEANALYSIS_H
 
-#include "compiler/schedule/Timing.h"
+#include "compiler/schedule/simulate/Timing.h"
 #include "passes/Bridge.h"
 
 namespace chimera {

@@ -103,10 +103,7 @@ ShownTimeline::ShownTimeline(PipelineOp pipeline, const TimedSchedule &of,
   if (!schedule::hasSyncAndUpdate(of.problem))
     return;
   timeline.step = schedule::stepTime(of.problem, of.schedule);
-  syncAndUpdate =
-      schedule::stepsOverlap(of.problem.updates)
-          ? schedule::syncAndUpdateBetween(of.problem, of.schedule, timing)
-          : schedule::syncAndUpdateAfter(of.problem, of.schedule, timing);
+  syncAndUpdate = schedule::syncAndUpdateOf(of.problem, of.schedule, timing);
   timeline.syncAndUpdate = &syncAndUpdate;
 }
 

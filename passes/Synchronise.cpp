@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/AllReduce.h"
+#include "compiler/schedule/simulate/AllReduce.h"
 #include "passes/ActionTimes.h"
 #include "passes/Passes.h"
 #include "passes/Reductions.h"

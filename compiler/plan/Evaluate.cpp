@@ -10,8 +10,8 @@
 #include "compiler/plan/PlanBounds.h"
 #include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/MakePlan.h"
-#include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/simulate/Memory.h"
 
 #include <algorithm>
 #include <ranges>

@@ -10,7 +10,7 @@
 
 #include "compiler/plan/Cut.h"
 #include "compiler/plan/Space.h"
-#include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/simulate/StepTime.h"
 
 #include <functional>
 #include <map>

@@ -13,8 +13,8 @@
 #ifndef CHIMERA_COMPILER_PLAN_PINS_H
 #define CHIMERA_COMPILER_PLAN_PINS_H
 
-#include "compiler/schedule/AllReduce.h"
 #include "compiler/schedule/Registry.h"
+#include "compiler/schedule/simulate/AllReduce.h"
 
 #include <string>
 #include <string_view>

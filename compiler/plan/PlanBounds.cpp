@@ -7,9 +7,9 @@
 
 #include "compiler/plan/PlanBounds.h"
 
-#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/CoreGroups.h"
-#include "compiler/schedule/Memory.h"
+#include "compiler/schedule/simulate/Bounds.h"
+#include "compiler/schedule/simulate/Memory.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,9 +7,9 @@
 
 #include "compiler/schedule/MakePlan.h"
 
-#include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/simulate/Simulate.h"
 
 #include <algorithm>
 

@@ -15,7 +15,7 @@
 #define CHIMERA_COMPILER_SCHEDULE_MAKEPLAN_H
 
 #include "compiler/schedule/Registry.h"
-#include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/simulate/StepTime.h"
 
 #include <functional>
 

@@ -69,7 +69,7 @@ struct Node {
   int32_t devices = 1;  ///< number of devices, at least 1
   LinkClass links = {}; ///< links between devices of the node
   /// Number of CPU cores that the node's devices share equally. 0: every device
-  /// has a core of its own (SharedCores.h).
+  /// has a core of its own (simulate/Clock.h).
   int32_t cores = 0;
 };
 

@@ -7,8 +7,8 @@
 
 #include "compiler/schedule/Verify.h"
 
-#include "compiler/schedule/Memory.h"
 #include "compiler/schedule/PlacedActions.h"
+#include "compiler/schedule/simulate/Memory.h"
 
 #include <algorithm>
 

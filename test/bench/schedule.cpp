@@ -21,9 +21,9 @@
 #include "compiler/schedule/MakePlan.h"
 #include "compiler/schedule/Recompute.h"
 #include "compiler/schedule/Registry.h"
-#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/Verify.h"
 #include "compiler/schedule/families/Chimera.h"
+#include "compiler/schedule/simulate/Simulate.h"
 
 #include <benchmark/benchmark.h>
 

@@ -7,13 +7,12 @@
 
 #include "compiler/schedule/report/Report.h"
 
-#include "compiler/schedule/DeviceOrder.h"
 #include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/MakePlan.h"
-#include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
-#include "compiler/schedule/SteadyState.h"
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/simulate/Simulate.h"
+#include "compiler/schedule/simulate/SteadyState.h"
 
 #include <algorithm>
 
@@ -160,7 +159,8 @@ Report makeReport(std::string name, const Scheme *scheme,
   report.bounds = bounds(bounded);
   describeWindow(Windows(problem, schedule), receiveWindow, report);
   report.deviceOrderMakespan =
-      makespanInDeviceOrder(problem, schedule, report.timing);
+      simulate(problem, schedule, {.inDeviceOrder = true, .hasTotals = false})
+          .makespan;
   report.step = stepTime(problem, schedule);
   addAllReduces(report, schedule);
   if (stepsOverlap(problem.updates))

@@ -8,11 +8,11 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_REPORT_H
 #define CHIMERA_COMPILER_SCHEDULE_REPORT_H
 
-#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Registry.h"
-#include "compiler/schedule/SteadyState.h"
-#include "compiler/schedule/StepTime.h"
-#include "compiler/schedule/Windows.h"
+#include "compiler/schedule/simulate/Bounds.h"
+#include "compiler/schedule/simulate/SteadyState.h"
+#include "compiler/schedule/simulate/StepTime.h"
+#include "compiler/schedule/simulate/Windows.h"
 #include "compiler/schedule/timeline/Timeline.h"
 
 namespace chimera::schedule {
@@ -58,7 +58,7 @@ struct Report {
   /// in flight. Windows that deadlock are left out.
   std::vector<std::pair<int32_t, int64_t>> windowMakespans;
   /// The makespan if each device runs its messages one at a time
-  /// (DeviceOrder.h).
+  /// (DeviceOperations.h).
   int64_t deviceOrderMakespan = 0;
   /// By stage: the time of its gradient's all-reduce, and the number of buckets
   /// (0 if the stage has one replica). All fields from here to `earlyStages`

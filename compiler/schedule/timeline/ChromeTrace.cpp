@@ -7,9 +7,7 @@
 
 #include "compiler/schedule/timeline/ChromeTrace.h"
 
-#include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Messages.h"
-#include "compiler/schedule/Occupations.h"
+#include "compiler/schedule/simulate/Memory.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 
@@ -52,14 +50,15 @@ public:
   Process(const Timeline &timeline, size_t process, int64_t firstMessage,
           TraceEvents &events)
       : timeline(timeline), process(process), firstMessage(firstMessage),
-        events(events), ids(timeline.problem),
-        resident(residentBytes(timeline.problem)), ends(ids.count()) {
+        events(events), rules(timeline.problem),
+        resident(residentBytes(timeline.problem)),
+        ends(rules.actionIds().count()) {
     for (const std::vector<Action> &row : timeline.schedule.workers)
       for (const Action &action : row) {
-        if (auto message = sentBy(timeline.problem, ids, action))
-          ends[message->producer] |= kMade;
-        if (auto message = awaitedBy(timeline.problem, ids, action))
-          ends[message->producer] |= kAwaited;
+        if (auto message = rules.sentBy(action))
+          ends[message->id] |= kMade;
+        if (auto message = rules.receivedBy(action))
+          ends[message->id] |= kAwaited;
       }
   }
 
@@ -93,7 +92,9 @@ public:
   }
 
   /// The first message id that the next timeline may use.
-  int64_t nextMessage() const { return firstMessage + ids.count(); }
+  int64_t nextMessage() const {
+    return firstMessage + rules.actionIds().count();
+  }
 
 private:
   static constexpr uint8_t kMade = 1, kAwaited = 2;
@@ -115,7 +116,7 @@ private:
   /// True if both ends of the message are in this timeline. If steps overlap,
   /// the other end may be in another step.
   bool isWhole(const Message &message) const {
-    return ends[message.producer] == (kMade | kAwaited);
+    return ends[message.id] == (kMade | kAwaited);
   }
 
   void addAction(size_t worker, size_t index) {
@@ -145,10 +146,10 @@ private:
                 {"pid", process},
                 {"tid", worker},
                 {"args", std::move(arguments)}});
-    auto awaited = awaitedBy(timeline.problem, ids, action);
+    auto awaited = rules.receivedBy(action);
     if (awaited && isWhole(*awaited))
       addEnd("f", *awaited, action, worker, 2 * start + duration);
-    auto sent = sentBy(timeline.problem, ids, action);
+    auto sent = rules.sentBy(action);
     if (sent && isWhole(*sent))
       addEnd("s", *sent, action, worker, 2 * start + duration);
   }
@@ -211,7 +212,7 @@ private:
     ordered_json event = {{"name", nameOfMessage(timeline, action)},
                           {"cat", "message"},
                           {"ph", phase},
-                          {"id", firstMessage + message.producer},
+                          {"id", firstMessage + message.id},
                           {"ts", microseconds(twiceMiddle, 2)},
                           {"pid", process},
                           {"tid", worker}};
@@ -237,7 +238,7 @@ private:
   size_t process;
   int64_t firstMessage;
   TraceEvents &events;
-  ActionIds ids;
+  ActionRules rules;
   /// Bytes that each worker always needs, independent of its order.
   std::vector<int64_t> resident;
   std::vector<uint8_t> ends; ///< by the id of a message's producer: which ends

@@ -7,8 +7,6 @@
 
 #include "compiler/schedule/timeline/NanosecondStep.h"
 
-#include "compiler/schedule/Occupations.h"
-
 #include <algorithm>
 #include <cmath>
 

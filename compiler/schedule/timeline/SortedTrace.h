@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SORTEDTRACE_H
 #define CHIMERA_COMPILER_SCHEDULE_SORTEDTRACE_H
 
-#include "compiler/schedule/StepTime.h"
+#include "compiler/schedule/simulate/StepTime.h"
 #include "compiler/schedule/timeline/TraceReader.h"
 
 #include <map>

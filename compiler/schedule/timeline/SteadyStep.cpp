@@ -7,10 +7,9 @@
 
 #include "compiler/schedule/timeline/SteadyStep.h"
 
-#include "compiler/schedule/Occupations.h"
-#include "compiler/schedule/Simulate.h"
-#include "compiler/schedule/SteadyState.h"
 #include "compiler/schedule/Steps.h"
+#include "compiler/schedule/simulate/Simulate.h"
+#include "compiler/schedule/simulate/SteadyState.h"
 
 #include <algorithm>
 #include <limits>
@@ -28,7 +27,7 @@ public:
     Problem longer = problem;
     longer.steps = steps;
     timing = simulate(longer, run);
-    syncAndUpdate = syncAndUpdateBetween(longer, run, timing);
+    syncAndUpdate = syncAndUpdateOf(longer, run, timing);
     occupations = messageOccupationsOf(longer, run, timing);
   }
 

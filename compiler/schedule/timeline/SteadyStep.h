@@ -36,7 +36,7 @@ struct SteadyStep {
   /// By worker, the end of the previous body and of its updates.
   std::vector<int64_t> begins;
   SyncAndUpdate syncAndUpdate; ///< waits and updates in the bodies (see
-                               ///< `syncAndUpdateBetween`)
+                               ///< `syncAndUpdateOf`)
   /// The sends and receives in the bodies. The send after a body's last action
   /// is left out, unless an update of this body follows that send.
   Occupations occupations;

@@ -8,7 +8,6 @@
 #include "compiler/schedule/timeline/SvgRow.h"
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Occupations.h"
 #include "compiler/schedule/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 

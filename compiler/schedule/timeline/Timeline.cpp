@@ -9,7 +9,7 @@
 
 #include "compiler/schedule/CoreGroups.h"
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/SteadyState.h"
+#include "compiler/schedule/simulate/SteadyState.h"
 
 #include <algorithm>
 #include <cmath>
@@ -217,11 +217,13 @@ std::string describeStep(const Timeline &timeline) {
 }
 
 std::string describeOccupations(const Timeline &timeline) {
-  if (!timeline.occupations || !hasOccupations(*timeline.occupations))
+  if (!timeline.occupations)
+    return {};
+  const std::vector<int64_t> totals = totalsOf(*timeline.occupations);
+  if (std::ranges::max(totals) == 0)
     return {};
   return "messages (> send, < receive) occupy workers for " +
-         timesPerWorker(totalsOf(*timeline.occupations), timeline.scale) +
-         " of their idle time";
+         timesPerWorker(totals, timeline.scale) + " of their idle time";
 }
 
 } // namespace chimera::schedule

@@ -20,7 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/Grid.h"
 #include "compiler/schedule/timeline/Text.h"
 #include "compiler/schedule/timeline/Timeline.h"

@@ -8,8 +8,8 @@
 #include "compiler/schedule/Formulas.h"
 
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
-#include "compiler/schedule/SteadyState.h"
+#include "compiler/schedule/simulate/Simulate.h"
+#include "compiler/schedule/simulate/SteadyState.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -15,9 +15,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/OrderText.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Bounds.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@
 #ifndef CHIMERA_TEST_COMPILER_SCHEDULE_GRIDS_H
 #define CHIMERA_TEST_COMPILER_SCHEDULE_GRIDS_H
 
-#include "compiler/schedule/Timing.h"
+#include "compiler/schedule/simulate/Timing.h"
 
 #include <string>
 #include <tuple>

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/compiler/schedule/Grids.h"
-#include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/Verify.h"
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Schedules.h"
 

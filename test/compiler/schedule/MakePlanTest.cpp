@@ -7,10 +7,10 @@
 
 #include "compiler/schedule/MakePlan.h"
 
-#include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
 #include "compiler/schedule/report/Report.h"
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

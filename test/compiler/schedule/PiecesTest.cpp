@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Grids.h"
 #include "test/compiler/schedule/Schedules.h"

@@ -13,10 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Bounds.h"
 #include "compiler/schedule/Formulas.h"
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Bounds.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

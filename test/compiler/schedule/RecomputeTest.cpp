@@ -7,9 +7,9 @@
 
 #include "compiler/schedule/Recompute.h"
 
-#include "compiler/schedule/Bounds.h"
-#include "compiler/schedule/Memory.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Bounds.h"
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/Timeline.h"
 #include "test/compiler/schedule/Schedules.h"
 

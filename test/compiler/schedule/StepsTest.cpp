@@ -8,10 +8,10 @@
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/MakePlan.h"
 
-#include "compiler/schedule/Memory.h"
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
-#include "compiler/schedule/SteadyState.h"
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/simulate/Simulate.h"
+#include "compiler/schedule/simulate/SteadyState.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include "compiler/schedule/report/Report.h"
 
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

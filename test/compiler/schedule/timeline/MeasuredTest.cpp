@@ -8,7 +8,7 @@
 #include "compiler/schedule/timeline/Measured.h"
 
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/ChromeTrace.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "test/compiler/schedule/Schedules.h"
@@ -26,7 +26,7 @@ using nlohmann::json;
 struct Drawn {
   explicit Drawn(Case of, const char *unit = "us", int64_t perUnit = 1)
       : c(std::move(of)), timing(simulate(c.problem, c.schedule)),
-        syncAndUpdate(syncAndUpdateAfter(c.problem, c.schedule, timing)),
+        syncAndUpdate(syncAndUpdateOf(c.problem, c.schedule, timing)),
         timeline{"p", "title", c.problem, c.schedule, timing} {
     timeline.scale = {findTimeUnit(unit), perUnit};
     timeline.syncAndUpdate = &syncAndUpdate;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/timeline/SideBySide.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "test/compiler/schedule/Schedules.h"
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/timeline/SteadyStep.h"
-#include "compiler/schedule/Simulate.h"
-#include "compiler/schedule/SteadyState.h"
+#include "compiler/schedule/simulate/Simulate.h"
+#include "compiler/schedule/simulate/SteadyState.h"
 
 #include "compiler/schedule/Steps.h"
 #include "compiler/schedule/timeline/ChromeTrace.h"
@@ -41,7 +41,7 @@ struct Endless {
     longer.steps = steps > 0 ? steps : steadyState(c.problem, c.schedule).steps;
     run = unrollSteps(c.problem, c.schedule, longer.steps);
     Timing ran = simulate(longer, run);
-    SyncAndUpdate syncAndUpdate = syncAndUpdateBetween(longer, run, ran);
+    SyncAndUpdate syncAndUpdate = syncAndUpdateOf(longer, run, ran);
     Occupations occupations = messageOccupationsOf(longer, run, ran);
     Timeline drawn{"p", "title", longer, run, ran};
     drawn.scale = timeline.scale;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/SvgLegend.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 #include "test/compiler/schedule/timeline/TimelineDrawing.h"

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TEST_COMPILER_SCHEDULE_TIMELINE_TIMELINEDRAWING_H
 #define CHIMERA_TEST_COMPILER_SCHEDULE_TIMELINE_TIMELINEDRAWING_H
 
-#include "compiler/schedule/Simulate.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/Svg.h"
 #include "test/compiler/schedule/Schedules.h"
 

@@ -1,0 +1,563 @@
+//===- Simulation.h - The simulation of a step ------------------*- C++ -*-===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one simulation of a step graph, for both clocks (Clock.h). Simulate.h has
+// the questions that it answers.
+//
+// A worker is a process. It runs the nodes of its actions in order and, if it
+// is asked for, the all-reduces and updates after them. It stops if it needs a
+// time that is not known yet, and continues when that time is known. Messages
+// and all-reduces need no core, so their times follow from the times of
+// workers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef CHIMERA_COMPILER_SCHEDULE_SIMULATE_SIMULATION_H
+#define CHIMERA_COMPILER_SCHEDULE_SIMULATE_SIMULATION_H
+
+#include "compiler/schedule/simulate/Clock.h"
+#include "compiler/schedule/simulate/DeviceStreams.h"
+#include "compiler/schedule/simulate/ReceiveWindows.h"
+#include "compiler/schedule/simulate/StepGraph.h"
+#include "compiler/schedule/simulate/SyncAndUpdate.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace chimera::schedule {
+
+/// The parts of a simulation that are not in the graph. Keeps references.
+struct SimulationParts {
+  /// If set, receives are posted late (Windows.h).
+  const ReceiveWindows *windows = nullptr;
+  /// If set, messages run in the order of these operations; windows have no
+  /// effect.
+  const DeviceOperations *operations = nullptr;
+  /// If set, each step ends with these all-reduces and updates.
+  const SyncAndUpdateOrder *order = nullptr;
+  /// Number of steps, which follow one another. More than one only with
+  /// `order` and without windows and operations.
+  int32_t steps = 1;
+};
+
+template <typename Clock> class Simulation {
+public:
+  using Time = typename Clock::Time;
+
+  explicit Simulation(const StepGraph &graph, SimulationParts parts = {})
+      : graph(graph), parts(parts), clock(graph.problem) {}
+  Simulation(const Simulation &) = delete;
+  Simulation &operator=(const Simulation &) = delete;
+
+  /// Simulates. If `begins` is not empty, each worker begins at its own time,
+  /// otherwise at 0. Returns the timing of the first step, which is valid until
+  /// the next run. It has no idle times, peaks and critical path.
+  const Timing &run(std::span<const int64_t> begins = {}) {
+    prepare(begins);
+    for (size_t w = workers.size(); w-- > 0;)
+      clock.wake(static_cast<int32_t>(w), workers[w].now);
+    runWorkers();
+    complete();
+    return timing;
+  }
+
+  /// The timing of the last run. No other function may be called before the
+  /// next run.
+  Timing takeTiming() { return std::move(timing); }
+
+  /// Simulates only the all-reduces and updates of `order`, after actions with
+  /// these times.
+  SyncAndUpdate runAfter(const Timing &actions);
+
+  /// When each worker ended each step, by step, in a run with `order`.
+  const std::vector<std::vector<int64_t>> &stepEnds() const { return ends; }
+
+  /// The critical path of the last run: see Timing::criticalPath. Requires that
+  /// all workers began at 0, that all actions ran, and that there are no
+  /// windows.
+  std::vector<ActionRef> criticalPath() const;
+
+private:
+  static constexpr Time kUnknown = Clock::kUnknown;
+
+  /// What a worker has done of its next action. It continues after that.
+  enum class Done : uint8_t { Nothing, Receive, Compute, Send, Wait, Update };
+
+  struct Worker {
+    int32_t step = 0;
+    int64_t firstId = 0; ///< of the step's action ids
+    size_t next = 0;     ///< index of its next action
+    size_t item = 0;     ///< index of its next SyncAndUpdateOrder::WaitOrUpdate
+    size_t started = 0;  ///< number of the all-reduces that it has started
+    Done done = Done::Nothing;
+    Time now = 0;
+    int64_t waitsFor = -1; ///< id of the action for which it stopped
+    int64_t begin = 0;     ///< of its action's receive, or of its item
+    /// Begin of its first action and end of its last, with the receive before
+    /// and the send and update after. See Timing::spans.
+    int64_t first = 0, free = 0;
+    int64_t busy = 0, occupied = 0;
+  };
+
+  //===--------------------------------------------------------------------===//
+  // The run
+  //===--------------------------------------------------------------------===//
+
+  void prepare(std::span<const int64_t> begins) {
+    const size_t count = graph.schedule.workers.size();
+    workers.assign(count, {});
+    std::vector<std::vector<std::vector<int64_t>> *> times = {&timing.starts,
+                                                              &timing.ends};
+    if (Clock::kSuspends)
+      times.insert(times.end(), {&timing.receiveBegins, &timing.sendEnds,
+                                 &timing.updateEnds});
+    for (std::vector<std::vector<int64_t>> *rows : times) {
+      rows->resize(count);
+      for (size_t w = 0; w < count; ++w)
+        (*rows)[w].assign(graph.schedule.workers[w].size(), -1);
+    }
+    sent.assign(graph.rules.actionIds().count() * parts.steps, kUnknown);
+    for (size_t w = 0; w < begins.size(); ++w) {
+      workers[w].now = static_cast<Time>(begins[w]);
+      workers[w].free = begins[w];
+    }
+    if (parts.windows)
+      received.assign(parts.windows->sizes.size(), {});
+    if (parts.operations)
+      streams.emplace(*parts.operations);
+    if (parts.order)
+      prepareAllReduces();
+  }
+
+  void runWorkers() {
+    while (std::optional<Wakeup<Time>> next = clock.next()) {
+      Worker &worker = workers[next->worker];
+      worker.now = std::max(worker.now, next->time);
+      while (runActions(next->worker) && parts.order &&
+             syncAndUpdate(next->worker))
+        ;
+    }
+  }
+
+  void complete() {
+    timing.complete = true;
+    timing.makespan = 0;
+    for (std::vector<int64_t> *row :
+         {&timing.busy, &timing.occupied, &timing.spans})
+      row->resize(workers.size());
+    for (size_t w = 0; w < workers.size(); ++w) {
+      const Worker &worker = workers[w];
+      timing.complete &= worker.next == graph.schedule.workers[w].size();
+      timing.busy[w] = worker.busy;
+      timing.occupied[w] = worker.occupied;
+      timing.spans[w] = worker.free - worker.first;
+      if (worker.next > 0)
+        timing.makespan =
+            std::max(timing.makespan, timing.ends[w][worker.next - 1]);
+    }
+  }
+
+  /// Runs the actions of the worker's step. False if the worker has to stop.
+  bool runActions(int32_t w) {
+    Worker &worker = workers[w];
+    const std::vector<Action> &actions = graph.schedule.workers[w];
+    if (worker.next == actions.size())
+      return true;
+    int64_t *starts = timing.starts[w].data(), *ends = timing.ends[w].data();
+    for (; worker.next < actions.size(); ++worker.next)
+      if (!act(w, worker, actions[worker.next], starts[worker.next],
+               ends[worker.next]))
+        return false;
+    return true;
+  }
+
+  /// Lets the worker work. If the end is not known yet, returns false, and the
+  /// worker continues later, after `what`.
+  bool work(int32_t w, Done what, Time &now, int64_t amount) {
+    if (clock.work(w, now, amount))
+      return true;
+    workers[w].done = what;
+    return false;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Actions
+  //===--------------------------------------------------------------------===//
+
+  /// Runs `action`, the next of worker `w`, and notes its times if the step is
+  /// the first. False if the worker has to stop.
+  [[gnu::always_inline]] bool act(int32_t w, Worker &worker,
+                                  const Action &action, int64_t &start,
+                                  int64_t &end) {
+    Time now = worker.now;
+    const ActionRule &rule = graph.rules.ruleOf(action);
+    const int64_t id = graph.rules.idOf(action, rule) + worker.firstId;
+    switch (Clock::kSuspends ? worker.done : Done::Nothing) {
+    case Done::Nothing: {
+      Time ready = readyAt(worker, rule, id);
+      if (ready == kUnknown || !clock.waitUntil(w, now, ready))
+        return false;
+      worker.begin = Clock::ticks(now);
+      note(timing.receiveBegins, w, now);
+      if (!work(w, Done::Receive, now, rule.receive))
+        return false;
+    }
+      [[fallthrough]];
+    case Done::Receive:
+      if (worker.step == 0)
+        start = Clock::ticks(now);
+      if (parts.windows && rule.receivesMessage)
+        received[parts.windows->channel[id + rule.otherStage]].push_back(now);
+      if (!work(w, Done::Compute, now, rule.cost))
+        return false;
+      [[fallthrough]];
+    case Done::Compute:
+      if (worker.step == 0)
+        end = Clock::ticks(now);
+      if (parts.order)
+        startAllReduces(w, now);
+      if (!isBeforeSyncAndUpdate(w) && !work(w, Done::Send, now, rule.send))
+        return false;
+      [[fallthrough]];
+    case Done::Send:
+      note(timing.sendEnds, w, now);
+      // The all-reduces and updates begin when the last action ends, while the
+      // message of this action is sent.
+      send(rule, id, action.microBatches,
+           isBeforeSyncAndUpdate(w) ? Clock::add(now, rule.send) : now);
+      worker.done = Done::Wait;
+      if (int64_t wait =
+              graph.updates.empty() ? 0 : graph.updates[w][worker.next].wait;
+          wait > 0 && !clock.waitUntil(w, now, Clock::add(now, wait)))
+        return false;
+      [[fallthrough]];
+    case Done::Wait:
+      if (!graph.updates.empty() &&
+          !work(w, Done::Update, now, graph.updates[w][worker.next].update))
+        return false;
+      [[fallthrough]];
+    case Done::Update:
+      note(timing.updateEnds, w, now);
+      if (worker.step == 0)
+        count(worker, end - start, Clock::ticks(now));
+      worker.done = Done::Nothing;
+    }
+    worker.now = now;
+    return true;
+  }
+
+  bool isBeforeSyncAndUpdate(int32_t w) const {
+    return parts.order &&
+           workers[w].next + 1 == graph.schedule.workers[w].size();
+  }
+
+  /// Notes a time that does not follow from the start or the end of the action
+  /// if workers share cores.
+  void note(std::vector<std::vector<int64_t>> &times, int32_t w, Time now) {
+    if (Clock::kSuspends && workers[w].step == 0)
+      times[w][workers[w].next] = Clock::ticks(now);
+  }
+
+  static void count(Worker &worker, int64_t busy, int64_t now) {
+    worker.busy += busy;
+    worker.occupied += now - worker.begin - busy;
+    worker.free = now;
+    if (worker.next == 0)
+      worker.first = worker.begin;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Messages
+  //===--------------------------------------------------------------------===//
+
+  /// The time at which the dependencies and the message of the worker's next
+  /// action allow it to begin, or kUnknown.
+  Time readyAt(Worker &worker, const ActionRule &rule, int64_t id) const {
+    // The dependency on the same stage runs on this worker too. If it has
+    // ended, it ended before the worker became free, so it cannot delay the
+    // action.
+    if (rule.sameStage != 0 && sent[id + rule.sameStage] == kUnknown)
+      return kUnknown;
+    if (rule.otherStage == 0)
+      return 0;
+    const int64_t other = id + rule.otherStage;
+    Time arrival = arrivalOf(rule, other);
+    if (arrival == kUnknown)
+      worker.waitsFor = other;
+    return arrival;
+  }
+
+  /// The time at which the result of action `other` has arrived at the worker
+  /// that needs it for an action with `rule`, or kUnknown.
+  Time arrivalOf(const ActionRule &rule, int64_t other) const {
+    if (streams && rule.receivesMessage)
+      return streams->arrivalOf(other);
+    Time begin = sent[other];
+    if (begin == kUnknown)
+      return kUnknown;
+    if (parts.windows && rule.receivesMessage) {
+      Time posted = postedAt(other);
+      if (posted == kUnknown)
+        return kUnknown;
+      begin = std::max(begin, posted);
+    }
+    return begin + static_cast<Time>(rule.flight);
+  }
+
+  /// The time at which the receive of the message of action `id` is posted, or
+  /// kUnknown. The first receives of a channel are posted at 0. Each later
+  /// receive is posted when an earlier message of the channel is received.
+  Time postedAt(int64_t id) const {
+    int32_t channel = parts.windows->channel[id];
+    int64_t before = parts.windows->number[id] - parts.windows->sizes[channel];
+    if (before < 0)
+      return 0;
+    const std::vector<Time> &times = received[channel];
+    return before < std::ssize(times) ? times[before] : kUnknown;
+  }
+
+  void send(const ActionRule &rule, int64_t id, int32_t microBatches, Time at) {
+    for (int32_t m = 0; m < microBatches; ++m)
+      sent[graph.rules.actionIds().atLaterMicroBatch(id, m)] = at;
+    if (!streams || !rule.sendsMessage)
+      return wakeReceiver(rule.receiver, id, at);
+    streams->send(id, at,
+                  [&](const DeviceOperations::Transfer &transfer, Time time) {
+                    wakeReceiver(transfer.receiver, transfer.message, time);
+                  });
+  }
+
+  void wakeReceiver(int32_t receiver, int64_t id, Time at) {
+    if (receiver < 0 || workers[receiver].waitsFor != id)
+      return;
+    workers[receiver].waitsFor = -1;
+    clock.wake(receiver, at);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // All-reduces and updates
+  //===--------------------------------------------------------------------===//
+
+  /// An all-reduce of one step.
+  struct AllReduce {
+    int32_t missing; ///< number of inputs that are not known yet
+    Time begin = 0;  ///< the latest of the known inputs
+    Time end = kUnknown;
+    std::vector<int32_t> waiting; ///< workers
+  };
+
+  void prepareAllReduces() {
+    std::vector<AllReduce> ofStep;
+    for (const SyncAndUpdateOrder::AllReduce &of : parts.order->allReduces)
+      ofStep.push_back({.missing = of.inputs, .waiting = {}});
+    allReduces.assign(parts.steps, ofStep);
+    ends.assign(parts.steps, std::vector<int64_t>(workers.size()));
+    result = {};
+    result.work.resize(workers.size());
+  }
+
+  /// Starts the all-reduces that the worker starts after its current action.
+  void startAllReduces(int32_t w, Time now) {
+    Worker &worker = workers[w];
+    const std::vector<SyncAndUpdateOrder::Start> &all = parts.order->starts[w];
+    while (worker.started < all.size() &&
+           all[worker.started].after == static_cast<int32_t>(worker.next))
+      notify(worker.step, all[worker.started++].allReduce, now);
+  }
+
+  /// An input of all-reduce `number` is known. If it was the last one, the end
+  /// of this all-reduce is an input of each worker's next one.
+  void notify(int32_t step, int32_t number, Time time) {
+    std::vector<std::pair<int32_t, Time>> known = {{number, time}};
+    while (!known.empty()) {
+      auto [next, input] = known.back();
+      known.pop_back();
+      AllReduce &allReduce = allReduces[step][next];
+      allReduce.begin = std::max(allReduce.begin, input);
+      if (--allReduce.missing > 0)
+        continue;
+      const SyncAndUpdateOrder::AllReduce &of = parts.order->allReduces[next];
+      allReduce.end = Clock::add(allReduce.begin, of.time);
+      for (int32_t worker : allReduce.waiting)
+        clock.wake(worker, allReduce.end);
+      if (!graph.problem.blockingAllReduces)
+        for (int32_t follower : of.next)
+          known.emplace_back(follower, allReduce.end);
+    }
+  }
+
+  /// Runs the worker's all-reduces and updates. False if it has to stop, or if
+  /// this was its last step.
+  bool syncAndUpdate(int32_t w) {
+    Worker &worker = workers[w];
+    Time &now = worker.now;
+    if (worker.step == parts.steps)
+      return false;
+    const std::vector<SyncAndUpdateOrder::WaitOrUpdate> &items =
+        parts.order->items[w];
+    for (; worker.item < items.size(); ++worker.item) {
+      const SyncAndUpdateOrder::WaitOrUpdate &item = items[worker.item];
+      if (worker.done == Done::Nothing)
+        worker.begin = Clock::ticks(now);
+      if (!(item.pipeline ? update(w, item, now) : waitFor(w, item, now)))
+        return false;
+      worker.done = Done::Nothing;
+      if (int64_t end = Clock::ticks(now);
+          worker.step == 0 && end > worker.begin)
+        result.work[w].push_back(workOf(item, {worker.begin, end}));
+    }
+    ends[worker.step][w] = Clock::ticks(now);
+    if (++worker.step == parts.steps)
+      return false;
+    worker.next = worker.item = worker.started = 0;
+    worker.firstId += graph.rules.actionIds().count();
+    return true;
+  }
+
+  bool update(int32_t w, const SyncAndUpdateOrder::WaitOrUpdate &item,
+              Time &now) {
+    return workers[w].done == Done::Update ||
+           work(w, Done::Update, now, item.update);
+  }
+
+  bool waitFor(int32_t w, const SyncAndUpdateOrder::WaitOrUpdate &item,
+               Time &now) {
+    Worker &worker = workers[w];
+    AllReduce &allReduce = allReduces[worker.step][item.allReduce];
+    // If all-reduces block, this worker is ready for this all-reduce only now,
+    // after the updates before it.
+    if (worker.done == Done::Nothing && worker.item > 0 &&
+        graph.problem.blockingAllReduces)
+      notify(worker.step, static_cast<int32_t>(item.allReduce), now);
+    worker.done = Done::Wait;
+    if (allReduce.end != kUnknown)
+      return clock.waitUntil(w, now, allReduce.end);
+    allReduce.waiting.push_back(w);
+    return false;
+  }
+
+  SyncAndUpdate::Work workOf(const SyncAndUpdateOrder::WaitOrUpdate &item,
+                             Span span) const {
+    SyncAndUpdate::Work work;
+    static_cast<Span &>(work) = span;
+    work.stage = item.stage;
+    work.pipeline = item.pipeline;
+    work.isNorm =
+        !item.pipeline && parts.order->allReduces[item.allReduce].isNorm;
+    return work;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The critical path
+  //===--------------------------------------------------------------------===//
+
+  /// The action that determined when the action at `ref`, or the receive before
+  /// it, began: the worker became free after this action, or its message
+  /// arrived, at exactly that time. Its index is -1 if there is none. `last`
+  /// has, for each worker, the index of the last action that is possible.
+  ActionRef before(const ActionRef &ref, std::span<const int32_t> last) const {
+    const ActionRef previous = {ref.worker, ref.index - 1};
+    if (ref.index > 0 &&
+        graph.freeAfter(timing, previous) == graph.beginOf(timing, ref))
+      return previous;
+    const Action &action = graph.actionAt(ref);
+    const ActionRule &rule = graph.rules.ruleOf(action);
+    if (rule.otherStage == 0)
+      return {ref.worker, -1};
+    int64_t other = graph.rules.idOf(action, rule) + rule.otherStage;
+    int32_t sender = rule.sender;
+    if (streams && rule.receivesMessage) {
+      other = streams->causeOf(other);
+      const Action cause = graph.rules.actionIds().action(other);
+      sender = graph.problem.pipelines[cause.pipeline].workers[cause.stage];
+    }
+    return {sender, lastBefore(Clock::ticks(sent[other]), timing.starts[sender],
+                               last[sender])};
+  }
+
+  /// The last action that starts before `time`. Its index is at most `most` and
+  /// probably near `most`, so the search goes back from `most` in steps that
+  /// double.
+  static int32_t lastBefore(int64_t time, std::span<const int64_t> starts,
+                            int32_t most) {
+    int32_t step = 1, least = most;
+    for (; least > 0 && starts[least] >= time; step *= 2)
+      least = std::max(least - step, 0);
+    auto begin = starts.begin();
+    auto at = std::lower_bound(begin + least, begin + most + 1, time);
+    return static_cast<int32_t>(at - begin) - 1;
+  }
+
+  const StepGraph &graph;
+  SimulationParts parts;
+  Clock clock;
+  Timing timing; ///< of the first step
+  std::vector<Worker> workers;
+  /// By action id, the time at which the action's result left its worker, or
+  /// kUnknown. If a forward covers several micro-batches, the ids of all of
+  /// these micro-batches have the forward's time. Each step has its own ids.
+  std::vector<Time> sent;
+  /// For each channel, the times at which its messages were received, in the
+  /// order in which they were received.
+  std::vector<std::vector<Time>> received;
+  std::optional<DeviceStreams<Clock>> streams;
+  std::vector<std::vector<AllReduce>> allReduces; ///< by step
+  std::vector<std::vector<int64_t>> ends;         ///< by step and worker
+  SyncAndUpdate result;                           ///< of the first step
+};
+
+template <typename Clock>
+SyncAndUpdate Simulation<Clock>::runAfter(const Timing &actions) {
+  const size_t count = actions.ends.size();
+  workers.assign(count, {});
+  prepareAllReduces();
+  for (size_t w = 0; w < count; ++w) {
+    const std::vector<int64_t> &own = actions.ends[w];
+    workers[w].next = own.size();
+    if (!own.empty())
+      workers[w].now = static_cast<Time>(own.back());
+    result.actionEnds.push_back(own.empty() ? 0 : own.back());
+    for (const SyncAndUpdateOrder::Start &start : parts.order->starts[w])
+      notify(0, start.allReduce, static_cast<Time>(own[start.after]));
+    clock.wake(static_cast<int32_t>(w), workers[w].now);
+  }
+  runWorkers();
+  for (size_t i = 0; i < allReduces[0].size(); ++i) {
+    const SyncAndUpdateOrder::AllReduce &of = parts.order->allReduces[i];
+    SyncAndUpdate::AllReduce &span = result.allReduces.emplace_back();
+    span.begin = Clock::ticks(allReduces[0][i].begin);
+    span.end = Clock::ticks(allReduces[0][i].end);
+    span.stage = of.stage;
+    span.isNorm = of.isNorm;
+    span.workers = of.workers;
+  }
+  result.ends = std::move(ends[0]);
+  return std::move(result);
+}
+
+template <typename Clock>
+std::vector<ActionRef> Simulation<Clock>::criticalPath() const {
+  std::vector<ActionRef> path;
+  ActionRef ref{-1, -1};
+  std::vector<int32_t> last;
+  for (size_t w = 0; w < workers.size(); ++w) {
+    last.push_back(static_cast<int32_t>(timing.ends[w].size()) - 1);
+    if (last[w] >= 0 && timing.ends[w].back() == timing.makespan)
+      ref = {static_cast<int32_t>(w), last[w]};
+  }
+  while (ref.index >= 0) {
+    path.push_back(ref);
+    last[ref.worker] = ref.index;
+    ref = before(ref, last);
+  }
+  std::ranges::reverse(path);
+  return path;
+}
+
+} // namespace chimera::schedule
+
+#endif // CHIMERA_COMPILER_SCHEDULE_SIMULATE_SIMULATION_H
