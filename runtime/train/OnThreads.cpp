@@ -109,7 +109,6 @@ void chimera::runtime::runOnThreads(
 
   {
     constexpr std::chrono::milliseconds kLook(50);
-    constexpr std::chrono::seconds kPatience(3);
     std::unique_lock lock(failure.mutex);
     while (!failure.ended.wait_for(lock, kLook, [&] {
       return failure.running == 0 || !failure.report.empty();
@@ -122,7 +121,7 @@ void chimera::runtime::runOnThreads(
         });
     // A rank may compute for a long time or forever. So if a rank does not end
     // soon after a failure, end the process.
-    if (!failure.ended.wait_for(lock, kPatience,
+    if (!failure.ended.wait_for(lock, run.patience,
                                 [&] { return failure.running == 0; })) {
       writeReport(failure.report);
       endProcess(1);

@@ -23,8 +23,9 @@ void checkThreadCount(uint32_t ranks);
 /// A rank fails if `work` throws, if `work` calls `fail`, or if the rank makes
 /// no progress for longer than the timeout (HangDetector.h). If a rank fails,
 /// all waits of `controls` are aborted, and this function throws RunFailure
-/// with the report on all ranks. If another rank does not end within a few
-/// seconds, this function instead writes the report and calls endProcess.
+/// with the report on all ranks. If another rank does not end within
+/// `run.patience`, this function instead writes the report and calls
+/// endProcess.
 void runOnThreads(
     const TrainingRun &run, StatusPage &page,
     const std::vector<std::unique_ptr<Control>> &controls,

@@ -124,6 +124,9 @@ struct TrainingRun {
   /// instruction if ranks are threads, and the time for which the root's saving
   /// may hang.
   std::chrono::milliseconds timeout = kForever;
+  /// If ranks are threads and one of them fails: how long the others may take
+  /// to end. Then the process ends.
+  std::chrono::milliseconds patience = std::chrono::seconds(3);
   /// The signals that the run handles. SIGINT and SIGTERM end the process with
   /// a report and the status 128 + signal. If there is a grace time, they first
   /// stop the run after a step. SIGUSR1 stops all ranks after the same step.
@@ -232,9 +235,9 @@ inline constexpr uint32_t kMaxThreads = 1024;
 
 /// Runs all ranks as threads. Throws RunFailure if a rank fails, and
 /// std::invalid_argument for more than kMaxThreads ranks. If a rank fails and
-/// another one does not stop within a few seconds, this function instead writes
-/// the report and calls endProcess. The caller must have called checkCapacity,
-/// as runOnHost does.
+/// another one does not stop within `run.patience`, this function instead
+/// writes the report and calls endProcess. The caller must have called
+/// checkCapacity, as runOnHost does.
 void runInProcess(const TrainingRun &run);
 
 /// Runs all ranks on simulated devices, on one thread, in an order that the

@@ -27,9 +27,9 @@ namespace chimera::runtime::test {
 /// never end.
 inline constexpr std::chrono::seconds kPatience(100);
 
-/// How long a rank hangs in a test whose waits time out after `timeout`. After
-/// a failure, a run in this process waits only 3 s for its ranks, and then ends
-/// the process. So the rank must not hang much longer than `timeout`.
+/// How long a rank hangs in a test whose waits time out after `timeout`. A test
+/// waits until the rank ends, so the rank does not hang much longer than
+/// `timeout`.
 inline std::chrono::milliseconds hangOf(std::chrono::milliseconds timeout) {
   return std::min<std::chrono::milliseconds>(6 * timeout,
                                              timeout + std::chrono::seconds(2));

@@ -15,6 +15,7 @@
 #include "test/runtime/Timeouts.h"
 #include "test/runtime/cuda/CleanGpus.h"
 #include "test/runtime/program/SamplePrograms.h"
+#include "test/runtime/train/Failures.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -39,14 +40,6 @@ protected:
     EXPECT_TRUE(program::proveForStreamPerDevice(program, "sample", error))
         << error;
     return program;
-  }
-  static std::string failureOf(const TrainingRun &run) {
-    try {
-      runInProcess(run);
-    } catch (const RunFailure &failure) {
-      return failure.what();
-    }
-    return "no failure";
   }
 };
 
@@ -265,7 +258,7 @@ TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = 5;
   run.accelerator = gpus.get();
-  std::string report = failureOf(run);
+  std::string report = test::failureOf(run);
   expectContains(report, "failed: the disk is gone");
   expectStep3(report);
 }
@@ -285,7 +278,7 @@ TEST_F(OnGpus, AHangOfAGpuIsReported) {
         run.steps = 5;
         run.timeout = timeout;
         run.accelerator = gpus.get();
-        return failureOf(run);
+        return test::failureOf(run);
       });
   expectContains(report, "; its host has enqueued instructions up to ");
 }
@@ -301,7 +294,7 @@ TEST_F(OnGpus, TooLittleMemoryIsReported) {
   // memory.
   const std::unique_ptr<Accelerator> own = makeCudaAccelerator({}, {});
   run.accelerator = own.get();
-  std::string report = failureOf(run);
+  std::string report = test::failureOf(run);
   expectContains(report, "bytes of the worker's memory: the GPU has no memory "
                          "left: cudaMalloc: ");
 }
@@ -335,17 +328,17 @@ TEST_F(OnGpus, MemoryThatNoPlanContainsCountsAgainstTheCap) {
   run.onResult = [&](const RunResult &result) { use = result.ranks[0]; };
   auto attempt = [&](uint64_t cap) {
     program.workers[0]->memory_cap = cap;
-    std::string report = failureOf(run);
+    std::string report = test::failureOf(run);
     EXPECT_EQ(cudaFree(std::exchange(ofLibrary, nullptr)), cudaSuccess);
     return report;
   };
-  EXPECT_EQ(attempt(0), "no failure");
+  EXPECT_EQ(attempt(0), "");
   // `deviceBytes` includes the arena, the scratch memory of the channels and of
   // the interpreter, and the memory of the library.
   const uint64_t scratch = NcclOptions().scratchBytes;
   EXPECT_GE(use.deviceBytes, use.arenaBytes + kLibrary + scratch);
   EXPECT_LE(use.deviceBytes, use.arenaBytes + kLibrary + scratch + 1000);
-  EXPECT_EQ(attempt(use.deviceBytes), "no failure");
+  EXPECT_EQ(attempt(use.deviceBytes), "");
   std::string report = attempt(use.deviceBytes - 1);
   expectContains(report, "expected at most the memory_cap of ");
   expectContains(report, std::to_string(use.arenaBytes) + " of the arena");
@@ -370,7 +363,7 @@ TEST_F(OnGpus, MemoryOfASharedGpuIsNotCounted) {
       for (const RankUse &rank : result.ranks)
         EXPECT_EQ(rank.deviceBytes > 0, devices == 2);
     };
-    EXPECT_EQ(failureOf(run), "no failure");
+    EXPECT_EQ(test::failureOf(run), "");
   }
 }
 
@@ -383,7 +376,7 @@ TEST_F(OnGpus, AWarmUpRunThatFailsNamesTheInstruction) {
   });
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.accelerator = gpus.get();
-  std::string report = failureOf(run);
+  std::string report = test::failureOf(run);
   expectContains(report, "failed: in the warm-up run of instruction ");
   expectContains(report, ", load ");
   expectContains(report, " micro-batch 2: no memory left");
@@ -448,7 +441,7 @@ TEST_F(OnGpus, AFailureOfOneRankOnASharedGpuIsReported) {
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = 5;
   run.accelerator = gpus.get();
-  std::string report = failureOf(run);
+  std::string report = test::failureOf(run);
   expectContains(report, "failed: the disk is gone");
   expectStep3(report);
 }
@@ -467,7 +460,8 @@ TEST_F(OnGpus, AHangingRankOnASharedGpuIsNamed) {
   run.steps = 5;
   run.timeout = 300ms;
   run.accelerator = gpus.get();
-  expectContains(failureOf(run), "failed: timed out after 0.3 s waiting for ");
+  expectContains(test::failureOf(run),
+                 "failed: timed out after 0.3 s waiting for ");
 }
 
 /// A Control that forwards to another Control. Messages from rank `others` and

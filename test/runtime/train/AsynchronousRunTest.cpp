@@ -12,6 +12,7 @@
 #include "test/runtime/Timeouts.h"
 #include "test/runtime/program/AsynchronousPrograms.h"
 #include "test/runtime/train/ExactTraining.h"
+#include "test/runtime/train/Failures.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -143,12 +144,7 @@ TEST(AsynchronousRun, AFailureInTheEpilogueIsReported) {
         TrainingRun run{
             .program = program, .stages = makeExactStage, .data = data};
         run.steps = 3;
-        std::string text = "a failure passed";
-        try {
-          runInProcess(run);
-        } catch (const RunFailure &failure) {
-          text = failure.what();
-        }
+        const std::string text = test::failureOf(run);
         for (const char *part :
              {"rank 2 (worker 2) failed: the disk is gone",
               "rank 2 (worker 2): step 3, instruction ",

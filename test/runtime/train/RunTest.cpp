@@ -10,6 +10,7 @@
 #include "runtime/model/ExactStage.h"
 #include "test/runtime/Timeouts.h"
 #include "test/runtime/program/SamplePrograms.h"
+#include "test/runtime/train/Failures.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -33,15 +34,6 @@ public:
 private:
   std::function<void(program::ValueKind, MicroBatch)> before;
 };
-
-std::string failureOf(const TrainingRun &run) {
-  try {
-    runInProcess(run);
-  } catch (const RunFailure &failure) {
-    return failure.what();
-  }
-  return "";
-}
 
 void expectContains(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
@@ -125,7 +117,7 @@ TEST(Run, AFailureOfOneRankEndsAllAndIsReported) {
         TrainingRun run{
             .program = program, .stages = makeExactStage, .data = data};
         run.steps = 5;
-        const std::string report = failureOf(run);
+        const std::string report = test::failureOf(run);
         for (const char *part :
              {"rank 3 (worker 3) failed: the disk is gone",
               "rank 3 (worker 3): step 2, instruction ",
@@ -182,7 +174,7 @@ TEST(Run, AWaitTimesOut) {
         TrainingRun run{
             .program = program, .stages = makeExactStage, .data = data};
         run.timeout = timeout;
-        return failureOf(run);
+        return test::failureOf(run);
       });
   expectContains(report, "rank 0 (worker 0): step 1, instruction ");
   expectContains(report, "load tokens pipeline 0 stage 0 micro-batch 3");
@@ -201,7 +193,7 @@ TEST(Run, MeetingsTimeOut) {
             std::this_thread::sleep_for(test::hangOf(timeout));
         };
         run.timeout = timeout;
-        return failureOf(run);
+        return test::failureOf(run);
       });
   expectContains(report, ": starting for ");
 
@@ -215,7 +207,7 @@ TEST(Run, MeetingsTimeOut) {
           std::this_thread::sleep_for(test::hangOf(timeout));
         };
         run.timeout = timeout;
-        return failureOf(run);
+        return test::failureOf(run);
       });
 }
 
@@ -234,7 +226,7 @@ TEST(Run, ARankThatComputesForEverTimesOut) {
         TrainingRun run{
             .program = program, .stages = makeExactStage, .data = data};
         run.timeout = timeout;
-        return failureOf(run);
+        return test::failureOf(run);
       });
   expectContains(report, "load tokens pipeline 0 stage 0 micro-batch 1");
 }
@@ -250,7 +242,7 @@ TEST(Run, TheRootMaySaveForLong) {
       while (std::chrono::steady_clock::now() < end)
         ;
     };
-    return failureOf(run);
+    return test::failureOf(run);
   });
 }
 
@@ -268,7 +260,7 @@ TEST(Run, TheRootMayNotHangWhileItSaves) {
         run.onResult = [=](const RunResult &) {
           std::this_thread::sleep_for(test::hangOf(timeout));
         };
-        return failureOf(run);
+        return test::failureOf(run);
       });
   expectContains(report, "rank 1 (worker 1): saving for ");
 }
@@ -280,11 +272,12 @@ TEST(Run, WhatTheRootThrowsFailsTheRun) {
   run.onResult = [](const RunResult &) {
     throw std::runtime_error("no space left");
   };
-  std::string report = failureOf(run);
+  std::string report = test::failureOf(run);
   expectContains(report, "rank 1 (worker 1) failed: no space left");
   expectContains(report, "rank 0 (worker 0): past its last step");
   run.onResult = [](const RunResult &) { throw 7; };
-  expectContains(failureOf(run), "rank 1 (worker 1) failed: an unknown error");
+  expectContains(test::failureOf(run),
+                 "rank 1 (worker 1) failed: an unknown error");
 }
 
 TEST(Run, MayHaveTheLongestTimeoutThereIs) {
@@ -294,7 +287,7 @@ TEST(Run, MayHaveTheLongestTimeoutThereIs) {
   run.timeout = std::chrono::milliseconds::max();
   run.onStep = [](const StepEvent &) { std::this_thread::sleep_for(200ms); };
   run.onResult = [](const RunResult &) { std::this_thread::sleep_for(300ms); };
-  EXPECT_EQ(failureOf(run), "");
+  EXPECT_EQ(test::failureOf(run), "");
 }
 
 TEST(RootOf, IsTheLowestRankThatHasTheLoss) {

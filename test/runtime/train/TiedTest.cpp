@@ -203,7 +203,7 @@ RunResult gather(const program::ProgramT &program, uint64_t steps) {
   SyntheticData data(program.seed);
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = steps;
-  run.timeout = std::chrono::seconds(30);
+  run.timeout = run.patience = std::chrono::seconds(30);
   run.gatherWeights = run.checkReplicas = run.digestWeights = true;
   run.gatherGradients = steps > 0;
   RunResult gathered;
