@@ -93,8 +93,9 @@ std::string namesOf(const std::vector<uint32_t> &stages) {
   return names;
 }
 
-/// An error message that says why the run diverged.
-std::string reasonOf(const Divergence &what) {
+/// An error message that says why the run diverged. Arrays may have values that
+/// are no numbers.
+std::string reasonOf(const Divergence &what, bool hasArrays) {
   const std::string step = std::to_string(what.step + 1);
   return (what.loss
               ? "the loss of step " + step + " is " +
@@ -106,7 +107,12 @@ std::string reasonOf(const Divergence &what) {
               ? ""
               : ", after " + program::countWithNoun(what.skipped, "step") +
                     " that --skip-nonfinite left out") +
-         ": training diverged, try a lower learning_rate";
+         (what.step == 0
+              ? ": no update came before it, so the initial weights or the "
+                "data "
+                "are the reason"
+              : std::string(": training diverged, try a lower learning_rate") +
+                    (hasArrays ? ", or look for NaN in the data" : ""));
 }
 
 /// Calls `parse` with the text of `file`, if this is an existing regular file
@@ -216,9 +222,12 @@ void Results::onStep(const StepEvent &event) {
     throw std::runtime_error(
         reasonOf({.step = event.step,
                   .loss = hasBadLoss ? std::optional(loss->mean) : std::nullopt,
-                  .stages = {}}) +
+                  .stages = {}},
+                 hasArrays()) +
         "; with --save the last finite weights are kept");
 }
+
+bool Results::hasArrays() const { return load.dataset && !load.text; }
 
 void Results::reportSkipped(uint64_t step) {
   ++skipped;
@@ -402,7 +411,7 @@ std::string Results::save(const char *what, const std::string &file,
 /// finite. Reports why the run ended and where the weights are.
 void Results::saveLastFinite(const RunResult &result) {
   const std::string why = result.divergence
-                              ? reasonOf(*result.divergence)
+                              ? reasonOf(*result.divergence, hasArrays())
                               : "ended by " + signalName(result.stoppedBy);
   hasFailed |= result.divergence.has_value();
   if (settings.save.empty() && settings.checkpoint.empty())

@@ -80,6 +80,7 @@ private:
   /// file. It is empty if `file` is empty or if the bytes are lost.
   std::string save(const char *what, const std::string &file,
                    const std::vector<std::byte> &bytes);
+  bool hasArrays() const; ///< whether the run trains on arrays
   void reportSkipped(uint64_t step);
   void saveLastFinite(const runtime::RunResult &result);
   void saveDocument(const std::string &file, const std::string &document);

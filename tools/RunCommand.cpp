@@ -222,7 +222,9 @@ void warnOfLostWeights(const RunSettings &settings, const Workload &load) {
 void reportResume(const RunSettings &settings, const Workload &load) {
   if (settings.resume.empty())
     return;
-  if (load.resumedFrom.empty() && !settings.quiet)
+  // A wrong name of the folder has the same effect, so --quiet does not hide
+  // this line.
+  if (load.resumedFrom.empty())
     std::printf("no checkpoint in %s yet: starts at the first step\n",
                 settings.resume.c_str());
   else if (!settings.quiet)

@@ -8,6 +8,7 @@
 #include "tools/Workload.h"
 
 #include "runtime/data/ArrayData.h"
+#include "runtime/interpreter/Evaluation.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/model/CapturedStage.h"
 #include "runtime/model/ExactStage.h"
@@ -20,6 +21,7 @@
 #include "runtime/program/Fields.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Package.h"
+#include "runtime/program/Predictions.h"
 #include "runtime/program/Printable.h"
 #include "runtime/random/Mix.h"
 #include "tools/TrainingOptions.h"
@@ -295,10 +297,15 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   for (uint64_t pass = 0; pass < load.evaluationPasses; ++pass)
     weight += totalWeight(program, *load.heldOut, pass, /*first=*/0,
                           program.micro_batches);
-  if (weight > 0)
+  // The loss of a micro-batch may be a mean. Then it has no weight, but it is
+  // not a number if no label counts.
+  const bool hasLabels =
+      !program::predictedField(*program.model) ||
+      !program::ignoredLabel(*program.model) ||
+      countLabels(program, *load.heldOut, load.evaluationPasses) > 0;
+  if (weight > 0 && hasLabels)
     return;
-  // If all labels have weight 0, there is no mean loss, so there is no
-  // evaluation.
+  // If no label counts, there is no mean loss, so there is no evaluation.
   if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
         "--evaluate-every needs held-out samples with labels that count, got "

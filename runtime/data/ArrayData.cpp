@@ -86,8 +86,11 @@ std::string ArrayData::checkColumn(const Column &column, bool areLabels,
                                    uint32_t parts) const {
   const auto elements = static_cast<size_t>(column.field.elements());
   const auto isWrong = [&](int64_t value) {
-    return value < 0 ? !areLabels || column.allMustCount
-                     : value >= *column.bound && value != column.ignored;
+    if (areLabels && !column.allMustCount && value == column.ignored)
+      return false;
+    return value < 0
+               ? !areLabels || column.allMustCount || column.ignored.has_value()
+               : value >= *column.bound;
   };
   struct Wrong {
     uint64_t sample;
@@ -120,6 +123,10 @@ std::string ArrayData::checkColumn(const Column &column, bool areLabels,
                           column.array->describePosition(*sample);
   if (!areLabels)
     return "expected tokens of the model's vocabulary of " + bound + got;
+  if (wrong < 0 && column.ignored && !column.allMustCount)
+    return "expected labels of 0 to " + std::to_string(*column.bound - 1) +
+           ", or " + std::to_string(*column.ignored) +
+           " for a label that does not count" + got;
   if (wrong < 0)
     return "expected labels that all count, because the loss of the built-in "
            "GPT-2 is the mean of a micro-batch" +

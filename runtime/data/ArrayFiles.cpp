@@ -77,6 +77,17 @@ std::string namesOf(std::span<const Field> fields) {
   return text;
 }
 
+/// The names of the arrays in a file, or "none". There may be many.
+std::string namesOfArrays(const std::vector<std::string> &names) {
+  constexpr size_t kMost = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += (i == 0 ? "" : ", ") + inQuotes(names[i]);
+  if (names.size() > kMost)
+    text += " and " + std::to_string(names.size() - kMost) + " more";
+  return names.empty() ? "none" : text;
+}
+
 /// How to train on an array of one dimension that is a text of tokens.
 constexpr char kTokensAlone[] =
     ": to train on a list of tokens, write its numbers alone (in Python "
@@ -142,9 +153,12 @@ void addNpz(const ArrayFileName &name, std::span<const Field> fields,
     arrays[i].add(file, header.begin, samples);
     hasAny = true;
   }
+  std::vector<std::string> names;
+  for (const ZipMember &member : members)
+    names.push_back(member.name);
   if (!hasAny)
     file->fail("expected an array for one of the model's fields " +
-               namesOf(fields) + ", got none");
+               namesOf(fields) + ", got " + namesOfArrays(names));
 }
 
 void addNpy(const ArrayFileName &name, std::span<const Field> fields,
@@ -233,9 +247,12 @@ void addSafetensors(const ArrayFileName &name, std::span<const Field> fields,
     equal.add(field, samples);
     found.push_back({i, {entry.range->first, samples}});
   }
+  std::vector<std::string> names;
+  for (const auto &[tensor, entry] : tensors)
+    names.push_back(tensor);
   if (found.empty())
     opened.file().fail("expected a tensor for one of the model's fields " +
-                       namesOf(fields) + ", got none");
+                       namesOf(fields) + ", got " + namesOfArrays(names));
   // All fields whose tensors are in the file share it.
   const auto file = std::make_shared<InputFile>(std::move(opened).takeFile());
   for (const auto &[i, range] : found)
@@ -324,6 +341,9 @@ chimera::runtime::openArrays(const std::vector<ArrayFileName> &files,
   bool areEqual = true;
   for (size_t i = 0; i < arrays.size(); ++i) {
     const uint64_t samples = arrays[i].samples();
+    if (const InputFile *empty = arrays[i].firstFile(); empty && samples == 0)
+      empty->fail("expected samples of the model's field " +
+                  inQuotes(fields[i].name) + ", got an array of 0");
     if (samples == 0)
       throw std::runtime_error(
           "expected samples of the model's field " + inQuotes(fields[i].name) +

@@ -56,6 +56,10 @@ public:
            uint64_t samples);
 
   const std::string &name() const { return field.name; }
+  /// The file that was added first, or null.
+  const InputFile *firstFile() const {
+    return shards.empty() ? nullptr : shards.front().file.get();
+  }
   /// The number of samples in all shards.
   uint64_t samples() const { return total; }
   /// Fills `rows` with the values of as many samples as fit, from `sample` on.

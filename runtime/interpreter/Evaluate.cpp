@@ -140,18 +140,16 @@ void Interpreter::reportPass(const QueuedStep &ofPass) {
                                               std::exchange(rightOfPasses, 0)));
 }
 
-/// The number of labels that count in all passes.
-static uint64_t countLabels(const program::ProgramT &program,
-                            const Evaluation &evaluation) {
+uint64_t chimera::runtime::countLabels(const program::ProgramT &program,
+                                       DataSource &data, uint64_t passes) {
   const uint64_t microBatches =
       uint64_t{program.micro_batches} * program.data_parallel;
   std::vector<std::byte> labels(static_cast<size_t>(
       program::labelBytes(*program.model, program.micro_batch_size)));
   uint64_t count = 0;
-  for (uint64_t pass = 0; pass < evaluation.passes; ++pass)
+  for (uint64_t pass = 0; pass < passes; ++pass)
     for (uint64_t index = 0; index < microBatches; ++index) {
-      evaluation.data->load(ValueKind::Labels, {.step = pass, .index = index},
-                            labels);
+      data.load(ValueKind::Labels, {.step = pass, .index = index}, labels);
       count += program::countLabels(*program.model, program.micro_batch_size,
                                     labels);
     }
@@ -170,7 +168,8 @@ EvaluationResult chimera::runtime::resultOf(const program::ProgramT &program,
   // number of right predictions is not a number.
   if (!evaluation.hasAccuracy || std::isnan(right))
     return result;
-  if (const uint64_t count = countLabels(program, evaluation))
+  if (const uint64_t count =
+          countLabels(program, *evaluation.data, evaluation.passes))
     result.accuracy = right / static_cast<double>(count);
   return result;
 }

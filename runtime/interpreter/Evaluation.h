@@ -52,6 +52,11 @@ struct Evaluation {
   }
 };
 
+/// The number of labels in `passes` passes over `data` that count. Requires a
+/// model with predictedField.
+uint64_t countLabels(const program::ProgramT &program, DataSource &data,
+                     uint64_t passes);
+
 /// The result of an evaluation. `losses` is the sum of all losses, and `right`
 /// the number of right predictions.
 EvaluationResult resultOf(const program::ProgramT &program,

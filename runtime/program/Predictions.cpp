@@ -37,8 +37,7 @@ std::optional<int64_t> program::ignoredLabel(const PackageT &model) {
         call->operator_ != "chimera::linear_cross_entropy")
       continue;
     if (call->arguments.size() > kIgnored &&
-        call->arguments[kIgnored]->kind == ArgumentKind::Integer &&
-        call->arguments[kIgnored]->integers.at(0) >= 0)
+        call->arguments[kIgnored]->kind == ArgumentKind::Integer)
       return call->arguments[kIgnored]->integers[0];
   }
   return std::nullopt;

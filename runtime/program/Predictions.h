@@ -27,9 +27,8 @@ namespace chimera::program {
 /// accuracy.
 std::optional<size_t> predictedField(const PackageT &model);
 
-/// The label of at least 0 that the model's loss ignores, such as 255 in
-/// segmentation (ignore_index of PyTorch's losses). None if the loss ignores
-/// only labels below 0, such as -100.
+/// The label that the model's loss ignores (ignore_index of PyTorch's losses):
+/// often -100, or 255 in segmentation. None if the loss has no such label.
 std::optional<int64_t> ignoredLabel(const PackageT &model);
 
 /// The number of labels in the predicted field that count: those of at least 0,

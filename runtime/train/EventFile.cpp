@@ -125,6 +125,9 @@ EventFile::EventFile(const std::string &folder, uint64_t firstStep)
     : EventFile(folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
+  if (error)
+    throw std::runtime_error("cannot create the folder " + folder + ": " +
+                             error.message());
   lockFolder();
   open();
   std::string version = eventAt(0);

@@ -8,7 +8,6 @@
 #include "runtime/train/FinishRank.h"
 
 #include "runtime/control/Messages.h"
-#include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/HeartbeatSender.h"
 #include "runtime/train/RunEnd.h"
@@ -112,13 +111,8 @@ bool chimera::runtime::gatherAndSaveResult(
 }
 
 void chimera::runtime::endRank(const TrainingRun &run, Control &control,
-                               Status &status, CheckpointWriter *writer,
-                               const OnFailure &fail) {
+                               Status &status, const OnFailure &fail) {
   const uint32_t root = rootOf(run.program);
-  if (writer) {
-    status.enter(Status::Saving);
-    finishCheckpoint(run, control, *writer);
-  }
   if (control.rank() == root) {
     status.enter(Status::Saving);
     HeartbeatSender heartbeat(control, run.timeout);

@@ -28,11 +28,10 @@ bool gatherAndSaveResult(const TrainingRun &run, Control &control,
                          const Trace &trace, Status &status,
                          const OnFailure &fail);
 
-/// Ends a rank after all its other work. Waits for the last checkpoint of
-/// `writer`, unless it is null. The root calls run.onEnd while the other ranks
-/// wait.
+/// Ends a rank after all its other work. The root calls run.onEnd while the
+/// other ranks wait.
 void endRank(const TrainingRun &run, Control &control, Status &status,
-             CheckpointWriter *writer, const OnFailure &fail);
+             const OnFailure &fail);
 
 } // namespace chimera::runtime
 

@@ -119,14 +119,12 @@ void LogFile::readOld(const Classify &classify) {
   std::string line;
   kept = Kept{0, {}};
   bool isPrefix = true;
+  uint64_t complete = 0; // number of lines
   // A last line without a line break is incomplete.
-  for (uint64_t number = 1; std::getline(lines, line) && !lines.eof();
-       ++number) {
-    const Line decision = classify(line);
-    if (decision == Line::Unknown && number == 1)
-      throw std::runtime_error("--log: cannot continue '" + name +
-                               "', which is no log of a run: give another "
-                               "file");
+  for (; std::getline(lines, line) && !lines.eof(); ++complete) {
+    const Line decision = classify(line, /*isWhole=*/true);
+    if (decision == Line::Unknown && complete == 0)
+      refuse(name);
     unknown += decision == Line::Unknown;
     isPrefix &= decision == Line::Keep;
     if (isPrefix)
@@ -136,6 +134,15 @@ void LogFile::readOld(const Classify &classify) {
   }
   if (lines.bad())
     fail();
+  // A run may have been killed while it wrote the first line.
+  if (complete == 0 && !line.empty() &&
+      classify(line, /*isWhole=*/false) == Line::Unknown)
+    refuse(name);
+}
+
+void LogFile::refuse(const std::string &name) {
+  throw std::runtime_error("--log: cannot continue '" + name +
+                           "', which is no log of a run: give another file");
 }
 
 /// Gives the log that is continued its temporary name, and removes the lines

@@ -32,13 +32,14 @@ public:
   /// Whether a line stays if the log is continued. No run writes an Unknown
   /// line. A crash can leave such lines in a log, and they do not stay.
   enum class Line { Keep, Drop, Unknown };
-  /// Classifies a line. The text has no line break.
-  using Classify = std::function<Line(std::string_view)>;
+  /// Classifies a line. The text has no line break. If the line is not whole,
+  /// the text is only its begin.
+  using Classify = std::function<Line(std::string_view, bool isWhole)>;
 
   /// If `classify` is not empty and an earlier run left a log, continues this
   /// log after its lines that stay. Throws std::runtime_error if the file
-  /// cannot be written, if another process is writing it, or if its first line
-  /// is Unknown, because then the file is no log.
+  /// cannot be written, if another process is writing it, or if it is no log:
+  /// its first line is Unknown.
   explicit LogFile(const std::string &file, const Classify &classify = {});
   /// An incomplete log keeps its temporary name.
   ~LogFile();
@@ -61,6 +62,7 @@ public:
 private:
   LogFile(std::string target, std::string part);
   void readOld(const Classify &classify);
+  [[noreturn]] static void refuse(const std::string &name);
   void beginToContinue();
   bool grows() const { return part != target; }
   bool isStillNamed(const std::string &name) const;

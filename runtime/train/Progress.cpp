@@ -33,6 +33,13 @@ Progress::Progress(const Options &options)
                 options.logFile.c_str());
     std::fflush(stdout);
   }
+  if (lastOldStep > 0 && lastOldStep < options.firstStep) {
+    std::printf("--log: %s has no lines of steps %llu to %llu\n",
+                options.logFile.c_str(),
+                static_cast<unsigned long long>(lastOldStep + 1),
+                static_cast<unsigned long long>(options.firstStep));
+    std::fflush(stdout);
+  }
   if (!options.eventFolder.empty())
     events.emplace(options.eventFolder, options.firstStep + 1);
 }
@@ -42,20 +49,28 @@ Progress::Progress(const Options &options)
 LogFile::Classify Progress::oldLines() {
   if (!options.resumes)
     return {};
-  return [this](std::string_view line) {
+  return [this](std::string_view line, bool isWhole) {
+    constexpr std::string_view kBegin = "{\"step\":";
+    if (!isWhole)
+      return kBegin.starts_with(line.substr(0, kBegin.size()))
+                 ? LogFile::Line::Drop
+                 : LogFile::Line::Unknown;
     const auto object =
         nlohmann::json::parse(line, nullptr, /*exceptions=*/false);
     if (!object.is_object())
       return LogFile::Line::Unknown;
     if (object.contains("summary"))
       return LogFile::Line::Drop;
-    if (!object.contains("step") || !object["step"].is_number_unsigned())
+    const bool isEvaluation = object.contains("held_out_loss");
+    if (!object.contains("step") || !object["step"].is_number_unsigned() ||
+        !(isEvaluation || object.contains("seconds")))
       return LogFile::Line::Unknown;
     const uint64_t step = object["step"].get<uint64_t>();
-    hasOldEvaluation |=
-        step == options.firstStep && object.contains("held_out_loss");
-    return step <= options.firstStep ? LogFile::Line::Keep
-                                     : LogFile::Line::Drop;
+    hasOldEvaluation |= step == options.firstStep && isEvaluation;
+    if (step > options.firstStep)
+      return LogFile::Line::Drop;
+    lastOldStep = std::max(lastOldStep, step);
+    return LogFile::Line::Keep;
   };
 }
 
@@ -107,7 +122,9 @@ void Progress::step(const StepEvent &event) {
 
 std::string chimera::runtime::summaryOf(const EvaluationResult &result) {
   char text[64];
-  std::snprintf(text, sizeof(text), "held-out loss %.4f", result.loss);
+  // The absolute value of NaN has no sign, which would be printed.
+  std::snprintf(text, sizeof(text), "held-out loss %.4f",
+                std::isnan(result.loss) ? std::fabs(result.loss) : result.loss);
   std::string all = text;
   if (result.accuracy) {
     std::snprintf(text, sizeof(text), ", accuracy %.1f %%",

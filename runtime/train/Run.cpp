@@ -274,15 +274,21 @@ void runRank(const TrainingRun &run, const Communication &communication,
         return watch.divergence() || !interpreter.halted().empty() ? kHalted
                                                                    : "";
       });
-  status.enter(Status::Finishing);
   if (between.afterSteps)
     between.afterSteps();
+  // Complete the last checkpoint first, because saving results and evaluating
+  // may fail.
+  if (writer) {
+    status.enter(Status::Saving);
+    finishCheckpoint(run, control, *writer);
+  }
+  status.enter(Status::Finishing);
   const bool goesOn = gatherAndSaveResult(
       run, control, interpreter, watch.divergence(), ofSteps,
       device.allocatedBytes().value_or(0), profile, trace, status, fail);
   if (goesOn && evaluatesAtEnd(run, interpreter.stepsRun()))
     interpreter.evaluate();
-  endRank(run, control, status, writer.get(), fail);
+  endRank(run, control, status, fail);
 }
 
 /// Checks this rank's part of its host's copy of the data. Reports the errors

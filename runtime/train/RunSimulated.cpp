@@ -113,7 +113,7 @@ void chimera::runtime::runSimulated(const TrainingRun &run, uint64_t seed) {
       ranks.evaluate();
     runOnThreads(run, page, controls,
                  [&](uint32_t rank, const OnFailure &fail) {
-                   endRank(run, *controls[rank], page.of(rank), nullptr, fail);
+                   endRank(run, *controls[rank], page.of(rank), fail);
                  });
   } catch (const std::exception &error) {
     throw failure(error.what());

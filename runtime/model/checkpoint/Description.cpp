@@ -148,7 +148,8 @@ static std::string numbersOf(const program::OptimizerT &optimizer,
   numbers["epsilon"] = optimizer.epsilon;
   numbers["momentum"] = optimizer.momentum;
   numbers["nesterov"] = optimizer.nesterov;
-  numbers["clip_norm"] = optimizer.clip_norm;
+  if (optimizer.clip_norm > 0)
+    numbers["clip_norm"] = optimizer.clip_norm;
   numbers["weight_decay"] = optimizer.weight_decay;
   numbers["no_decay"] = optimizer.no_decay;
   if (!optimizer.no_muon.empty())

@@ -290,6 +290,15 @@ TEST_F(ArrayDataTest, findsLabelsThatAreNoClass) {
     ignored.integers = {other};
     EXPECT_NE(ArrayData(npys(0, 20), program, 0).check(1), "") << other;
   }
+  // If the loss ignores a label below 0, it ignores no other one.
+  last.vocabulary = 5;
+  const std::string negative = ArrayData(files, program, 1).check(1);
+  EXPECT_EQ(negative.find("expected labels of 0 to 4, or -100 for a label that "
+                          "does not count, got -1 in row 0 of '"),
+            0u)
+      << negative;
+  ignored.integers = {-1};
+  EXPECT_EQ(ArrayData(files, program, 1).check(1), "");
   // The loss of the built-in GPT-2 is a mean, so all its labels must count.
   last.vocabulary = 5;
   program.model->producer = program::kGpt2Producer;

@@ -61,8 +61,7 @@ TEST(Predictions, DoNotCountIgnoredLabels) {
       call->arguments[4]->kind = ArgumentKind::Integer;
       call->arguments[4]->integers = {ignored};
       model.kinds[2]->graphs->forward->calls.push_back(std::move(call));
-      EXPECT_EQ(ignoredLabel(model),
-                ignored < 0 ? std::nullopt : std::optional(ignored));
+      EXPECT_EQ(ignoredLabel(model), ignored);
       const std::vector<int64_t> labels = {0, 255, -100, 3};
       EXPECT_EQ(countLabels(model, 2, std::as_bytes(std::span(labels))),
                 ignored < 0 ? 3u : 2u);

@@ -11,6 +11,7 @@
 #include "runtime/model/ExactStage.h"
 #include "test/runtime/model/checkpoint/TestFolder.h"
 #include "test/runtime/program/SamplePrograms.h"
+#include "test/runtime/train/Failures.h"
 
 #include <algorithm>
 #include <array>
@@ -133,6 +134,31 @@ TEST_F(CheckpointedRun, EvaluatesAStepBeforeItsCheckpoint) {
   runInProcess(run);
   EXPECT_EQ(evaluations, (std::vector<std::pair<uint64_t, bool>>{
                              {2, false}, {4, false}, {kSteps, true}}));
+}
+
+// Saving the results and evaluating may fail. The checkpoint of the last step
+// is complete before them.
+TEST_F(CheckpointedRun, CompletesTheLastCheckpointBeforeAnythingElse) {
+  const program::ProgramT program = program::samplePipeline({.ofModel = true});
+  const WeightNames tensorNames;
+  SyntheticData data(program.seed);
+  HeldOut heldOut([] { throw std::runtime_error("the evaluation fails"); });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 3;
+  run.checkpoints = CheckpointSettings();
+  run.checkpoints->folder = folder;
+  run.checkpoints->names = &tensorNames;
+  run.evaluation = {.data = &heldOut, .passes = 1};
+  std::vector<std::string> events;
+  run.onCheckpoint = [&](const CheckpointOutcome &outcome) {
+    events.push_back(outcome.path);
+  };
+  run.onResult = [&](const RunResult &) { events.push_back("result"); };
+  const std::string report = test::failureOf(run);
+  EXPECT_NE(report.find("the evaluation fails"), std::string::npos) << report;
+  EXPECT_EQ(events,
+            (std::vector{folder + "/step-00000003", std::string("result")}));
+  EXPECT_EQ(std::ranges::count(names(), "step-00000003"), 1);
 }
 
 // The run before may have been stopped where an evaluation was due.

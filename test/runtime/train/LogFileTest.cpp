@@ -212,7 +212,7 @@ TEST_F(LogFileTest, saysWhatIsWrong) {
 }
 
 /// Keeps and drops the lines that say so.
-LogFile::Line classify(std::string_view line) {
+LogFile::Line classify(std::string_view line, bool) {
   return line.starts_with("keep")   ? LogFile::Line::Keep
          : line.starts_with("drop") ? LogFile::Line::Drop
                                     : LogFile::Line::Unknown;
@@ -268,11 +268,14 @@ TEST_F(LogFileTest, changesNothingBeforeTheFirstText) {
 
 TEST_F(LogFileTest, continuesNoOtherFile) {
   for (const fs::path &old : {part, path}) {
-    write(old, "# Notes\nkeep 1\n");
-    EXPECT_EQ(errorOf([&] { LogFile log(path, classify); }),
-              "--log: cannot continue '" + old.string() +
-                  "', which is no log of a run: give another file");
-    EXPECT_EQ(read(old), "# Notes\nkeep 1\n");
+    // A file with one line that has no end is not the begin of a log either.
+    for (const char *text : {"# Notes\nkeep 1\n", "# Notes"}) {
+      write(old, text);
+      EXPECT_EQ(errorOf([&] { LogFile log(path, classify); }),
+                "--log: cannot continue '" + old.string() +
+                    "', which is no log of a run: give another file");
+      EXPECT_EQ(read(old), text);
+    }
     fs::remove(old);
   }
 }

@@ -63,6 +63,42 @@ TEST(Progress, LogsLossesToTheLastBit) {
   std::filesystem::remove(file);
 }
 
+/// The output while a run continues a log with this text after 5 steps, or the
+/// error.
+std::string continueLog(const std::string &text) {
+  const std::string file = temporaryFile("old.jsonl");
+  std::ofstream(file) << text;
+  testing::internal::CaptureStdout();
+  std::string error;
+  try {
+    Progress({.steps = 9, .logFile = file, .firstStep = 5, .resumes = true});
+  } catch (const std::exception &caught) {
+    error = caught.what();
+  }
+  std::filesystem::remove(file);
+  return testing::internal::GetCapturedStdout() + error;
+}
+
+TEST(Progress, TellsWhichStepsALogLacks) {
+  const std::string three = R"({"step":3,"loss":1.5,"seconds":1})";
+  EXPECT_TRUE(
+      continueLog(three + "\n").ends_with(" has no lines of steps 4 to 5\n"));
+  EXPECT_EQ(continueLog(three + "\n" + R"({"step":5,"seconds":1})" + "\n"), "");
+  EXPECT_EQ(continueLog(""), "");
+  // A run was killed while it wrote its first line.
+  EXPECT_EQ(continueLog(three.substr(0, 4)), "");
+}
+
+/// A log of something else may have steps, too.
+TEST(Progress, ContinuesNoLogOfSomethingElse) {
+  for (const char *text :
+       {"{\"step\":2}\n", "{\"step\":2,\"notes\":\"mine\"}\n{\"step\":7}\n",
+        "{\"mine\":[1,2]}", "xxxxxxxxx"})
+    EXPECT_NE(continueLog(text).find("which is no log of a run"),
+              std::string::npos)
+        << text;
+}
+
 TEST(Progress, LogsSamplesIfTheyHaveNoTokens) {
   const std::string file = temporaryFile("samples.jsonl");
   {
