@@ -105,11 +105,11 @@ private:
       } else {
         ends = after.runAfter(simulation.run(begins.back())).ends;
       }
-      auto [first, last] = std::ranges::minmax(ends);
-      if (last > kMostTicks)
+      if (int64_t last = std::ranges::max(ends); last > kMostTicks)
         return static_cast<double>(last);
+      const int64_t first = firstOf(ends);
       for (int64_t &end : ends)
-        end -= first;
+        end = std::max<int64_t>(end - first, 0);
       firsts.push_back(saturatingAdd(firsts.back(), first));
       auto same = std::ranges::find(begins, ends);
       if (same != begins.end())
@@ -119,6 +119,16 @@ private:
     // Average only over the second half. In the first half, workers with less
     // work may still be getting ahead of the others.
     return mean(firsts.size() / 2);
+  }
+
+  /// The end of the first worker that ended a step. Workers without actions
+  /// have no part in steps.
+  int64_t firstOf(std::span<const int64_t> ends) const {
+    int64_t first = std::ranges::max(ends);
+    for (size_t w = 0; w < ends.size(); ++w)
+      if (!graph.schedule.workers[w].empty())
+        first = std::min(first, ends[w]);
+    return first;
   }
 
   /// The delay of all actions relative to `alone` if workers begin at `begins`,
@@ -131,7 +141,7 @@ private:
     int64_t held = 0; // largest delay of a worker's begin
     for (size_t w = 0; w < begins.size(); ++w) {
       if (graph.schedule.workers[w].empty())
-        return std::nullopt;
+        continue;
       const ActionRule &rule =
           graph.rules.ruleOf(graph.schedule.workers[w].front());
       const int64_t late = begins[w] - (alone.starts[w].front() - rule.receive);

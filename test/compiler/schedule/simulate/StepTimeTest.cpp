@@ -254,6 +254,30 @@ TEST(StepTime, IsThatOfManySteps) {
   });
 }
 
+/// A worker without a stage changes nothing.
+TEST(StepTime, DoesNotDependOnIdleWorkers) {
+  forEachFlush(4, [](Case &c) {
+    setSums(c, someTimes(c));
+    c.problem.width = 2;
+    for (StageCost &cost : c.problem.stages)
+      cost.update = 3;
+    const StepTime time = stepTime(c.problem, c.schedule);
+    for (int32_t idle : {0, c.problem.workers}) {
+      Case more = c;
+      ++more.problem.workers;
+      for (Pipeline &pipeline : more.problem.pipelines)
+        for (int32_t &worker : pipeline.workers)
+          worker += worker >= idle;
+      more.schedule.workers.insert(more.schedule.workers.begin() + idle,
+                                   std::vector<Action>());
+      const StepTime same = stepTime(more.problem, more.schedule);
+      EXPECT_EQ(same.total, time.total);
+      EXPECT_EQ(same.actions, time.actions);
+      EXPECT_EQ(same.allReduce, time.allReduce);
+    }
+  });
+}
+
 /// In GPipe, the worker that starts a step first also ends it last. So the time
 /// of a step is the makespan plus the update.
 TEST(StepTime, IsMakespanAndUpdateOfGPipe) {
