@@ -90,8 +90,13 @@ std::optional<ShowInput> chimera::readShowInput(const ShowSettings &settings) {
     sayWhy(text);
     return std::nullopt;
   };
+  constexpr char kNeedsOrders[] =
+      "--zero-bubble-notation needs a file with the order of each worker "
+      "(P0: F0 B0 W0)";
   ShowInput input;
   if (!settings.expressions.empty()) {
+    if (settings.hasZeroBubbleNotation)
+      return refuse(kNeedsOrders);
     std::optional<ExpressionModule> described =
         describeExpressions(settings.expressions, error,
                             settings.printsComparison ? &input.note : nullptr);
@@ -106,6 +111,8 @@ std::optional<ShowInput> chimera::readShowInput(const ShowSettings &settings) {
   if (!file)
     return refuse(error);
   StringRef text = file->getBuffer();
+  if (settings.hasZeroBubbleNotation && !isOrderFile(std::string_view(text)))
+    return refuse(kNeedsOrders + (", got " + name));
   auto bytes = std::as_bytes(std::span(text.data(), text.size()));
   if (program::isProgram(bytes)) {
     auto program = program::readProgram(bytes, error);
@@ -123,8 +130,12 @@ std::optional<ShowInput> chimera::readShowInput(const ShowSettings &settings) {
     return input;
   }
   if (isOrderFile(std::string_view(text))) {
+    const std::string orders =
+        settings.hasZeroBubbleNotation
+            ? fromZeroBubbleNotation(std::string_view(text))
+            : text.str();
     std::optional<std::string> described =
-        describeOrderFile(name, std::string_view(text), error);
+        describeOrderFile(name, orders, error, std::string_view(text));
     if (!described) {
       llvm::errs() << error << "\n";
       return std::nullopt;

@@ -195,6 +195,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
       "chimera-show");
   app.set_version_flag("--version", std::string("chimera-show ") + kVersion);
   app.add_option("FILE", settings.input, "What to show, - for standard input");
+  app.add_flag("--zero-bubble-notation", settings.hasZeroBubbleNotation,
+               "FILE has the order of each worker in the letters of "
+               "zero-bubble papers: B is an input gradient, W a weight "
+               "gradient and BW a whole backward");
   app.add_option("-e,--expression", settings.expressions,
                  "Show this pipeline: clauses of chimera.pipeline as NAME or "
                  "NAME=VALUE, such as \"workers=4 micro_batches=8 "

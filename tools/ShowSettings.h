@@ -26,6 +26,7 @@ struct ShowSettings {
   bool printsReport = false;     ///< prints a table for each pipeline
   /// The files to write. "-" is standard output. Empty if the file is not
   /// wanted.
+  bool hasZeroBubbleNotation = false; ///< of an order file
   std::string svg, pdf, trace, json, csv, torchCsv, description;
   schedule::Picture picture;          ///< how --svg and --pdf look
   std::string measured;               ///< the trace of a run; empty for none

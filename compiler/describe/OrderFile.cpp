@@ -253,6 +253,10 @@ private:
     std::optional<ActionWord> word = actionWordOf(capital);
     if (text.find(',') != text.npos)
       return message + ": blanks separate words, write no commas";
+    std::string own = fromZeroBubbleNotation(text);
+    if (own.ends_with(' ') && actionWordOf(own.substr(0, own.size() - 1)))
+      return message + ": if BW is a whole backward, as in zero-bubble papers, "
+                       "give --zero-bubble-notation";
     if (!word)
       return message + ": a row of a grid is not an order";
     message += ": only a grid has small letters, for a second pipeline; write ";
@@ -466,6 +470,29 @@ bool isOrderFile(std::string_view text) {
     return isIdle(word) || actionWordOf(word).has_value();
   }
   return false;
+}
+
+std::string fromZeroBubbleNotation(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789", kBlanks = " \t\r\n";
+  std::string result(text);
+  for (size_t at = 0; at < text.size();) {
+    size_t begin = text.find_first_not_of(kBlanks, at);
+    if (begin == text.npos)
+      break;
+    size_t end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    at = end;
+    size_t letter = text.find_first_not_of(kDigits, begin); // after the stage
+    if (letter >= end || text[letter] != 'B')
+      continue;
+    if (letter + 1 < end && text[letter + 1] == 'W') {
+      // A blank at the end keeps the size.
+      result.erase(letter + 1, 1);
+      result.insert(end - 1, 1, ' ');
+    } else {
+      result[letter] = 'I';
+    }
+  }
+  return result;
 }
 
 std::optional<std::string> describeOrderFile(std::string_view path,

@@ -74,7 +74,9 @@ private:
     };
     if (action.kind == Kind::Backward && has(Kind::InputGradient))
       return ": this backward is split, so write I (its input gradient) here, "
-             "and W (its weight gradient) here or later";
+             "and W (its weight gradient) here or later (zero-bubble papers "
+             "write B and W: chimera-show --zero-bubble-notation reads a file "
+             "of them)";
     if ((action.kind == Kind::InputGradient ||
          action.kind == Kind::WeightGradient) &&
         has(Kind::Backward))

@@ -124,7 +124,7 @@ chimera.pipeline @p stages(2) micro_batches(2) {
 // -----
 
 // The order has the same backward both whole and split.
-// CHECK: offset :7:26: error: 'chimera.order' op worker 0: unknown action backward of stage 0, micro-batch 0: this backward is split, so write I (its input gradient) here, and W (its weight gradient) here or later
+// CHECK: offset :7:26: error: 'chimera.order' op worker 0: unknown action backward of stage 0, micro-batch 0: this backward is split, so write I (its input gradient) here, and W (its weight gradient) here or later (zero-bubble papers write B and W: chimera-show --zero-bubble-notation reads a file of them)
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 I0 W0 B1"

@@ -130,7 +130,8 @@ const Broken kBrokenOrders[] = {
      },
      {"unknown-action: worker 0: unknown action B0.0: this backward is split, "
       "so write I (its input gradient) here, and W (its weight gradient) here "
-      "or later",
+      "or later (zero-bubble papers write B and W: chimera-show "
+      "--zero-bubble-notation reads a file of them)",
       "missing: I0.0 is missing", "missing: W0.0 is missing"}},
     {"WorkersSwapped",
      [] {
