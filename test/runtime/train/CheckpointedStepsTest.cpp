@@ -157,7 +157,7 @@ TEST_F(CheckpointedRun, CompletesTheLastCheckpointBeforeAnythingElse) {
   const std::string report = test::failureOf(run);
   EXPECT_NE(report.find("the evaluation fails"), std::string::npos) << report;
   EXPECT_EQ(events,
-            (std::vector{folder + "/step-00000003", std::string("result")}));
+            (std::vector<std::string>{folder / "step-00000003", "result"}));
   EXPECT_EQ(std::ranges::count(names(), "step-00000003"), 1);
 }
 
