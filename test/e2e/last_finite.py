@@ -83,8 +83,9 @@ class LastFinite(Runs):
         huge = self.huge()
         arguments = self.arguments(20, "--load", huge)
         told = re.compile(
-            r"^chimera-run: the loss of step 1 is (not a number|infinite): training "
-            r"diverged, try a lower learning_rate; the last finite weights, before "
+            r"^chimera-run: the loss of step 1 is (not a number|infinite): no update "
+            r"came before it, so the initial weights or the data are the reason; the "
+            r"last finite weights, before "
             rf"the first step, are in {re.escape(self.rescued)}$", re.MULTILINE)
         for where in ("threads", "simulated", "sequential", "mpi", "tcp"):
             if where == "mpi" and not MPIRUN:

@@ -49,7 +49,10 @@ public:
   using Time = typename Clock::Time;
 
   explicit Simulation(const StepGraph &graph, SimulationParts parts = {})
-      : graph(graph), parts(parts), clock(graph.problem) {}
+      : graph(graph), parts(parts), clock(graph.problem),
+        hasUpdates(!graph.updates.empty()),
+        isPlain(!parts.windows && !parts.operations && !parts.order &&
+                !hasUpdates) {}
   Simulation(const Simulation &) = delete;
   Simulation &operator=(const Simulation &) = delete;
 
@@ -137,8 +140,9 @@ private:
     while (std::optional<Wakeup<Time>> next = clock.next()) {
       Worker &worker = workers[next->worker];
       worker.now = std::max(worker.now, next->time);
-      while (runActions(next->worker) && parts.order &&
-             syncAndUpdate(next->worker))
+      while ((isPlain ? runActions<true>(next->worker)
+                      : runActions<false>(next->worker)) &&
+             parts.order && syncAndUpdate(next->worker))
         ;
     }
   }
@@ -161,18 +165,25 @@ private:
     }
   }
 
-  /// Runs the actions of the worker's step. False if the worker has to stop.
-  bool runActions(int32_t w) {
+  /// Runs the actions of the worker's step. False if the worker has to stop. If
+  /// the simulation is plain, the compiler can leave out most checks.
+  template <bool kIsPlain> bool runActions(int32_t w) {
     Worker &worker = workers[w];
     const std::vector<Action> &actions = graph.schedule.workers[w];
     if (worker.next == actions.size())
       return true;
     int64_t *starts = timing.starts[w].data(), *ends = timing.ends[w].data();
-    for (; worker.next < actions.size(); ++worker.next)
-      if (!act(w, worker, actions[worker.next], starts[worker.next],
-               ends[worker.next]))
-        return false;
-    return true;
+    // Steps have millions of actions. These variables stay in registers.
+    Time now = worker.now;
+    size_t next = worker.next;
+    while (act<kIsPlain>(w, worker, actions[next], starts[next], ends[next],
+                         now)) {
+      worker.next = ++next;
+      if (next == actions.size())
+        break;
+    }
+    worker.now = now;
+    return next == actions.size();
   }
 
   /// Lets the worker work. If the end is not known yet, returns false, and the
@@ -184,74 +195,87 @@ private:
     return false;
   }
 
+  /// Lets the worker wait until `time`, like `work`.
+  bool waitUntil(int32_t w, Time &now, Time time) {
+    if (clock.waitUntil(w, now, time))
+      return true;
+    workers[w].done = Done::Wait;
+    return false;
+  }
+
   //===--------------------------------------------------------------------===//
   // Actions
   //===--------------------------------------------------------------------===//
 
   /// Runs `action`, the next of worker `w`, and notes its times if the step is
   /// the first. False if the worker has to stop.
+  template <bool kIsPlain>
   [[gnu::always_inline]] bool act(int32_t w, Worker &worker,
                                   const Action &action, int64_t &start,
-                                  int64_t &end) {
-    Time now = worker.now;
+                                  int64_t &end, Time &now) {
     const ActionRule &rule = graph.rules.ruleOf(action);
     const int64_t id = graph.rules.idOf(action, rule) + worker.firstId;
+    int64_t begin = worker.begin;
     switch (Clock::kSuspends ? worker.done : Done::Nothing) {
     case Done::Nothing: {
-      Time ready = readyAt(worker, rule, id);
+      Time ready = readyAt<kIsPlain>(worker, rule, id);
       if (ready == kUnknown || !clock.waitUntil(w, now, ready))
         return false;
-      worker.begin = Clock::ticks(now);
+      begin = Clock::ticks(now);
+      if (Clock::kSuspends)
+        worker.begin = begin;
       note(timing.receiveBegins, w, now);
       if (!work(w, Done::Receive, now, rule.receive))
         return false;
     }
       [[fallthrough]];
     case Done::Receive:
-      if (worker.step == 0)
+      if (kIsPlain || worker.step == 0)
         start = Clock::ticks(now);
-      if (parts.windows && rule.receivesMessage)
+      if (!kIsPlain && parts.windows && rule.receivesMessage)
         received[parts.windows->channel[id + rule.otherStage]].push_back(now);
       if (!work(w, Done::Compute, now, rule.cost))
         return false;
       [[fallthrough]];
     case Done::Compute:
-      if (worker.step == 0)
+      if (kIsPlain || worker.step == 0)
         end = Clock::ticks(now);
-      if (parts.order)
+      if (!kIsPlain && parts.order)
         startAllReduces(w, now);
-      if (!isBeforeSyncAndUpdate(w) && !work(w, Done::Send, now, rule.send))
+      if (!isBeforeSyncAndUpdate<kIsPlain>(w) &&
+          !work(w, Done::Send, now, rule.send))
         return false;
       [[fallthrough]];
     case Done::Send:
       note(timing.sendEnds, w, now);
       // The all-reduces and updates begin when the last action ends, while the
       // message of this action is sent.
-      send(rule, id, action.microBatches,
-           isBeforeSyncAndUpdate(w) ? Clock::add(now, rule.send) : now);
-      worker.done = Done::Wait;
-      if (int64_t wait =
-              graph.updates.empty() ? 0 : graph.updates[w][worker.next].wait;
-          wait > 0 && !clock.waitUntil(w, now, Clock::add(now, wait)))
+      send<kIsPlain>(rule, id, action.microBatches,
+                     isBeforeSyncAndUpdate<kIsPlain>(w)
+                         ? Clock::add(now, rule.send)
+                         : now);
+      if (!kIsPlain && hasUpdates &&
+          !waitUntil(w, now,
+                     Clock::add(now, graph.updates[w][worker.next].wait)))
         return false;
       [[fallthrough]];
     case Done::Wait:
-      if (!graph.updates.empty() &&
+      if (!kIsPlain && hasUpdates &&
           !work(w, Done::Update, now, graph.updates[w][worker.next].update))
         return false;
       [[fallthrough]];
     case Done::Update:
       note(timing.updateEnds, w, now);
-      if (worker.step == 0)
-        count(worker, end - start, Clock::ticks(now));
-      worker.done = Done::Nothing;
+      if (kIsPlain || worker.step == 0)
+        count(worker, begin, end - start, Clock::ticks(now));
+      if (Clock::kSuspends)
+        worker.done = Done::Nothing;
     }
-    worker.now = now;
     return true;
   }
 
-  bool isBeforeSyncAndUpdate(int32_t w) const {
-    return parts.order &&
+  template <bool kIsPlain> bool isBeforeSyncAndUpdate(int32_t w) const {
+    return !kIsPlain && parts.order &&
            workers[w].next + 1 == graph.schedule.workers[w].size();
   }
 
@@ -262,12 +286,12 @@ private:
       times[w][workers[w].next] = Clock::ticks(now);
   }
 
-  static void count(Worker &worker, int64_t busy, int64_t now) {
+  static void count(Worker &worker, int64_t begin, int64_t busy, int64_t now) {
     worker.busy += busy;
-    worker.occupied += now - worker.begin - busy;
+    worker.occupied += now - begin - busy;
     worker.free = now;
     if (worker.next == 0)
-      worker.first = worker.begin;
+      worker.first = begin;
   }
 
   //===--------------------------------------------------------------------===//
@@ -276,6 +300,7 @@ private:
 
   /// The time at which the dependencies and the message of the worker's next
   /// action allow it to begin, or kUnknown.
+  template <bool kIsPlain>
   Time readyAt(Worker &worker, const ActionRule &rule, int64_t id) const {
     // The dependency on the same stage runs on this worker too. If it has
     // ended, it ended before the worker became free, so it cannot delay the
@@ -285,7 +310,7 @@ private:
     if (rule.otherStage == 0)
       return 0;
     const int64_t other = id + rule.otherStage;
-    Time arrival = arrivalOf(rule, other);
+    Time arrival = arrivalOf<kIsPlain>(rule, other);
     if (arrival == kUnknown)
       worker.waitsFor = other;
     return arrival;
@@ -293,13 +318,14 @@ private:
 
   /// The time at which the result of action `other` has arrived at the worker
   /// that needs it for an action with `rule`, or kUnknown.
+  template <bool kIsPlain>
   Time arrivalOf(const ActionRule &rule, int64_t other) const {
-    if (streams && rule.receivesMessage)
+    if (!kIsPlain && streams && rule.receivesMessage)
       return streams->arrivalOf(other);
     Time begin = sent[other];
     if (begin == kUnknown)
       return kUnknown;
-    if (parts.windows && rule.receivesMessage) {
+    if (!kIsPlain && parts.windows && rule.receivesMessage) {
       Time posted = postedAt(other);
       if (posted == kUnknown)
         return kUnknown;
@@ -320,10 +346,11 @@ private:
     return before < std::ssize(times) ? times[before] : kUnknown;
   }
 
+  template <bool kIsPlain>
   void send(const ActionRule &rule, int64_t id, int32_t microBatches, Time at) {
     for (int32_t m = 0; m < microBatches; ++m)
       sent[graph.rules.actionIds().atLaterMicroBatch(id, m)] = at;
-    if (!streams || !rule.sendsMessage)
+    if (kIsPlain || !streams || !rule.sendsMessage)
       return wakeReceiver(rule.receiver, id, at);
     streams->send(id, at,
                   [&](const DeviceOperations::Transfer &transfer, Time time) {
@@ -495,7 +522,9 @@ private:
   const StepGraph &graph;
   SimulationParts parts;
   Clock clock;
-  Timing timing; ///< of the first step
+  const bool hasUpdates; ///< between actions
+  const bool isPlain;    ///< there is nothing but actions and their messages
+  Timing timing;         ///< of the first step
   std::vector<Worker> workers;
   /// By action id, the time at which the action's result left its worker, or
   /// kUnknown. If a forward covers several micro-batches, the ids of all of
