@@ -211,6 +211,11 @@ std::optional<int> readShowSettings(int argc, char **argv,
                "Print a table for each pipeline: bubbles, memory, lower bounds "
                "and formulas")
       ->excludes("--compare");
+  app.add_option("--activations", settings.activationCap,
+                 "With --compare, --report, --json or --csv: mark pipelines in "
+                 "which a worker has the activations of more micro-batches "
+                 "than this at once")
+      ->check(wholeWithin(1, INT32_MAX));
   auto addFile = [&](const char *name, std::string &file, const char *help) {
     app.add_option(name, file, help)
         ->type_name("FILE")
@@ -320,6 +325,10 @@ std::optional<int> readShowSettings(int argc, char **argv,
     return fail(fault);
   if (settings.copy && settings.measured.empty())
     return fail("expected --measured with --copy");
+  if (settings.activationCap && !settings.printsComparison &&
+      !settings.printsReport && settings.json.empty() && settings.csv.empty())
+    return fail("expected --compare, --report, --json or --csv with "
+                "--activations");
   if (settings.showsSlots && settings.hasTimes())
     return fail("expected no times with --slots");
   if (settings.costs == "stages" && settings.hasTimesOfActions())

@@ -22,16 +22,17 @@ namespace chimera {
 struct ShowSettings {
   std::string input; ///< "-" for standard input, empty with expressions
   std::vector<std::string> expressions;
-  bool printsComparison = false; ///< prints a line for each pipeline
-  bool printsReport = false;     ///< prints a table for each pipeline
+  bool hasZeroBubbleNotation = false; ///< of an order file
+  bool printsComparison = false;      ///< prints a line for each pipeline
+  bool printsReport = false;          ///< prints a table for each pipeline
   /// The files to write. "-" is standard output. Empty if the file is not
   /// wanted.
-  bool hasZeroBubbleNotation = false; ///< of an order file
   std::string svg, pdf, trace, json, csv, torchCsv, description;
   schedule::Picture picture;          ///< how --svg and --pdf look
   std::string measured;               ///< the trace of a run; empty for none
   std::vector<std::string> costsFrom; ///< profiles of runs
   std::optional<int64_t> copy;
+  std::optional<int32_t> activationCap; ///< of each worker
   size_t width = 0; ///< characters in a line; 0 for the terminal's
   bool showsSlots = false;
 

@@ -269,6 +269,7 @@ private:
         if (failed(report))
           return failure();
         report->title = title(pipeline);
+        report->activationCap = settings.activationCap;
         if (!input.schedule.empty())
           report->schedule = program::printable(input.schedule);
         reports.push_back(std::move(*report));

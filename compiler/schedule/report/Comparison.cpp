@@ -71,7 +71,8 @@ constexpr ComparisonColumn kComparisonColumns[] = {
     {"idle", [](const Report &r) { return percent(1 - r.busyShare()); }},
     {"activations",
      [](const Report &r) {
-       return std::to_string(std::ranges::max(r.timing.peakActivations));
+       return std::to_string(std::ranges::max(r.timing.peakActivations)) +
+              (r.overActivationCap().empty() ? "" : " (over its cap)");
      }},
     {"peak bytes", peakBytesOf},
 };

@@ -23,6 +23,14 @@ double Report::internalBubbleRatio() const {
          static_cast<double>(timing.internalBubble() + timing.maxLoad());
 }
 
+std::vector<int32_t> Report::overActivationCap() const {
+  std::vector<int32_t> over;
+  for (size_t w = 0; w < timing.peakActivations.size(); ++w)
+    if (activationCap && timing.peakActivations[w] > *activationCap)
+      over.push_back(static_cast<int32_t>(w));
+  return over;
+}
+
 int64_t Report::samples() const {
   return microBatchSize * problem.microBatches() * problem.width;
 }

@@ -41,6 +41,9 @@ struct Report {
   /// The exceeded memory caps, as text. Empty if none is exceeded; otherwise
   /// the pipeline is refused.
   std::string overCap;
+  /// The most activations (Timing::peakActivations) that a worker may have, if
+  /// the user gives it.
+  std::optional<int32_t> activationCap;
   /// The steady state, if steps overlap. `timing` then covers two steps, in
   /// which the pipeline also fills and drains.
   std::optional<SteadyState> steady;
@@ -84,6 +87,8 @@ struct Report {
   /// Further facts for the user, one line each.
   std::vector<std::string> notes;
 
+  /// The workers that exceed `activationCap`.
+  std::vector<int32_t> overActivationCap() const;
   double internalBubbleRatio() const;
   /// Samples in a step, over all data-parallel copies.
   int64_t samples() const;

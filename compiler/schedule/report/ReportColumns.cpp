@@ -394,6 +394,15 @@ constexpr ReportColumn kReportColumns[] = {
      ReportForm::Share},
     {"peak_activations", "peak activations per worker",
      [](const Report &r) -> ordered_json { return r.timing.peakActivations; }},
+    {"activation_cap", "  cap",
+     [](const Report &r) {
+       return r.activationCap ? ordered_json(*r.activationCap) : ordered_json();
+     }},
+    {"over_activation_cap", "  cap exceeded by workers",
+     [](const Report &r) {
+       const std::vector<int32_t> over = r.overActivationCap();
+       return over.empty() ? ordered_json() : ordered_json(over);
+     }},
     {"peak_activations_interval", "  interval, simulated",
      [](const Report &r) { return interval(r.timing.peakActivations); }},
     {"peak_activations_formula_interval", "  interval, by formula",
