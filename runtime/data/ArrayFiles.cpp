@@ -155,7 +155,7 @@ void addNpz(const ArrayFileName &name, std::span<const Field> fields,
   }
   std::vector<std::string> names;
   for (const ZipMember &member : members)
-    names.push_back(member.name);
+    names.push_back(member.name.substr(0, member.name.rfind(".npy")));
   if (!hasAny)
     file->fail("expected an array for one of the model's fields " +
                namesOf(fields) + ", got " + namesOfArrays(names));

@@ -173,7 +173,7 @@ TEST_F(ArrayDataTest, refusesWrongNpzFiles) {
   expectWrong(zipOf(members, false, 0, 1), "not encrypted, got 'pixels.npy'");
   expectWrong(zipOf({members[1]}),
               "expected an array for one of the model's fields 'pixels', "
-              "'known', 'classes', got none");
+              "'known', 'classes', got 'other'");
   expectWrong(zipOf({members[0], members[2]}),
               "expected samples of the model's field 'classes'");
   expectWrong(zipOf({members[0], members[2], npzMembersOf(0, 19)[3]}),
@@ -414,7 +414,7 @@ TEST_F(ArrayDataTest, refusesWrongSafetensors) {
   one["other"] = {
       {"dtype", "I64"}, {"shape", {82}}, {"data_offsets", {0, 660}}};
   expect(one, "expected a tensor for one of the model's fields 'pixels', "
-              "'known', 'classes', got none");
+              "'known', 'classes', got 'other'");
   // A file whose fields have different numbers of samples.
   header = headerOfSamples(0, 20);
   header["known"] = {
