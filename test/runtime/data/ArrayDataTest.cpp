@@ -359,6 +359,9 @@ TEST_F(ArrayDataTest, refusesWrongFields) {
                 "expected samples of the model's field 'classes' (int64, shape "
                 "[] a sample), got none: give classes=FILE.npy, or a "
                 ".npz or safetensors file with an array of that name");
+  expectRefusal(with(npy("classes", "empty.npy", "<i8", "(0,)", "")),
+                "expected samples of the model's field 'classes', got an array "
+                "of 0");
   expectRefusal(
       with(npy("classes", "short.npy", "<i8", "(19,)", classesOf(0, 19))),
       "expected as many samples in each of the model's fields, got 20 "
