@@ -298,9 +298,9 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
     weight += totalWeight(program, *load.heldOut, pass, /*first=*/0,
                           program.micro_batches);
   // The loss of a micro-batch may be a mean. Then it has no weight, but it is
-  // not a number if no label counts.
+  // not a number if no label of an array counts.
   const bool hasLabels =
-      !program::predictedField(*program.model) ||
+      load.heldOutText || !program::predictedField(*program.model) ||
       !program::ignoredLabel(*program.model) ||
       countLabels(program, *load.heldOut, load.evaluationPasses) > 0;
   if (weight > 0 && hasLabels)

@@ -167,8 +167,9 @@ class Test(Runs):
         for folder, error in (
                 (file, f"--tensorboard: expected a folder, got the file '{file}'"),
                 (self.path("file/below"),
-                 f"cannot write {file}/below: Not a directory"),
-                ("/proc/none", "cannot write /proc/none: No such file or directory"),
+                 f"cannot create the folder {file}/below: Not a directory"),
+                ("/proc/none",
+                 "cannot create the folder /proc/none: No such file or directory"),
                 (self.log, "expected different files, got ")):
             arguments = self.command("--steps", "2")
             arguments[arguments.index("--tensorboard") + 1] = folder

@@ -66,7 +66,8 @@ TEST(Predictions, DoNotCountIgnoredLabels) {
       EXPECT_EQ(countLabels(model, 2, std::as_bytes(std::span(labels))),
                 ignored < 0 ? 3u : 2u);
     }
-  EXPECT_EQ(ignoredLabel(builtGpt2({})), std::nullopt);
+  EXPECT_EQ(ignoredLabel(builtGpt2({})), -100);
+  EXPECT_EQ(ignoredLabel(modelWith({TensorType::Int64})), std::nullopt);
 }
 
 TEST(Predictions, AreCountedAfterOtherLabels) {

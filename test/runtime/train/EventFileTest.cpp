@@ -142,10 +142,10 @@ TEST_F(EventFileTest, isWrittenByOneRunAtATime) {
 
 TEST_F(EventFileTest, saysWhatIsWrong) {
   EXPECT_EQ(errorOf("/proc/none"),
-            "cannot write /proc/none: No such file or directory");
+            "cannot create the folder /proc/none: No such file or directory");
   std::ofstream(folder.string());
-  EXPECT_EQ(errorOf(folder),
-            "cannot write " + folder.string() + ": Not a directory");
+  EXPECT_EQ(errorOf(folder), "cannot create the folder " + folder.string() +
+                                 ": Not a directory");
   fs::remove(folder);
 
   EventFile file(folder, 1);
