@@ -157,8 +157,10 @@ class ResumedFiles(Trainings):
         # The line of a checkpoint comes after those of later steps.
         log.unlink()
         part = self.folder / "log.part"
-        kept = [{"step": 6, "loss": 1.5}, {"step": 6, "checkpoint": "kept/step-00000006"}]
-        lines = [kept[0], {"step": 7, "loss": 1.25}, kept[1], {"step": 8, "loss": 1.0}]
+        kept = [{"step": 6, "loss": 1.5, "seconds": 1},
+                {"step": 6, "checkpoint": "kept/step-00000006", "seconds": 0.5}]
+        lines = [kept[0], {"step": 7, "loss": 1.25, "seconds": 2}, kept[1],
+                 {"step": 8, "loss": 1.0, "seconds": 3}]
         part.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"step": 9')
         self.train("chimera", "--steps", 8, *resumes)
         lines = self.lines()
