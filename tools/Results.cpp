@@ -109,8 +109,7 @@ std::string reasonOf(const Divergence &what, bool hasArrays) {
                     " that --skip-nonfinite left out") +
          (what.step == 0
               ? ": no update came before it, so the initial weights or the "
-                "data "
-                "are the reason"
+                "data are the reason"
               : std::string(": training diverged, try a lower learning_rate") +
                     (hasArrays ? ", or look for NaN in the data" : ""));
 }

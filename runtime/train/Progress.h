@@ -77,7 +77,7 @@ private:
   bool isLineOpen = false;
   bool hasToldOfNothing = false; ///< reported a step without labels
   bool hasOldEvaluation = false; ///< an earlier run logged one after firstStep
-  uint64_t lastOldStep = 0; ///< of the log that is continued; 0: none
+  uint64_t lastOldStep = 0;      ///< of the log that is continued; 0: none
   std::optional<LogFile> log;
   std::optional<EventFile> events;
   double lastSeconds = 0;

@@ -132,7 +132,6 @@ void ActionRules::addDependency(ActionRule &rule, const Action &action,
   rule.otherStage = ids.atLaterStage(here, step) - rule.first;
   auto [flight, send, receive] = times(action, step);
   rule.flight = flight;
-  rule.delay = send + flight;
   rule.receive = receive;
   rule.receivesMessage = rule.sender != workerAtOffset(action, 0);
 }

@@ -21,8 +21,7 @@ struct ActionRule {
   /// Ids of the dependency on the same stage and of the other action, relative
   /// to the id of this action; 0 if there is none.
   int64_t sameStage = 0, otherStage = 0;
-  int64_t delay = 0;   ///< from the other action's end to its message's arrival
-  int64_t flight = 0;  ///< part of `delay` in which no worker is busy
+  int64_t flight = 0;  ///< time of the message from the other action in flight
   int64_t receive = 0; ///< time of its worker's receive before the action
   int64_t send = 0;    ///< time of its worker's send after the action
   int32_t sender = -1; ///< worker of the other action

@@ -20,12 +20,14 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SIMULATE_CLOCK_H
 #define CHIMERA_COMPILER_SCHEDULE_SIMULATE_CLOCK_H
 
+#include "compiler/schedule/AllReduceTime.h"
 #include "compiler/schedule/CoreGroups.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <queue>
 
 namespace chimera::schedule {

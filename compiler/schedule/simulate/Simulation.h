@@ -19,11 +19,11 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SIMULATE_SIMULATION_H
 #define CHIMERA_COMPILER_SCHEDULE_SIMULATE_SIMULATION_H
 
+#include "compiler/schedule/simulate/AllReduceProgress.h"
 #include "compiler/schedule/simulate/Clock.h"
 #include "compiler/schedule/simulate/DeviceStreams.h"
 #include "compiler/schedule/simulate/ReceiveWindows.h"
 #include "compiler/schedule/simulate/StepGraph.h"
-#include "compiler/schedule/simulate/SyncAndUpdate.h"
 
 #include <algorithm>
 #include <optional>
@@ -87,7 +87,8 @@ public:
 private:
   static constexpr Time kUnknown = Clock::kUnknown;
 
-  /// What a worker has done of its next action. It continues after that.
+  /// The last part of its next action, or of its next item, that a worker has
+  /// ended. If the worker had to stop, it continues with the part after it.
   enum class Done : uint8_t { Nothing, Receive, Compute, Send, Wait, Update };
 
   struct Worker {
@@ -208,7 +209,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// Runs `action`, the next of worker `w`, and notes its times if the step is
-  /// the first. False if the worker has to stop.
+  /// the first. False if the worker has to stop. Must be inlined: a call would
+  /// keep `now` in memory.
   template <bool kIsPlain>
   [[gnu::always_inline]] bool act(int32_t w, Worker &worker,
                                   const Action &action, int64_t &start,
@@ -369,19 +371,9 @@ private:
   // All-reduces and updates
   //===--------------------------------------------------------------------===//
 
-  /// An all-reduce of one step.
-  struct AllReduce {
-    int32_t missing; ///< number of inputs that are not known yet
-    Time begin = 0;  ///< the latest of the known inputs
-    Time end = kUnknown;
-    std::vector<int32_t> waiting; ///< workers
-  };
-
   void prepareAllReduces() {
-    std::vector<AllReduce> ofStep;
-    for (const SyncAndUpdateOrder::AllReduce &of : parts.order->allReduces)
-      ofStep.push_back({.missing = of.inputs, .waiting = {}});
-    allReduces.assign(parts.steps, ofStep);
+    allReduces.assign(parts.steps,
+                      {*parts.order, graph.problem.blockingAllReduces});
     ends.assign(parts.steps, std::vector<int64_t>(workers.size()));
     result = {};
     result.work.resize(workers.size());
@@ -396,25 +388,10 @@ private:
       notify(worker.step, all[worker.started++].allReduce, now);
   }
 
-  /// An input of all-reduce `number` is known. If it was the last one, the end
-  /// of this all-reduce is an input of each worker's next one.
   void notify(int32_t step, int32_t number, Time time) {
-    std::vector<std::pair<int32_t, Time>> known = {{number, time}};
-    while (!known.empty()) {
-      auto [next, input] = known.back();
-      known.pop_back();
-      AllReduce &allReduce = allReduces[step][next];
-      allReduce.begin = std::max(allReduce.begin, input);
-      if (--allReduce.missing > 0)
-        continue;
-      const SyncAndUpdateOrder::AllReduce &of = parts.order->allReduces[next];
-      allReduce.end = Clock::add(allReduce.begin, of.time);
-      for (int32_t worker : allReduce.waiting)
-        clock.wake(worker, allReduce.end);
-      if (!graph.problem.blockingAllReduces)
-        for (int32_t follower : of.next)
-          known.emplace_back(follower, allReduce.end);
-    }
+    allReduces[step].addInput(number, time, [&](int32_t worker, Time end) {
+      clock.wake(worker, end);
+    });
   }
 
   /// Runs the worker's all-reduces and updates. False if it has to stop, or if
@@ -454,16 +431,16 @@ private:
   bool waitFor(int32_t w, const SyncAndUpdateOrder::WaitOrUpdate &item,
                Time &now) {
     Worker &worker = workers[w];
-    AllReduce &allReduce = allReduces[worker.step][item.allReduce];
     // If all-reduces block, this worker is ready for this all-reduce only now,
     // after the updates before it.
     if (worker.done == Done::Nothing && worker.item > 0 &&
         graph.problem.blockingAllReduces)
       notify(worker.step, static_cast<int32_t>(item.allReduce), now);
     worker.done = Done::Wait;
-    if (allReduce.end != kUnknown)
-      return clock.waitUntil(w, now, allReduce.end);
-    allReduce.waiting.push_back(w);
+    AllReduceProgress<Clock> &ofStep = allReduces[worker.step];
+    if (Time end = ofStep.endOf(item.allReduce); end != kUnknown)
+      return clock.waitUntil(w, now, end);
+    ofStep.wait(item.allReduce, w);
     return false;
   }
 
@@ -534,9 +511,9 @@ private:
   /// order in which they were received.
   std::vector<std::vector<Time>> received;
   std::optional<DeviceStreams<Clock>> streams;
-  std::vector<std::vector<AllReduce>> allReduces; ///< by step
-  std::vector<std::vector<int64_t>> ends;         ///< by step and worker
-  SyncAndUpdate result;                           ///< of the first step
+  std::vector<AllReduceProgress<Clock>> allReduces; ///< by step
+  std::vector<std::vector<int64_t>> ends;           ///< by step and worker
+  SyncAndUpdate result;                             ///< of the first step
 };
 
 template <typename Clock>
@@ -555,11 +532,11 @@ SyncAndUpdate Simulation<Clock>::runAfter(const Timing &actions) {
     clock.wake(static_cast<int32_t>(w), workers[w].now);
   }
   runWorkers();
-  for (size_t i = 0; i < allReduces[0].size(); ++i) {
+  for (size_t i = 0; i < parts.order->allReduces.size(); ++i) {
     const SyncAndUpdateOrder::AllReduce &of = parts.order->allReduces[i];
     SyncAndUpdate::AllReduce &span = result.allReduces.emplace_back();
-    span.begin = Clock::ticks(allReduces[0][i].begin);
-    span.end = Clock::ticks(allReduces[0][i].end);
+    span.begin = Clock::ticks(allReduces[0].beginOf(i));
+    span.end = Clock::ticks(allReduces[0].endOf(i));
     span.stage = of.stage;
     span.isNorm = of.isNorm;
     span.workers = of.workers;

@@ -109,13 +109,24 @@ TEST_F(CheckpointedRun, EvaluatesAStepBeforeItsCheckpoint) {
   const program::ProgramT program = program::samplePipeline({.ofModel = true});
   const WeightNames tensorNames;
   SyntheticData data(program.seed);
-  // For each evaluation, whether the checkpoint of its step has ended.
+  // For each evaluation, whether the checkpoint of its step has begun or, for
+  // the last step, has ended.
   std::vector<std::pair<uint64_t, bool>> evaluations;
   constexpr uint64_t kSteps = 5;
   std::atomic<uint64_t> last = 0;
   HeldOut heldOut([&] {
     const uint64_t step = std::min(kSteps, 2 * (evaluations.size() + 1));
-    evaluations.emplace_back(step, last == step);
+    const std::string folderName = "step-0000000" + std::to_string(step);
+    auto isBegun = [&] {
+      return last == step ||
+             std::ranges::any_of(names(), [&](const std::string &name) {
+               return name.starts_with(folderName);
+             });
+    };
+    // A thread makes the folder of a checkpoint, perhaps a moment later.
+    for (int i = 0; i < 10 && step < kSteps && !isBegun(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    evaluations.emplace_back(step, step < kSteps ? isBegun() : last == step);
   });
   TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
   run.steps = kSteps;
