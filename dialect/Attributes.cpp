@@ -7,6 +7,7 @@
 
 #include "dialect/Chimera.h"
 #include "dialect/Decimal.h"
+#include "dialect/NumberFields.h"
 #include "dialect/Spelling.h"
 
 #include <limits>

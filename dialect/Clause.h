@@ -17,6 +17,7 @@
 #define CHIMERA_DIALECT_CLAUSE_H
 
 #include "dialect/DescriptionInterface.h"
+#include "dialect/Quantity.h"
 #include "dialect/Spelling.h"
 
 #include "mlir/IR/Builders.h"

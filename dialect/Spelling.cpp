@@ -312,38 +312,17 @@ OptionalParseResult parseOptionalWordOf(AsmParser &parser, StringRef what,
   return refuseWord(parser, at, what, words, word);
 }
 
-ParseResult parseNumberFields(AsmParser &parser, ArrayRef<NumberField> fields) {
-  SmallVector<StringRef> names, left;
-  for (const NumberField &field : fields)
-    names.push_back(field.name);
-  left = names;
-  auto parseField = [&]() -> ParseResult {
-    SMLoc at = parser.getCurrentLocation();
-    StringRef name;
-    if (failed(parser.parseOptionalKeyword(&name, left))) {
-      if (parseOtherWord(parser, left, name))
-        return parser.parseKeyword(&name);
-      if (llvm::is_contained(names, name))
-        return parser.emitError(at, "expected ") << name << " once";
-      return refuseWord(parser, at, "one of the fields", names, name);
-    }
-    llvm::erase(left, name);
-    const NumberField *field = llvm::find_if(
-        fields, [&](const NumberField &f) { return f.name == name; });
-    if (parser.parseEqual())
-      return failure();
-    return field->dimension
-               ? parseQuantity(parser, *field->dimension, *field->value,
-                               field->hasUnit, field->places)
-               : parseWholeNumber(parser, *field->value);
-  };
+ParseResult parseFieldName(AsmParser &parser, ArrayRef<StringRef> names,
+                           SmallVectorImpl<StringRef> &left, StringRef &name) {
   SMLoc at = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
-                                     parseField))
-    return failure();
-  for (const NumberField &field : fields)
-    if (field.required && llvm::is_contained(left, field.name))
-      return parser.emitError(at, "expected a field ") << field.name;
+  if (failed(parser.parseOptionalKeyword(&name, left))) {
+    if (parseOtherWord(parser, left, name))
+      return parser.parseKeyword(&name);
+    if (llvm::is_contained(names, name))
+      return parser.emitError(at, "expected ") << name << " once";
+    return refuseWord(parser, at, "one of the fields", names, name);
+  }
+  llvm::erase(left, name);
   return success();
 }
 

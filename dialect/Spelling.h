@@ -18,8 +18,6 @@
 #ifndef CHIMERA_DIALECT_SPELLING_H
 #define CHIMERA_DIALECT_SPELLING_H
 
-#include "dialect/Quantity.h"
-
 #include "mlir/IR/OpImplementation.h"
 
 #include <string>
@@ -39,29 +37,19 @@ mlir::ParseResult parseNumber(mlir::AsmParser &parser, double &value,
 /// Reads a whole number of 64 bits: 4, -7, 40e9, 1.5e3.
 mlir::ParseResult parseWholeNumber(mlir::AsmParser &parser, int64_t &value);
 
-/// A number of an attribute, written in < >.
-struct NumberField {
-  llvm::StringRef name;
-  int64_t *value;
-  bool required = true;
-  /// The dimension of its unit. None if it has no unit.
-  std::optional<Dimension> dimension = {};
-  /// If not null, set to whether the text has a unit.
-  bool *hasUnit = nullptr;
-  /// If not null, a number without a unit may have a fraction (parseQuantity).
-  uint32_t *places = nullptr;
-};
-
-/// Reads <name = number, …>, in any order. Optional fields that are not given
-/// keep their value.
-mlir::ParseResult parseNumberFields(mlir::AsmParser &parser,
-                                    llvm::ArrayRef<NumberField> fields);
-
 /// Reads one of `words`, with or without quotes. Fails with "expected WHAT a,
 /// b, c" if the next word is none of them.
 mlir::ParseResult parseWordOf(mlir::AsmParser &parser, llvm::StringRef what,
                               llvm::ArrayRef<llvm::StringRef> words,
                               std::string &word);
+
+/// Reads the name of a field and removes it from `left`, the names that have
+/// not been given yet. `names` has all names. Fails if no name of `left` is
+/// next.
+mlir::ParseResult parseFieldName(mlir::AsmParser &parser,
+                                 llvm::ArrayRef<llvm::StringRef> names,
+                                 llvm::SmallVectorImpl<llvm::StringRef> &left,
+                                 llvm::StringRef &name);
 
 /// Reads `word`, without quotes. Fails if another word or none is next. If the
 /// next word is one of `later`, the diagnostic says that `word` comes first.

@@ -7,11 +7,8 @@
 
 #include "passes/Bridge.h"
 
-#include "compiler/schedule/OrderText.h"
-#include "compiler/schedule/simulate/Memory.h"
 #include "dialect/LoopCarried.h"
 #include "passes/DescriptionReader.h"
-#include "passes/Orders.h"
 #include "passes/PlannerInputs.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Saturated.h"
@@ -130,11 +127,8 @@ FailureOr<std::optional<program::Tied>> tiedOf(PipelineOp pipeline,
   return tied;
 }
 
-/// Fails if a step has more actions than can be compiled, or if a worker has
-/// more losses than a program allows: all losses of a worker are operands of
-/// one all-reduce.
-static LogicalResult verifySize(PipelineOp pipeline,
-                                const schedule::Problem &problem) {
+LogicalResult verifySize(PipelineOp pipeline,
+                         const schedule::Problem &problem) {
   std::map<int32_t, size_t> losses; // number of losses of each worker
   for (const schedule::Pipeline &laid : problem.pipelines)
     losses[laid.workers.back()] += laid.microBatches.size();
@@ -332,54 +326,6 @@ FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {
   return schedule;
 }
 
-/// True if the pipeline has actions, and every action has a worker.
-static bool isScheduled(PipelineOp pipeline) {
-  Block &body = pipeline.getBody().front();
-  if (!body.getOps<WorkerOp>().empty())
-    return true;
-  bool any = false;
-  for (auto section : body.getOps<SectionOp>())
-    for (auto action : section.getBody().getOps<ActionOp>()) {
-      if (!action.getWorker())
-        return false;
-      any = true;
-    }
-  return any;
-}
-
-FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline) {
-  FailureOr<schedule::Problem> problem = problemOf(pipeline);
-  if (failed(problem))
-    return failure();
-  schedule::Schedule schedule;
-  if (hasOrders(pipeline) && !isScheduled(pipeline)) {
-    FailureOr<Orders> orders = readOrders(pipeline, *problem);
-    if (failed(orders))
-      return failure();
-    schedule = std::move(orders->schedule);
-  } else {
-    FailureOr<schedule::Schedule> found = scheduleOf(pipeline);
-    if (failed(found))
-      return failure();
-    schedule = std::move(*found);
-  }
-  problem->splits =
-      schedule::splitsOf(schedule, static_cast<int32_t>(problem->stages.size()),
-                         problem->microBatches());
-  if (failed(verifySize(pipeline, *problem)))
-    return failure();
-  if (llvm::any_of(schedule.workers,
-                   [](const std::vector<schedule::Action> &worker) {
-                     return llvm::any_of(worker, [](const auto &action) {
-                       return action.kind == schedule::Kind::Recompute;
-                     });
-                   }))
-    problem->recompute = recomputeOf(pipeline);
-  if (std::string error = schedule::check(*problem); !error.empty())
-    return pipeline.emitOpError(error);
-  return ScheduledProblem{std::move(*problem), std::move(schedule)};
-}
-
 LogicalResult
 report(ArrayRef<schedule::Violation> violations,
        function_ref<InFlightDiagnostic(const schedule::Violation &)> begin,
@@ -431,24 +377,6 @@ LogicalResult reportOnActions(ArrayRef<SectionOp> sections,
   return report(violations, begin, [&](int32_t worker, int32_t index) {
     return workers[worker][index]->getLoc();
   });
-}
-
-LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of) {
-  schedule::Problem problem = of.problem;
-  problem.memoryCaps = capsOf(pipeline);
-  std::optional<schedule::CapExcess> excess =
-      schedule::capExcess(problem, of.schedule);
-  if (!excess)
-    return success();
-  return pipeline.emitOpError("expected workers of at most ")
-         << problem.memoryCaps[excess->worker] << " bytes (memory_cap), got "
-         << schedule::describe(*excess, problem, of.schedule);
-}
-
-LogicalResult verifySchedule(PipelineOp pipeline, const ScheduledProblem &of) {
-  if (std::string error = schedule::check(of.problem); !error.empty())
-    return pipeline.emitOpError(error);
-  return report(pipeline, kInvalid, schedule::verify(of.problem, of.schedule));
 }
 
 LogicalResult verifyReplicas(ArrayRef<SectionOp> sections,

@@ -83,19 +83,6 @@ schedule::Action actionOf(ActionOp op);
 /// worker.
 mlir::FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline);
 
-/// A pipeline's problem and its order. The order comes from the action ops. As
-/// long as these have no worker, it comes from the chimera.order ops. The
-/// problem has recomputation only if the order has a recompute.
-struct ScheduledProblem {
-  schedule::Problem problem;
-  schedule::Schedule schedule;
-};
-
-/// The problem and the order of `pipeline`. Fails with a diagnostic if
-/// problemOf, readOrders or scheduleOf fails, or if the schedule library
-/// refuses the problem.
-mlir::FailureOr<ScheduledProblem> scheduledProblemOf(PipelineOp pipeline);
-
 /// Reports up to twenty violations and the number of the others. `begin`
 /// returns the diagnostic to which a violation's message is appended.
 /// `locationOf` returns the location of an action, by its worker and its index
@@ -119,18 +106,11 @@ mlir::LogicalResult
 reportOnActions(llvm::ArrayRef<SectionOp> sections,
                 llvm::ArrayRef<schedule::Violation> violations);
 
-/// Fails with one diagnostic if a worker exceeds its memory cap by the schedule
-/// library's model. The program allocates at least as much as this model says.
-/// Requires a valid schedule.
-mlir::LogicalResult checkCaps(PipelineOp pipeline, const ScheduledProblem &of);
-
-/// The prefix of errors about an invalid order.
-inline constexpr char kInvalid[] = "expected a valid schedule: ";
-
-/// Fails with a diagnostic if the times are too large to add up or the order is
-/// invalid.
-mlir::LogicalResult verifySchedule(PipelineOp pipeline,
-                                   const ScheduledProblem &of);
+/// Fails if a step has more actions than can be compiled, or if a worker has
+/// more losses than a program allows: all losses of a worker are operands of
+/// one all-reduce.
+mlir::LogicalResult verifySize(PipelineOp pipeline,
+                               const schedule::Problem &problem);
 
 /// The sections of a pipeline that is unrolled and not yet projected: the step,
 /// or the prologue, step and epilogue. Fails with a diagnostic if there are

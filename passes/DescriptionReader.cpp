@@ -10,6 +10,7 @@
 #include "compiler/schedule/MakePlan.h"
 #include "dialect/Decimal.h"
 #include "dialect/Spelling.h"
+#include "runtime/program/CheckStages.h"
 #include "runtime/program/Gpt2Package.h"
 #include "runtime/program/Optimizer.h"
 #include "runtime/program/Output.h"

@@ -11,6 +11,7 @@
 #include "passes/Orders.h"
 #include "passes/Passes.h"
 #include "passes/Reordering.h"
+#include "passes/ScheduledProblem.h"
 #include "passes/Sections.h"
 
 #include "mlir/IR/Builders.h"

@@ -9,7 +9,7 @@
 #define CHIMERA_PASSES_SCHEDULEANALYSIS_H
 
 #include "compiler/schedule/simulate/Timing.h"
-#include "passes/Bridge.h"
+#include "passes/ScheduledProblem.h"
 
 namespace chimera {
 

@@ -10,6 +10,7 @@
 #include "compiler/schedule/Steps.h"
 #include "dialect/LoopCarried.h"
 #include "passes/DescriptionReader.h"
+#include "passes/ScheduledProblem.h"
 
 using namespace mlir;
 

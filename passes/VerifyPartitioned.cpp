@@ -8,6 +8,7 @@
 #include "passes/Bridge.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
+#include "passes/ScheduledProblem.h"
 #include "passes/Verifier.h"
 
 using namespace mlir;

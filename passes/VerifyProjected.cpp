@@ -9,6 +9,7 @@
 #include "passes/Channels.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
+#include "passes/ScheduledProblem.h"
 #include "passes/Sections.h"
 #include "passes/Verifier.h"
 #include "passes/Workers.h"

@@ -7,6 +7,7 @@
 
 #include "passes/Orders.h"
 #include "passes/Passes.h"
+#include "passes/ScheduledProblem.h"
 #include "passes/Verifier.h"
 
 using namespace mlir;

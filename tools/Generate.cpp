@@ -7,6 +7,7 @@
 
 #include "tools/Commands.h"
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/Tokens.h"
 #include "runtime/model/graph/GraphStage.h"
 #include "runtime/model/weights/WeightFiles.h"

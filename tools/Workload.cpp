@@ -8,6 +8,7 @@
 #include "tools/Workload.h"
 
 #include "runtime/data/ArrayData.h"
+#include "runtime/data/OpenTokens.h"
 #include "runtime/interpreter/Evaluation.h"
 #include "runtime/interpreter/Scale.h"
 #include "runtime/model/CapturedStage.h"

@@ -7,6 +7,7 @@
 
 #include "runtime/data/TextData.h"
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/TokenCheck.h"
 #include "runtime/program/Package.h"
 #include "runtime/program/Printable.h"

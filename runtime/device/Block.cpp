@@ -7,8 +7,6 @@
 
 #include "runtime/device/Block.h"
 
-#include "runtime/device/Device.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -24,7 +22,7 @@ std::atomic<bool> keeping{false};
 
 void FreeMemory::operator()(std::byte *memory) const noexcept {
   if (!blocksAreNeverFreed())
-    return device ? device->free(memory) : std::free(memory);
+    return owner ? owner->free(memory) : std::free(memory);
   // Leak checkers do not report memory that is in this list. The list is never
   // destroyed, because blocks may be freed after static destruction.
   static std::mutex mutex;

@@ -27,12 +27,19 @@
 
 namespace chimera::runtime {
 
-class Device;
+/// What frees the memory of blocks: a device (Device.h).
+class MemoryOwner {
+public:
+  virtual void free(std::byte *memory) noexcept = 0;
 
-/// Frees memory of `device`, or of the host if `device` is null. Does nothing
+protected:
+  ~MemoryOwner() = default;
+};
+
+/// Frees memory of `owner`, or of the host if `owner` is null. Does nothing
 /// after a call of stopFreeingBlocks.
 struct FreeMemory {
-  Device *device = nullptr;
+  MemoryOwner *owner = nullptr;
   void operator()(std::byte *memory) const noexcept;
 };
 /// Memory of the host or of a device. Two blocks of the same device and size

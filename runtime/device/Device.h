@@ -137,7 +137,7 @@ private:
 
 /// The device of one rank. One thread uses it at a time. It must outlive its
 /// queues and its memory.
-class Device {
+class Device : public MemoryOwner {
 public:
   virtual ~Device() = default;
 
@@ -151,7 +151,6 @@ public:
                          uint64_t alignment = kBlockAlignment) = 0;
   /// Allocates host memory that queues can copy to and from without blocking.
   virtual Block allocateHost(uint64_t bytes) { return makeBlock(bytes); }
-  virtual void free(std::byte *memory) noexcept = 0;
   /// The number of bytes of device memory that were allocated since the process
   /// opened the device, including memory of libraries. None if this is not
   /// known: on hosts, and if several ranks use the same device.

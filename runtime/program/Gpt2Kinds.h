@@ -21,7 +21,8 @@
 #ifndef CHIMERA_RUNTIME_PROGRAM_GPT2KINDS_H
 #define CHIMERA_RUNTIME_PROGRAM_GPT2KINDS_H
 
-#include "runtime/program/Gpt2Package.h"
+#include "runtime/program/Gpt2Sizes.h"
+#include "runtime/program/package_generated.h"
 
 #include <memory>
 

@@ -19,9 +19,9 @@
 #ifndef CHIMERA_RUNTIME_PROGRAM_GPT2PACKAGE_H
 #define CHIMERA_RUNTIME_PROGRAM_GPT2PACKAGE_H
 
+#include "runtime/program/Gpt2Sizes.h"
 #include "runtime/program/package_generated.h"
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -29,17 +29,6 @@ namespace chimera::program {
 
 /// The producer of these packages (package.fbs).
 inline constexpr const char *kGpt2Producer = "chimera";
-
-/// The sizes of a GPT-2.
-struct Gpt2Sizes {
-  uint32_t layers; ///< transformer blocks
-  uint32_t heads;
-  uint32_t width;
-  uint32_t context; ///< tokens of a sample
-  uint32_t vocabulary;
-  double dropout = 0;
-  bool tied = false; ///< whether the head's matrix is the token embedding
-};
 
 /// The package of a GPT-2 with activations of `type`. Returns null, with the
 /// reason in `error` ("expected ..., got ..."), for a zero size, a size that no

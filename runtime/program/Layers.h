@@ -146,22 +146,6 @@ bool isTied(const PackageT &model);
 std::optional<Tied> tiedParameters(const PackageT &model, Types types,
                                    uint32_t lastCount);
 
-/// Checks the sizes of `stage`: the bytes of its weights, of the copy in them,
-/// of its optimizer state and, except for the last stage, of its boundary must
-/// be those of its layers. Returns an error text, or an empty text.
-std::string checkBytes(const PackageT &model, Types types,
-                       const OptimizerT &optimizer, uint32_t microBatchSize,
-                       const Stage &stage);
-
-/// Checks whether the stages of `program` agree with its model. Returns an
-/// error text, or an empty text if they do. Refuses a model that checkPackage
-/// refuses, types and sizes that checkTypesAndSizes refuses, an optimizer that
-/// checkOptimizer refuses, and a micro-batch size of 0. Refuses stages that do
-/// not have each layer once, in order, sizes that checkBytes refuses, and a
-/// `tied` that differs from tiedParameters. Requires at least one stage, a
-/// model and an optimizer.
-std::string checkStages(const ProgramT &program);
-
 /// The cost of `layer` for one micro-batch of `microBatchSize` samples. The
 /// stash is the memory that the runtime keeps from the forward to the backward.
 /// It does not include the weights. The weight stash is the memory that the

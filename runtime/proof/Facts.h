@@ -15,12 +15,15 @@
 #define CHIMERA_RUNTIME_PROOF_FACTS_H
 
 #include "runtime/program/BackwardPieces.h"
-#include "runtime/proof/Verify.h"
+#include "runtime/program/Program.h"
+#include "runtime/proof/Violation.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace chimera::program::verify {
 

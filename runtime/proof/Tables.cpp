@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/CheckStages.h"
 #include "runtime/program/Layers.h"
 #include "runtime/proof/Facts.h"
 

@@ -15,7 +15,7 @@
 #define CHIMERA_RUNTIME_TRAIN_CHECKPOINTEDSTEPS_H
 
 #include "runtime/control/Control.h"
-#include "runtime/train/Run.h"
+#include "runtime/train/TrainingRun.h"
 #include "runtime/watch/StatusPage.h"
 
 namespace chimera::runtime {

@@ -9,7 +9,7 @@
 #define CHIMERA_RUNTIME_TRAIN_FINISHRANK_H
 
 #include "runtime/control/Control.h"
-#include "runtime/train/Run.h"
+#include "runtime/train/TrainingRun.h"
 
 namespace chimera::runtime {
 

@@ -10,7 +10,7 @@
 
 #include "runtime/train/EventFile.h"
 #include "runtime/train/LogFile.h"
-#include "runtime/train/Run.h"
+#include "runtime/train/TrainingRun.h"
 
 #include <nlohmann/json_fwd.hpp>
 

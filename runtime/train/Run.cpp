@@ -35,37 +35,6 @@
 using namespace chimera;
 using namespace chimera::runtime;
 
-uint32_t chimera::runtime::rootOf(const program::ProgramT &program) {
-  uint32_t root = UINT32_MAX;
-  for (const auto &communicator : program.communicators)
-    if (communicator->kind == program::ValueKind::Loss)
-      for (const program::Contribution &summand : communicator->contributions)
-        root = std::min(root, summand.worker());
-  return root == UINT32_MAX ? 0 : root;
-}
-
-Evaluation chimera::runtime::evaluationOf(const TrainingRun &run, bool isRoot) {
-  Evaluation evaluation = run.evaluation;
-  if (!isRoot || !evaluation.onResult)
-    evaluation.onResult = [](uint64_t, const EvaluationResult &) {};
-  return evaluation;
-}
-
-bool chimera::runtime::evaluatesAtEnd(const TrainingRun &run, uint64_t step) {
-  return run.evaluation.data && (step >= run.steps || !run.checkpoints ||
-                                 run.evaluation.isDueAfter(step));
-}
-
-bool chimera::runtime::evaluatesAtStart(const TrainingRun &run) {
-  return run.firstStep > 0 && run.firstStep < run.steps &&
-         run.evaluation.isDueAfter(run.firstStep);
-}
-
-uint64_t chimera::runtime::firstUpdateOf(const TrainingRun &run) {
-  return run.firstUpdate.value_or(run.firstStep *
-                                  program::updatesPerStep(run.program));
-}
-
 uint32_t chimera::runtime::readAheadOf(const TrainingRun &run,
                                        uint32_t worker) {
   // On accelerators, the samples are in the memory of the host.

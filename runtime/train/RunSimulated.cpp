@@ -10,6 +10,7 @@
 #include "runtime/model/LearningRate.h"
 #include "runtime/train/CheckpointedSteps.h"
 #include "runtime/train/OnThreads.h"
+#include "runtime/train/Run.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/UseMeter.h"
 #include "runtime/watch/EndProcess.h"

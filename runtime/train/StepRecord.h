@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_TRAIN_STEPRECORD_H
 #define CHIMERA_RUNTIME_TRAIN_STEPRECORD_H
 
-#include "runtime/train/Run.h"
+#include "runtime/train/TrainingRun.h"
 
 #include <nlohmann/json_fwd.hpp>
 #include <span>

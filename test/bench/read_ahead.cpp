@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/data/ArrayData.h"
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/ReadAhead.h"
 #include "runtime/data/TextData.h"
 #include "test/runtime/data/ArraysFixture.h"

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/model/graph/Attention.h"
 #include "runtime/model/graph/FusedAttention.h"
 #include "runtime/model/tensors/TensorOver.h"
 #include "runtime/train/Accelerator.h"

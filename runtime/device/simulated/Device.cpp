@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/device/Fold.h"
-#include "runtime/device/simulated/State.h"
+#include "runtime/device/simulated/Simulation.h"
 
 #include <algorithm>
 #include <cstring>

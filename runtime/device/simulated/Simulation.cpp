@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/simulated/State.h"
+#include "runtime/device/simulated/Simulation.h"
 
 #include "runtime/system/Deadline.h"
 

@@ -16,7 +16,7 @@
 #ifndef CHIMERA_RUNTIME_MODEL_GRAPH_ATTENTIONMASK_H
 #define CHIMERA_RUNTIME_MODEL_GRAPH_ATTENTIONMASK_H
 
-#include "runtime/model/graph/Attention.h"
+#include "runtime/model/graph/AttentionCall.h"
 
 #include <limits>
 #include <optional>

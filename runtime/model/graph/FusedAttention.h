@@ -17,7 +17,9 @@
 #ifndef CHIMERA_RUNTIME_MODEL_GRAPH_FUSEDATTENTION_H
 #define CHIMERA_RUNTIME_MODEL_GRAPH_FUSEDATTENTION_H
 
-#include "runtime/model/graph/Attention.h"
+#include "runtime/model/graph/AttentionCall.h"
+
+#include <array>
 
 namespace chimera::runtime {
 

@@ -11,6 +11,7 @@
 #include "runtime/model/graph/StageLayers.h"
 #include "runtime/model/tensors/RightPredictions.h"
 #include "runtime/model/tensors/TensorOver.h"
+#include "runtime/program/CheckStages.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Predictions.h"
 

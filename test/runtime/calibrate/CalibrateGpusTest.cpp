@@ -9,6 +9,7 @@
 #include "runtime/calibrate/MachineText.h"
 #include "runtime/interpreter/Status.h"
 #include "runtime/model/SyntheticStage.h"
+#include "runtime/program/CheckStages.h"
 #include "runtime/program/Layers.h"
 #include "runtime/train/cuda/Accelerator.h"
 #include "test/runtime/cuda/CleanGpus.h"

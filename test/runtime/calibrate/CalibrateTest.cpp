@@ -11,6 +11,7 @@
 #include "runtime/channel/InProcess.h"
 #include "runtime/control/InProcess.h"
 #include "runtime/model/SyntheticStage.h"
+#include "runtime/program/CheckStages.h"
 #include "runtime/program/Layers.h"
 #include "test/runtime/Timeouts.h"
 #include "test/runtime/calibrate/ForwardingChannels.h"

@@ -8,6 +8,7 @@
 #ifndef CHIMERA_TEST_RUNTIME_DATA_DATAFOLDER_H
 #define CHIMERA_TEST_RUNTIME_DATA_DATAFOLDER_H
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/Tokens.h"
 
 #include <gtest/gtest.h>

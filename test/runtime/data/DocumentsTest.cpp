@@ -7,6 +7,7 @@
 
 #include "runtime/data/DocumentWindows.h"
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/TextData.h"
 #include "runtime/program/Package.h"
 #include "test/runtime/data/DataFolder.h"

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/TokenCheck.h"
 #include "test/runtime/data/DataFolder.h"
 

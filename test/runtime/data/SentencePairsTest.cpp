@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/program/Package.h"
 #include "test/runtime/data/TextDataFixture.h"
 #include "test/runtime/program/SamplePackages.h"

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/data/TokenCheck.h"
+#include "runtime/data/OpenTokens.h"
 #include "test/runtime/data/DataFolder.h"
 
 namespace chimera::runtime {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/TextData.h"
 #include "test/runtime/data/DataFolder.h"
 #include "test/runtime/model/SmallModel.h"

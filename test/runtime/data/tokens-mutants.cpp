@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/data/OpenTokens.h"
 #include "runtime/data/TextData.h"
 #include "runtime/data/TokenCheck.h"
 #include "test/runtime/model/Mutants.h"

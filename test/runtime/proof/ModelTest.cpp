@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/program/CheckStages.h"
 #include "runtime/program/Layers.h"
 #include "test/runtime/program/SampleDescription.h"
 #include "test/runtime/proof/Refused.h"

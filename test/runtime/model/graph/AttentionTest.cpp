@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/model/graph/Attention.h"
 #include "runtime/model/graph/FusedAttention.h"
 
 #include <ATen/ATen.h>

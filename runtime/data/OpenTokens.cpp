@@ -1,11 +1,11 @@
-//===- Tokens.cpp - A sequence of tokens in files -------------------------===//
+//===- OpenTokens.cpp - Opens texts and token files -----------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/data/Tokens.h"
+#include "runtime/data/OpenTokens.h"
 
 #include "runtime/data/MegatronIndex.h"
 #include "runtime/data/TokenFiles.h"
