@@ -111,7 +111,9 @@ std::string reasonOf(const Divergence &what, bool hasArrays) {
               ? ": no update came before it, so the initial weights or the "
                 "data are the reason"
               : std::string(": training diverged, try a lower learning_rate") +
-                    (hasArrays ? ", or look for NaN in the data" : ""));
+                    (hasArrays ? ", or look for NaN in the data and for "
+                                 "micro-batches in which no label counts"
+                               : ""));
 }
 
 /// Calls `parse` with the text of `file`, if this is an existing regular file

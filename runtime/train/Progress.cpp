@@ -33,11 +33,16 @@ Progress::Progress(const Options &options)
                 options.logFile.c_str());
     std::fflush(stdout);
   }
-  if (lastOldStep > 0 && lastOldStep < options.firstStep) {
-    std::printf("--log: %s has no lines of steps %llu to %llu\n",
-                options.logFile.c_str(),
-                static_cast<unsigned long long>(lastOldStep + 1),
-                static_cast<unsigned long long>(options.firstStep));
+  if (lastOldStep > 0)
+    noteOldStep(options.firstStep + 1);
+  if (firstGap) {
+    const auto [first, last] = *firstGap;
+    const std::string steps = first == last
+                                  ? " of step " + std::to_string(first)
+                                  : "s of steps " + std::to_string(first) +
+                                        " to " + std::to_string(last);
+    std::printf("--log: %s has no line%s\n", options.logFile.c_str(),
+                steps.c_str());
     std::fflush(stdout);
   }
   if (!options.eventFolder.empty())
@@ -69,9 +74,17 @@ LogFile::Classify Progress::oldLines() {
     hasOldEvaluation |= step == options.firstStep && isEvaluation;
     if (step > options.firstStep)
       return LogFile::Line::Drop;
-    lastOldStep = std::max(lastOldStep, step);
+    noteOldStep(step);
     return LogFile::Line::Keep;
   };
+}
+
+/// Notes that the log has a line of this step, or ends before it. A log may
+/// begin with any step.
+void Progress::noteOldStep(uint64_t step) {
+  if (lastOldStep > 0 && step > lastOldStep + 1 && !firstGap)
+    firstGap = {lastOldStep + 1, step - 1};
+  lastOldStep = std::max(lastOldStep, step);
 }
 
 void Progress::step(const StepEvent &event) {

@@ -68,6 +68,7 @@ public:
 
 private:
   LogFile::Classify oldLines();
+  void noteOldStep(uint64_t step);
   void write(const std::string &line, uint64_t step = 0,
              std::span<const Scalar> scalars = {});
   void show(const StepEvent &event, double perSecond);
@@ -78,6 +79,8 @@ private:
   bool hasToldOfNothing = false; ///< reported a step without labels
   bool hasOldEvaluation = false; ///< an earlier run logged one after firstStep
   uint64_t lastOldStep = 0;      ///< of the log that is continued; 0: none
+  /// The first steps of which that log has no lines: the first and the last.
+  std::optional<std::pair<uint64_t, uint64_t>> firstGap;
   std::optional<LogFile> log;
   std::optional<EventFile> events;
   double lastSeconds = 0;
