@@ -10,7 +10,7 @@ predicted step time and the shortest step of the run. Stages also sleep for the 
 of their weights.
 
     test/bench/predict.py [--workers 4 8 16] [--bytes 65536 1048576]
-        [--schedules chimera 1f1b …] [--limit PERCENT]
+        [--schedules chimera 1f1b …] [--orders FILE …] [--limit PERCENT]
 
 If a worker has several stages, each of them takes proportionally less time.
 
@@ -26,6 +26,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -50,7 +51,32 @@ COSTS = {
 }
 
 
-def describe(path, workers, batches, schedule, size, costs):
+# What runs: `clause` and `lines` are its schedule in a description.
+Schedule = collections.namedtuple("Schedule", "name workers stages batches clause lines")
+
+
+def of_registry(args, name, workers):
+    stages = workers * CHUNKS.get(name, 1)
+    return Schedule(
+        name, workers, stages, args.micro_batches, f'schedule("{name}")', ""
+    )
+
+
+def of_file(args, file, folder):
+    """The schedule of a file that chimera-show reads."""
+    path = folder / "order.mlir"
+    machine.execute(args.tools / "chimera-show", file, "--description", path)
+    head, lines = re.search(
+        r"chimera\.pipeline @order ([^{]*)\{([^}]*)\}", path.read_text()
+    ).groups()
+    stages, batches, workers = (
+        int(re.search(rf"{name}\((\d+)\)", head)[1])
+        for name in ("stages", "micro_batches", "workers")
+    )
+    return Schedule(file.name, workers, stages, batches, "", lines)
+
+
+def describe(path, schedule, size, costs):
     """Writes a description. `costs` are the times of each stage's actions by name, in
     ns."""
     lines = "".join(
@@ -61,9 +87,8 @@ def describe(path, workers, batches, schedule, size, costs):
     )
     path.write_text(
         f"chimera.pipeline @predicted stages({len(costs)}) "
-        f'micro_batches({batches}) schedule("{schedule}") workers({workers}) '
-        "time_unit(ns) "
-        f"{{\n{lines}}}\n"
+        f"micro_batches({schedule.batches}) {schedule.clause} "
+        f"workers({schedule.workers}) time_unit(ns) {{\n{lines}{schedule.lines}}}\n"
     )
 
 
@@ -82,20 +107,21 @@ def message_times(args, workers, size):
     return send, max(0, whole - send - receive), receive
 
 
-def measure(args, folder, workers, schedule, size):
+def measure(args, folder, schedule, size):
     """Runs the program. Returns the times of its steps and the median times of each
     stage's actions, in ns."""
     source, program, log, profile = (
         folder / name for name in ("real.mlir", "program", "log", "profile")
     )
-    chunks = CHUNKS.get(schedule, 1)
+    workers = schedule.workers
+    chunks = schedule.stages // workers
     forward = round(args.forward_ms * MILLISECOND / chunks)
     backward = round(args.backward_ms * MILLISECOND / chunks)
     update = round(args.update_ms * MILLISECOND / chunks)
     nominal = [
         {"forward": forward, "backward": backward, "update": update}
-    ] * (workers * chunks)
-    describe(source, workers, args.micro_batches, schedule, size, nominal)
+    ] * schedule.stages
+    describe(source, schedule, size, nominal)
     machine.execute(args.tools / "chimera-compile", source, "-o", program)
     # fmt: off
     machine.execute(
@@ -124,14 +150,14 @@ def measure(args, folder, workers, schedule, size):
     return [end - begin for begin, end in zip(ends, ends[1:])], medians
 
 
-def predict(args, folder, workers, schedule, size, costs, messages):
+def predict(args, folder, schedule, size, costs, messages):
     """The simulated time of a step, in ns."""
     source, report = folder / "predicted.mlir", folder / "report"
     scaled = [
         {name: round(time * args.scale_costs) for name, time in times.items()}
         for times in costs
     ]
-    describe(source, workers, args.micro_batches, schedule, size, scaled)
+    describe(source, schedule, size, scaled)
     send, way, receive = messages
     machine.execute(
         args.tools / "chimera-opt",
@@ -145,13 +171,13 @@ def predict(args, folder, workers, schedule, size, costs, messages):
     return json.loads(report.read_text())[0]["step"]
 
 
-def compare(args, folder, workers, schedule, size):
+def compare(args, folder, schedule, size):
     """Prints a row. Returns the error of the shortest step in percent, and whether
     other load kept the cores busy."""
     with machine.OtherLoad() as load:
-        messages = message_times(args, workers, size)
-        steps, costs = measure(args, folder, workers, schedule, size)
-    predicted = predict(args, folder, workers, schedule, size, costs, messages)
+        messages = message_times(args, schedule.workers, size)
+        steps, costs = measure(args, folder, schedule, size)
+    predicted = predict(args, folder, schedule, size, costs, messages)
     off = 100 * (min(steps) / predicted - 1)
     forwards, backwards = (
         "–".join(
@@ -161,7 +187,7 @@ def compare(args, folder, workers, schedule, size):
         for name in ("forward", "backward")
     )
     print(
-        f"| {schedule} | {workers} | {size // 1024} KiB "
+        f"| {schedule.name} | {schedule.workers} | {size // 1024} KiB "
         f"| {predicted / MILLISECOND:.1f} | {min(steps) / MILLISECOND:.1f} "
         f"({', '.join(f'{step / MILLISECOND:.1f}' for step in steps)}) "
         f"| {off:+.2f} % | {forwards}, {backwards} "
@@ -196,9 +222,13 @@ def make_parser():
     parser.add_argument("--bytes", type=int, nargs="+", default=[1 << 16, 1 << 20])
     parser.add_argument(
         "--schedules",
-        nargs="+",
+        nargs="*",
         default=["chimera", "1f1b", "gpipe", *CHUNKS, "pipedream", "pipedream-2bw"],
     )
+    parser.add_argument(
+        "--orders", nargs="*", type=pathlib.Path, default=[],
+        help="files of orders that chimera-show reads, which say the number of workers",
+    )  # fmt: skip
     parser.add_argument("--forward-ms", type=float, default=20)
     parser.add_argument("--backward-ms", type=float, default=40)
     parser.add_argument("--update-ms", type=float, default=10)
@@ -231,14 +261,18 @@ def main():
     )
     verdicts = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
-        for workers in args.workers:
+        folder = pathlib.Path(name)
+        schedules = [
+            of_registry(args, schedule, workers)
+            for workers in args.workers
+            for schedule in args.schedules
+        ] + [of_file(args, file, folder) for file in args.orders]
+        for schedule in schedules:
             for size in args.bytes:
-                for schedule in args.schedules:
-                    attempts = (
-                        compare(args, pathlib.Path(name), workers, schedule, size)
-                        for _ in range(args.attempts)
-                    )
-                    verdicts[judge(args, attempts)] += 1
+                attempts = (
+                    compare(args, folder, schedule, size) for _ in range(args.attempts)
+                )
+                verdicts[judge(args, attempts)] += 1
     if verdicts["off"]:
         sys.exit(
             f"\n{verdicts['off']} further than {args.limit:g} % from the prediction"
