@@ -134,7 +134,7 @@ private:
 Attribute CostAttr::parse(AsmParser &parser, Type) {
   SMLoc at = parser.getCurrentLocation();
   int64_t forward = 0, backward = 0, inputGradient = 0, weightGradient = 0,
-          recompute = 0, update = 0;
+          recompute = 0, update = 0, pairedForward = 0;
   TimeFields fields(parser);
   fields.add("forward", forward, /*required=*/true);
   fields.addDivisible("backward", backward);
@@ -142,11 +142,12 @@ Attribute CostAttr::parse(AsmParser &parser, Type) {
   fields.add("weight_gradient", weightGradient);
   fields.add("recompute", recompute);
   fields.add("update", update);
+  fields.add("paired_forward", pairedForward);
   if (fields.parse())
     return {};
-  return parser.getChecked<CostAttr>(at, parser.getContext(), forward, backward,
-                                     inputGradient, weightGradient, recompute,
-                                     update, fields.haveUnits, fields.places);
+  return parser.getChecked<CostAttr>(
+      at, parser.getContext(), forward, backward, inputGradient, weightGradient,
+      recompute, update, pairedForward, fields.haveUnits, fields.places);
 }
 
 void CostAttr::print(AsmPrinter &printer) const {
@@ -157,7 +158,8 @@ void CostAttr::print(AsmPrinter &printer) const {
                 {"input_gradient", getInputGradient(), time},
                 {"weight_gradient", getWeightGradient(), time},
                 {"recompute", getRecompute(), time},
-                {"update", getUpdate(), time}},
+                {"update", getUpdate(), time},
+                {"paired_forward", getPairedForward(), time}},
                /*required=*/2);
 }
 
@@ -326,8 +328,8 @@ void LinkAttr::print(AsmPrinter &printer) const {
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t forward, int64_t backward,
                                int64_t inputGradient, int64_t weightGradient,
-                               int64_t recompute, int64_t update, bool,
-                               uint32_t places) {
+                               int64_t recompute, int64_t update,
+                               int64_t pairedForward, bool, uint32_t places) {
   auto text = [&](int64_t time) { return textOf(Decimal(time, places)); };
   if (forward < 1 || backward < 1)
     return emitError() << "expected positive costs, got forward "
@@ -342,6 +344,9 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (update < 0)
     return emitError() << "expected a cost of at least 0, got update "
                        << text(update);
+  if (pairedForward < 0)
+    return emitError() << "expected a cost of at least 0, got paired_forward "
+                       << text(pairedForward);
   return success();
 }
 

@@ -25,9 +25,13 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     `input_gradient` and then `weight_gradient`; by default each is half of
     `backward`, the first rounded up, and at least 1. `recompute` is by default
     as long as `forward`. `update` is the time in which the optimizer updates
-    one replica, by default 0.
+    one replica, by default 0. A pair of a forward and a backward takes
+    `paired_forward` of the forward's stage and `backward` (or `input_gradient`)
+    of the backward's stage; by default `paired_forward` is `forward`, so a pair
+    saves no time.
 
     Example: `<forward = 1, backward = 1.5, update = 3>`,
+    `<forward = 2, backward = 4, paired_forward = 1>`,
     `<forward = 3.1 ms, backward = 6 ms>`
 
     A parameter times 10^-`places` is the time in this unit.
@@ -39,6 +43,7 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     DefaultValuedParameter<"int64_t", "0">:$weight_gradient,
     DefaultValuedParameter<"int64_t", "0">:$recompute,
     DefaultValuedParameter<"int64_t", "0">:$update,
+    DefaultValuedParameter<"int64_t", "0">:$paired_forward,
     DefaultValuedParameter<"bool", "false">:$has_units,
     DefaultValuedParameter<"uint32_t", "0">:$places);
   let hasCustomAssemblyFormat = 1;

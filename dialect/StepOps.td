@@ -148,13 +148,18 @@ def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
 }
 
 def Chimera_ForwardOp : Chimera_ActionOp<"forward",
-    (ins Chimera_Count:$count), "(`count` $count^)?",
+    (ins Chimera_Count:$count, UnitAttr:$paired),
+    "(`count` $count^)? (`paired` $paired^)?",
     [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the forward of a stage on micro-batches";
   let description = [{
     Covers one micro-batch or, with `count`, that many consecutive ones (two in
     forward doubling, Fig. 7c of the Chimera paper). The results are first the
     outputs, then the stashes.
+
+    A worker runs a `paired` forward and its next action, which is a backward or
+    an input gradient, as one action: it begins when both can begin, and their
+    messages leave when both have ended.
 
     - Outputs: one activation of all micro-batches for the next stage. The last
       stage, which takes labels, yields one loss for each micro-batch instead.

@@ -172,6 +172,8 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
         {ticks(cost.getForward()), ticks(cost.getBackward()),
          ticks(cost.inputGradientTime()), ticks(cost.weightGradientTime()),
          ticks(cost.recomputeTime()), ticks(cost.getUpdate())});
+    if (int64_t paired = cost.getPairedForward(); paired > 0)
+      work.stages.back().pairedForward = ticks(paired);
     BytesAttr bytes = stage.getBytes();
     work.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                           bytes.getStash(), bytes.weightStashBytes(),
@@ -255,7 +257,8 @@ schedule::Action actionOf(ActionOp op) {
           static_cast<int32_t>(op.getMicroBatch()),
           static_cast<uint16_t>(op.getCount()),
           static_cast<uint8_t>(op.getPart()),
-          static_cast<uint8_t>(op.getParts())};
+          static_cast<uint8_t>(op.getParts()),
+          op.getPaired()};
 }
 
 FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {

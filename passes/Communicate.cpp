@@ -25,13 +25,37 @@ namespace chimera {
 
 namespace {
 
+/// The pairs of a block: actions that their worker runs as one.
+class Pairs {
+public:
+  void add(ActionOp first, ActionOp second) {
+    firsts[second] = first;
+    seconds[first] = second;
+  }
+  /// The first or the last action of the pair of `op`, or `op` itself if it is
+  /// in no pair.
+  Operation *firstOf(Operation *op) const { return find(firsts, op); }
+  Operation *lastOf(Operation *op) const { return find(seconds, op); }
+
+private:
+  using Partners = DenseMap<Operation *, Operation *>;
+
+  static Operation *find(const Partners &partners, Operation *op) {
+    auto found = partners.find(op);
+    return found == partners.end() ? op : found->second;
+  }
+
+  Partners firsts, seconds;
+};
+
 /// Makes the posts and waits of a step. MLIR looks up attributes and types each
 /// time that they are created. A step has very many ops but few different
 /// attributes and types. So this class creates each of them only once.
 class Poster {
 public:
-  explicit Poster(MLIRContext *context)
-      : builder(context), noAttributes(builder.getDictionaryAttr({})),
+  Poster(MLIRContext *context, const Pairs &pairs)
+      : builder(context), pairs(pairs),
+        noAttributes(builder.getDictionaryAttr({})),
         sending(SendingType::get(context)),
         sendName(nameOf<PostSendOp>(context)),
         receiveName(nameOf<PostReceiveOp>(context)),
@@ -41,7 +65,8 @@ public:
   /// right after the producer: first the post of the receive, then the post of
   /// the send. Inserts the wait for the receive before `awaiting`, and the wait
   /// for the send after `awaiting`. If `awaiting` ends the section, both waits
-  /// are before it. Returns the value that arrives.
+  /// are before it. No post and no wait is between the actions of a pair.
+  /// Returns the value that arrives.
   Value send(ActionOp producer, Value value, uint32_t worker,
              Operation *awaiting) {
     uint32_t own = *producer.getWorker();
@@ -70,7 +95,7 @@ public:
     received.worker = to;
     received.peer = from;
 
-    builder.setInsertionPointAfter(producer);
+    builder.setInsertionPointAfter(pairs.lastOf(producer));
     Value receive = make(receiveName, loc, arriving(value.getType()),
                          ValueRange(), received)
                         ->getResult(0);
@@ -78,14 +103,14 @@ public:
 
     WaitOp::Properties waited;
     waited.worker = to;
-    builder.setInsertionPoint(awaiting);
+    builder.setInsertionPoint(placeOfWait(awaiting));
     Value arrived =
         make(waitName, loc, value.getType(), receive, waited)->getResult(0);
     // Insert the wait after the posts of the results of `awaiting`. Workers are
     // processed in order. So if `worker` is lower than the sender, these posts
     // exist already, and the loop skips them. Otherwise the posts are inserted
     // later, directly after `awaiting` and so before this wait.
-    Operation *last = awaiting;
+    Operation *last = pairs.lastOf(awaiting);
     while (worker < own &&
            isa_and_nonnull<PostReceiveOp, PostSendOp>(last->getNextNode()))
       last = last->getNextNode();
@@ -97,6 +122,21 @@ public:
   }
 
 private:
+  /// The op before which to wait for a message for `awaiting`. A pair first
+  /// waits for the message of its first action.
+  Operation *placeOfWait(Operation *awaiting) const {
+    Operation *place = pairs.firstOf(awaiting), *last = pairs.lastOf(awaiting);
+    while (awaiting != last && isWaitOf(last, place->getPrevNode()))
+      place = place->getPrevNode();
+    return place;
+  }
+
+  /// Whether `op` waits for a message for `user`.
+  static bool isWaitOf(Operation *user, Operation *op) {
+    return isa_and_nonnull<WaitOp>(op) &&
+           llvm::is_contained(op->getUsers(), user);
+  }
+
   template <typename Op> static OperationName nameOf(MLIRContext *context) {
     return OperationName(Op::getOperationName(), context);
   }
@@ -127,6 +167,7 @@ private:
   }
 
   OpBuilder builder;
+  const Pairs &pairs;
   DictionaryAttr noAttributes;
   Type sending;
   OperationName sendName, receiveName, waitName;
@@ -199,7 +240,8 @@ LogicalResult sendResults(PipelineOp pipeline, ActionOp producer,
 }
 
 LogicalResult communicate(PipelineOp pipeline, Block &block,
-                          ArrayRef<uint32_t> owners, Poster &poster) {
+                          ArrayRef<uint32_t> owners, Pairs &pairs,
+                          Poster &poster) {
   // Process worker by worker, so that the posts of one worker are adjacent in
   // memory.
   std::vector<std::vector<ActionOp>> actions(pipeline.workerCount());
@@ -218,6 +260,15 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
              << actions.size() << ", got " << *worker;
     actions[*worker].push_back(action);
   }
+  for (std::vector<ActionOp> &own : actions)
+    for (size_t i = 0; i + 1 < own.size(); ++i)
+      if (own[i].getPaired()) {
+        pairs.add(own[i], own[i + 1]);
+        // The later inserted posts come first, so process the second action
+        // first.
+        std::swap(own[i], own[i + 1]);
+        ++i;
+      }
   for (const std::vector<ActionOp> &own : actions)
     for (size_t i = 0; i < own.size(); ++i) {
       if (i + 8 < own.size()) {
@@ -281,13 +332,14 @@ LogicalResult communicate(PipelineOp pipeline, ScheduleAnalysis &analysis,
     if (failed(layout) || failed(verifyReplicas(*sections, *layout)))
       return failure();
   }
-  Poster poster(pipeline.getContext());
+  Pairs pairs;
+  Poster poster(pipeline.getContext(), pairs);
   for (SectionOp section : *sections) {
     Block &block = section.getBody().front();
     SmallVector<uint32_t> owners;
     if (overlaps)
       owners = ownerWorkers(block.back().getOperandTypes(), *layout);
-    if (failed(communicate(pipeline, block, owners, poster)))
+    if (failed(communicate(pipeline, block, owners, pairs, poster)))
       return failure();
   }
   if (!isOneStream)

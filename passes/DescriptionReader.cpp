@@ -268,9 +268,9 @@ int64_t ticksPerUnit(PipelineOp pipeline) {
   };
   for (StageOp stage : pipeline.getBody().getOps<StageOp>()) {
     CostAttr cost = stage.getCost();
-    add(cost,
-        {cost.getForward(), cost.getBackward(), cost.inputGradientTime(),
-         cost.weightGradientTime(), cost.recomputeTime(), cost.getUpdate()});
+    add(cost, {cost.getForward(), cost.getBackward(), cost.inputGradientTime(),
+               cost.weightGradientTime(), cost.recomputeTime(),
+               cost.getUpdate(), cost.getPairedForward()});
   }
   if (LinkAttr link = pipeline.getLinkAttr())
     add(link,
@@ -302,7 +302,8 @@ std::vector<int64_t> capsOf(PipelineOp pipeline) {
 
 CostAttr assumedCost(MLIRContext *context, int64_t parts) {
   return CostAttr::get(context, 1, parts, parts, parts, parts > 1 ? parts : 0,
-                       /*update=*/0, /*has_units=*/false, /*places=*/0);
+                       /*update=*/0, /*paired_forward=*/0, /*has_units=*/false,
+                       /*places=*/0);
 }
 
 BytesAttr assumedBytes(MLIRContext *context) {
@@ -317,7 +318,8 @@ static bool areEqual(CostAttr left, CostAttr right) {
   auto times = [](CostAttr cost) {
     return std::tuple(cost.getForward(), cost.getBackward(),
                       cost.inputGradientTime(), cost.weightGradientTime(),
-                      cost.recomputeTime(), cost.getUpdate());
+                      cost.recomputeTime(), cost.getUpdate(),
+                      cost.getPairedForward());
   };
   return left.getPlaces() == right.getPlaces() && times(left) == times(right);
 }

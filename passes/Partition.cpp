@@ -38,7 +38,8 @@ void makeBareStages(PipelineOp pipeline, int64_t parts, OpBuilder &builder) {
 CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
   auto get = [&](int64_t input, int64_t weight, int64_t recompute) {
     return CostAttr::get(context, cost.forward, cost.backward, input, weight,
-                         recompute, cost.update, /*has_units=*/false,
+                         recompute, cost.update, cost.pairedForward.value_or(0),
+                         /*has_units=*/false,
                          /*places=*/0);
   };
   CostAttr derived = get(0, 0, 0);

@@ -80,6 +80,9 @@ public:
         prefetchProducers(ordered[i + 4]);
       }
       op.setWorker(ref.worker);
+      if (auto forward = dyn_cast<ForwardOp>(op.getOperation()))
+        forward.setPaired(
+            schedule.workers[ref.worker][ref.index].pairedWithNext);
       if (schedule.hasSlots())
         op.setSlot(schedule.slots[ref.worker][ref.index]);
       moveHere(op, ref.worker);

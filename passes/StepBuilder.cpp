@@ -130,10 +130,10 @@ ForwardOp StepBuilder::forward(uint32_t p, uint32_t s, uint32_t m,
   Value target;
   if (s + 1 == stages())
     target = load(range.labels, p, s, m, range.count);
-  return builder.create<ForwardOp>(locationOf(p, s, m), range.results[s], input,
-                                   weights, target, numbers[p], numbers[s],
-                                   numbers[m], range.count, IntegerAttr(),
-                                   IntegerAttr(), DenseI32ArrayAttr());
+  return builder.create<ForwardOp>(
+      locationOf(p, s, m), range.results[s], input, weights, target, numbers[p],
+      numbers[s], numbers[m], range.count,
+      /*paired=*/UnitAttr(), IntegerAttr(), IntegerAttr(), DenseI32ArrayAttr());
 }
 
 Value StepBuilder::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,

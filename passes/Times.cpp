@@ -209,11 +209,14 @@ int64_t Times::refinement(const schedule::Problem &problem) const {
 
 void Times::setStages(schedule::Problem &problem, int64_t factor) const {
   if (areOwn()) {
-    for (schedule::StageCost &cost : problem.stages)
+    for (schedule::StageCost &cost : problem.stages) {
       for (int64_t *time :
            {&cost.forward, &cost.backward, &cost.inputGradient,
             &cost.weightGradient, &cost.recompute, &cost.update})
         *time = multiply(*time, factor * perUnit);
+      if (cost.pairedForward)
+        cost.pairedForward = multiply(*cost.pairedForward, factor * perUnit);
+    }
     return;
   }
   if (areDefault()) {

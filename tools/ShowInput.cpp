@@ -60,9 +60,8 @@ static bool readTorchFile(const std::string &name,
       return false;
     }
     input.torch = std::move(*described);
-    if (input.torch.leavesOutBlanks)
-      input.note = "(the blank cells of the file are left out: with them, an "
-                   "action would depend on one that is in no earlier column)\n";
+    if (const std::string &why = input.torch.whyNoBlanks; !why.empty())
+      input.note = "(the blank cells of the file are left out: " + why + ")\n";
     input.module = describing(name, input.torch.text);
     input.lines = std::move(file);
     return true;

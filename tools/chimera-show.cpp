@@ -26,6 +26,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
 
 #include <deque>
@@ -115,9 +116,8 @@ public:
                const ShowInput &input)
       : module(module), settings(settings), input(input) {
     // Lowering changes the module.
-    llvm::raw_string_ostream text(description);
     if (!settings.description.empty())
-      module.print(text);
+      description = print(module);
   }
 
   /// Orders and simulates all pipelines. Fails, with a diagnostic, if that is
@@ -179,7 +179,7 @@ public:
     // Notes on a program are about its grid.
     if (isTextWanted)
       llvm::outs() << input.note;
-    else if (input.torch.leavesOutBlanks)
+    else if (!input.torch.whyNoBlanks.empty())
       llvm::errs() << input.note;
     if (failed(writeTimeline("svg", settings.svg)) ||
         failed(writeTimeline("svg", settings.pdf, /*isPdf=*/true)) ||
@@ -192,6 +192,22 @@ public:
   }
 
 private:
+  /// The text of a module. If an order comes from a file in another format, it
+  /// is padded with blanks, so that words keep their columns. The text has none
+  /// of this padding.
+  static std::string print(ModuleOp module) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    copy->walk([](OrderOp order) {
+      SmallVector<StringRef> words;
+      order.getActions().split(words, ' ', /*MaxSplit=*/-1,
+                               /*KeepEmpty=*/false);
+      order.setActions(llvm::join(words, " "));
+    });
+    std::string text;
+    llvm::raw_string_ostream(text) << *copy;
+    return text;
+  }
+
   /// The title of a pipeline. If the input is a program, the pipeline has a
   /// given order, so the title names the program's schedule.
   std::string title(PipelineOp pipeline) const {

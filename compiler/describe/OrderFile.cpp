@@ -8,6 +8,7 @@
 #include "compiler/describe/OrderFile.h"
 
 #include "compiler/describe/Spelling.h"
+#include "compiler/schedule/Action.h"
 #include "runtime/program/Printable.h"
 
 #include <algorithm>
@@ -67,10 +68,18 @@ bool isComment(std::string_view line) {
   return line.starts_with('#') || line.starts_with("//");
 }
 
-/// One action of a line, such as 1F0. `letter` is one of F, B, I, W and R.
+/// Calls `visit(action)` for each of the two actions of a pair such as F1+B0,
+/// or for `word` itself. Stops and returns false if a call returns false.
+template <typename Visit> bool eachAction(std::string_view word, Visit visit) {
+  const size_t plus = word.find('+');
+  return visit(word.substr(0, plus)) &&
+         (plus == word.npos || visit(word.substr(plus + 1)));
+}
+
+/// One action of a line, such as 1F0.
 struct ActionWord {
   std::optional<int32_t> stage;
-  char letter = 0;
+  schedule::Kind kind{};
   int32_t first = 0, last = 0; ///< first and last micro-batch
   std::optional<int32_t> part;
 };
@@ -91,10 +100,12 @@ std::optional<ActionWord> actionWordOf(std::string_view text) {
     if (!number(*word.stage))
       return std::nullopt;
   }
-  if (at == end ||
-      std::string_view("FBIWR").find(*at) == std::string_view::npos)
+  std::optional<schedule::Kind> kind;
+  if (at != end)
+    kind = schedule::kindOf(*at++);
+  if (!kind)
     return std::nullopt;
-  word.letter = *at++;
+  word.kind = *kind;
   if (at == end || !number(word.first))
     return std::nullopt;
   word.last = word.first;
@@ -109,6 +120,13 @@ std::optional<ActionWord> actionWordOf(std::string_view text) {
       return std::nullopt;
   }
   return at == end ? std::optional(word) : std::nullopt;
+}
+
+/// True if `text` names an action, or the two actions of a pair.
+bool namesActions(std::string_view text) {
+  return eachAction(text, [](std::string_view action) {
+    return actionWordOf(action).has_value();
+  });
 }
 
 /// `text` with capital letters.
@@ -223,7 +241,10 @@ private:
     for (int32_t worker = 0; worker < workers(); ++worker)
       if (const Line &line = lines[worker];
           !eachWord(line, [&](std::string_view text, size_t column) {
-            return readWord(worker, line, column, text);
+            return eachAction(text, [&](std::string_view action) {
+              return readWord(worker, line,
+                              column + (action.data() - text.data()), action);
+            });
           }))
         return false;
     return true;
@@ -233,7 +254,8 @@ private:
   bool namesStages() const {
     return std::ranges::any_of(lines, [](const Line &line) {
       return !eachWord(line, [](std::string_view text, size_t) {
-        std::optional<ActionWord> word = actionWordOf(text);
+        std::optional<ActionWord> word =
+            actionWordOf(text.substr(0, text.find('+')));
         return !word || !word->stage;
       });
     });
@@ -245,9 +267,10 @@ private:
     std::string message =
         isStageNeeded
             ? "expected a word such as 2F0 (forward of micro-batch 0 on stage "
-              "2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . (an idle slot), got "
+              "2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1, 2F1+2B0 (a pair) or . (an "
+              "idle slot), got "
             : "expected a word such as F0 (forward of micro-batch 0), B0, I0, "
-              "W0, R0, F0-1, B0.1 or . (an idle slot), got ";
+              "W0, R0, F0-1, B0.1, F1+B0 (a pair) or . (an idle slot), got ";
     message += text.substr(0, 40);
     std::string capital = capitals(text);
     std::optional<ActionWord> word = actionWordOf(capital);
@@ -304,9 +327,9 @@ private:
                         std::to_string(cell->second) +
                         " only, because its line has it");
     }
-    if (word->letter == 'F')
+    if (word->kind == schedule::Kind::Forward)
       forwards[word->first] = word->last - word->first + 1;
-    if (word->letter == 'R')
+    if (word->kind == schedule::Kind::Recompute)
       recomputed.insert(stage);
     if (word->part)
       parts[word->first].insert(*word->part);
@@ -467,19 +490,19 @@ bool isOrderFile(std::string_view text) {
     if (takeWorker(line) || hasEquals(line))
       return true;
     std::string_view word = line.substr(0, line.find_first_of(", \t\r"));
-    return isIdle(word) || actionWordOf(word).has_value();
+    return isIdle(word) || namesActions(word);
   }
   return false;
 }
 
 std::string fromZeroBubbleNotation(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789", kBlanks = " \t\r\n";
+  constexpr std::string_view kDigits = "0123456789", kSeparators = " \t\r\n+";
   std::string result(text);
   for (size_t at = 0; at < text.size();) {
-    size_t begin = text.find_first_not_of(kBlanks, at);
+    size_t begin = text.find_first_not_of(kSeparators, at);
     if (begin == text.npos)
       break;
-    size_t end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    size_t end = std::min(text.find_first_of(kSeparators, begin), text.size());
     at = end;
     size_t letter = text.find_first_not_of(kDigits, begin); // after the stage
     if (letter >= end || text[letter] != 'B')

@@ -54,8 +54,39 @@ static bool hasBlanks(const schedule::torch::File &file) {
   });
 }
 
+/// Whether a cell has a forward and a backward that run at once.
+static bool hasPairs(const schedule::torch::File &file) {
+  return std::ranges::any_of(file.ranks, [](const auto &row) {
+    return std::ranges::any_of(
+        row, [](const auto &cell) { return cell.actions.size() > 1; });
+  });
+}
+
+/// `text`, the text of `file`, as the orders of workers: with blanks in place
+/// of commas, and 0F7+7B3 and blanks in place of (0F7;7B3)OVERLAP_F_B. Each
+/// action is at its place in the file, if there are no blanks inside a pair.
+static std::string ordersOf(std::string_view text,
+                            const schedule::torch::File &file) {
+  std::string orders(text);
+  size_t begin = 0; // of the line
+  for (const std::vector<schedule::torch::Cell> &row : file.ranks) {
+    const size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
+    for (const schedule::torch::Cell &cell : row)
+      if (cell.actions.size() > 1) {
+        const std::string word =
+            " " + nameOf(cell.actions[0]) + "+" + nameOf(cell.actions[1]);
+        const size_t at = begin + cell.column - 1;
+        const size_t size = std::min(text.find(',', at), end) - at;
+        orders.replace(at, size, word + std::string(size - word.size(), ' '));
+      }
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  }
+  std::ranges::replace(orders, ',', ' ');
+  return orders;
+}
+
 /// The words of all ranks with idle slots in place of blank cells. Adds the
-/// columns of the words to `columns`.
+/// columns of the words to `columns`. Requires that there are no pairs.
 static std::string
 wordsOf(const schedule::torch::File &file,
         std::vector<std::vector<std::pair<uint32_t, uint32_t>>> &columns) {
@@ -92,28 +123,23 @@ describeTorchFile(std::string_view path, std::string_view text,
       return fail(rank, 1,
                   "expected actions of rank " + std::to_string(rank) +
                       ", got none");
-    for (const schedule::torch::Cell &cell : row)
-      if (cell.actions.size() > 1)
-        return fail(rank, cell.column,
-                    "expected one action in a cell, got " + nameOf(cell) +
-                        ": a forward and a backward that run at once are not "
-                        "supported yet, write " +
-                        nameOf(cell.actions[0]) + "," +
-                        nameOf(cell.actions[1]));
   }
-  // With blanks in place of commas, each row is the line of a worker, and each
-  // word keeps its column. So errors have the columns of the file. Then
-  // describe the file again, with idle slots.
-  std::string orders(text);
-  std::ranges::replace(orders, ',', ' ');
+  // Each row is the line of a worker, and each word keeps its column. So errors
+  // have the columns of the file. Then describe the file again, with idle
+  // slots.
+  const std::string orders = ordersOf(text, file);
   DescribedTorchFile result;
   std::optional<std::string> described =
       describeOrderFile(path, orders, error, text);
   if (described && hasBlanks(file)) {
-    if (hasColumnsInOrder(file))
-      described = describeOrderFile(path, wordsOf(file, result.columns), error);
+    if (hasPairs(file))
+      result.whyNoBlanks = "a pair, which is one cell, has two slots";
+    else if (!hasColumnsInOrder(file))
+      result.whyNoBlanks =
+          "with them, an action would depend on one that is in "
+          "no earlier column";
     else
-      result.leavesOutBlanks = true;
+      described = describeOrderFile(path, wordsOf(file, result.columns), error);
   }
   if (!described)
     return std::nullopt;

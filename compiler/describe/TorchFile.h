@@ -22,9 +22,8 @@ namespace chimera {
 /// A module that describes a file of computations.
 struct DescribedTorchFile {
   std::string text; ///< of the module, with one pipeline
-  /// Whether blank cells are left out, because with them an action would depend
-  /// on an action that is in no earlier column.
-  bool leavesOutBlanks = false;
+  /// Why blank cells are left out. Empty if they are not.
+  std::string whyNoBlanks;
   /// For each line of the file, the columns at which actions begin: in the
   /// locations of the module, and in the file. Both are ascending.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> columns;
@@ -34,11 +33,12 @@ struct DescribedTorchFile {
 };
 
 /// Describes a file like describeOrderFile. `file` has the computations of each
-/// rank, and `text` is its text. Blank cells become idle slots, unless
-/// an action would then be in no later slot than one on which it depends.
-/// Returns nothing if a rank has no action, if a forward and a backward run at
-/// once, or for the reasons of describeOrderFile. Then `error` has
-/// "PATH:LINE:COLUMN: error: …". Requires that `file` is not lowered.
+/// rank, and `text` is its text. Blank cells become idle slots, unless the file
+/// has pairs or an action would then be in no later slot than one on which it
+/// depends.
+/// Returns nothing if a rank has no action, or for the reasons of
+/// describeOrderFile. Then `error` has "PATH:LINE:COLUMN: error: …". Requires
+/// that `file` is not lowered.
 std::optional<DescribedTorchFile>
 describeTorchFile(std::string_view path, std::string_view text,
                   const schedule::torch::File &file, std::string &error);

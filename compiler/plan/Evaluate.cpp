@@ -196,7 +196,7 @@ static std::vector<int64_t> maxStashCounts(const schedule::Plan &plan,
       size_t key = action.pipeline * stages + action.stage;
       if (action.kind == Kind::Forward)
         held[key] += action.microBatches;
-      else if (action.kind != Kind::WeightGradient &&
+      else if (schedule::makesGradient(action.kind) &&
                action.part + 1 == action.parts)
         --held[key];
       most[key] = std::max(most[key], held[key]);

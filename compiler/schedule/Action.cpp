@@ -7,22 +7,14 @@
 
 #include "compiler/schedule/Action.h"
 
+#include <algorithm>
+
 namespace chimera::schedule {
 
-const char *nameOf(Kind kind) {
-  switch (kind) {
-  case Kind::Forward:
-    return "forward";
-  case Kind::Backward:
-    return "backward";
-  case Kind::InputGradient:
-    return "input_gradient";
-  case Kind::WeightGradient:
-    return "weight_gradient";
-  case Kind::Recompute:
-    return "recompute";
-  }
-  return "unknown";
+std::string wordsOf(Kind kind) {
+  std::string words = nameOf(kind);
+  std::ranges::replace(words, '_', ' ');
+  return words;
 }
 
 std::string labelOf(const Action &action, bool namesPipeline) {

@@ -9,6 +9,7 @@
 #define CHIMERA_COMPILER_SCHEDULE_ACTION_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace chimera::schedule {
@@ -18,16 +19,52 @@ namespace chimera::schedule {
 /// again before its backward, so that the forward need not keep its
 /// activations.
 enum class Kind : uint8_t {
-  Forward,
-  Backward,
-  InputGradient,
-  WeightGradient,
-  Recompute
+#define ACTION_KIND(kind, ...) kind,
+#include "compiler/schedule/ActionKinds.def"
 };
 
+/// What leaves a stage after an action.
+enum class StageResult : uint8_t {
+  Nothing,
+  Activation, ///< goes to the next stage
+  Gradient,   ///< goes to the previous stage
+};
+
+/// A row of ActionKinds.def, without the colours.
+struct KindRow {
+  Kind kind;
+  const char *name;
+  char letter;
+  StageResult result;
+  bool addsToGradient;
+};
+
+/// All kinds, in their order.
+inline constexpr KindRow kActionKinds[] = {
+#define ACTION_KIND(kind, name, letter, cost, result, gradient, dark, pale)    \
+  {Kind::kind, name, letter, StageResult::result, gradient},
+#include "compiler/schedule/ActionKinds.def"
+};
+
+constexpr const KindRow &rowOf(Kind kind) {
+  return kActionKinds[static_cast<size_t>(kind)];
+}
+
+/// The kind with this letter, if any.
+constexpr std::optional<Kind> kindOf(char letter) {
+  for (const KindRow &row : kActionKinds)
+    if (row.letter == letter)
+      return row.kind;
+  return std::nullopt;
+}
+
 /// True if an action of this kind adds to the gradient of its stage's weights.
-constexpr bool addsToGradient(Kind kind) {
-  return kind == Kind::Backward || kind == Kind::WeightGradient;
+constexpr bool addsToGradient(Kind kind) { return rowOf(kind).addsToGradient; }
+
+/// True for a backward and for an input gradient: both need the gradient of the
+/// stage's output, and both make the gradient of its input.
+constexpr bool makesGradient(Kind kind) {
+  return rowOf(kind).result == StageResult::Gradient;
 }
 
 /// A computation of one kind on one stage of a pipeline.
@@ -42,12 +79,20 @@ struct Action {
   uint16_t microBatches = 1;
   uint8_t part = 0;
   uint8_t parts = 1;
+  /// Whether the next action of the worker's order, which is a backward or an
+  /// input gradient, is paired with this forward. A worker runs a pair as one
+  /// action: the pair begins when both actions can begin, and the messages of
+  /// both leave when the pair has ended. (PyTorch: OVERLAP_F_B.)
+  bool pairedWithNext = false;
 
   bool operator==(const Action &) const = default;
 };
 
 /// "forward", "backward", "input_gradient", "weight_gradient", "recompute".
-const char *nameOf(Kind kind);
+constexpr const char *nameOf(Kind kind) { return rowOf(kind).name; }
+
+/// The name with blanks: "input gradient".
+std::string wordsOf(Kind kind);
 
 /// "pipeline 0, stage 1, micro-batch 2". Ends with "micro-batches 2 to 3" for a
 /// forward over two micro-batches, and with "micro-batch 2, part 0 of 2" for a

@@ -12,9 +12,6 @@
 
 namespace chimera::schedule {
 
-/// The letter of each Kind.
-static constexpr std::string_view kLetters = "FBIWR";
-
 OrderText::OrderText(int32_t workers, const std::vector<Pipeline> &pipelines,
                      Updates updates)
     : pipelines(pipelines), overlaps(stepsOverlap(updates)), replicas(workers) {
@@ -79,7 +76,8 @@ private:
   }
   void refuseWord(const char *expected =
                       "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
-                      "(a range), B0.1 (a part), .3 (idle slots) or |") {
+                      "(a range), B0.1 (a part), F1+B0 (a pair), .3 (idle "
+                      "slots) or |") {
     constexpr size_t kMost = 40; // a word may be as long as the line
     size_t end =
         std::min({text.find_first_of(" \t", word), text.size(), word + kMost});
@@ -123,14 +121,32 @@ private:
       line.hasSlots = true;
       return;
     }
+    readAction();
+    if (!error && take('+'))
+      readPartner();
+  }
+
+  /// Reads the backward that is paired with the last action.
+  void readPartner() {
+    if (line.actions.back().kind != Kind::Forward)
+      return fail(word, "expected a forward before +, such as F1+B0");
+    line.actions.back().pairedWithNext = true;
+    word = at;
+    readAction();
+    if (!error && !makesGradient(line.actions.back().kind))
+      fail(word, "expected a backward or an input gradient after +, such as "
+                 "F1+B0");
+  }
+
+  void readAction() {
     std::optional<int32_t> stage;
     if (isDigit(next()))
       stage = number();
-    size_t letter = kLetters.find(next());
-    if (letter == kLetters.npos)
+    std::optional<Kind> kind = kindOf(next());
+    if (!kind)
       return refuseWord();
     ++at;
-    Action action{static_cast<Kind>(letter), 0, 0, number()};
+    Action action{*kind, 0, 0, number()};
     std::optional<int32_t> last, part;
     if (take('-'))
       last = number();
@@ -185,7 +201,7 @@ private:
         stages += (stages.empty() ? "" : ", ") + std::to_string(replica.second);
       if (held.size() > 8)
         stages += ", …";
-      std::string what = std::string(1, nameOfKind(action.kind)) +
+      std::string what = std::string(1, rowOf(action.kind).letter) +
                          std::to_string(action.microBatch % microBatches);
       fail(word,
            held.empty() ? "expected no " + what + " on worker " +
@@ -210,15 +226,11 @@ private:
                : "";
   }
 
-  static char nameOfKind(Kind kind) {
-    return kLetters[static_cast<size_t>(kind)];
-  }
-
   /// Sets the micro-batches of a forward, or the part of another action.
   bool setRange(Action &action, std::optional<int64_t> given,
                 std::optional<int32_t> part) {
     int32_t own = action.microBatch % microBatches;
-    std::string name = nameOfKind(action.kind) + std::to_string(own);
+    std::string name = rowOf(action.kind).letter + std::to_string(own);
     if (action.kind == Kind::Forward) {
       int32_t count = order.covers[own].count;
       if (given.value_or(1) == count && !part) {
@@ -304,7 +316,10 @@ std::string OrderText::write(const Schedule &schedule, int32_t worker) const {
         }
     if (i == actions.size())
       break;
-    separate();
+    if (i > 0 && actions[i - 1].pairedWithNext)
+      text += '+';
+    else
+      separate();
     if (schedule.hasSlots()) {
       if (int64_t idle = schedule.slots[worker][i] - slot; idle > 0) {
         text += '.';
@@ -317,7 +332,7 @@ std::string OrderText::write(const Schedule &schedule, int32_t worker) const {
     const Action &action = actions[i];
     if (hasSeveral[action.pipeline])
       add(action.stage);
-    text += kLetters[static_cast<size_t>(action.kind)];
+    text += rowOf(action.kind).letter;
     bool isOfEpilogue = overlaps && here >= schedule.bodies[worker].end;
     int32_t microBatch = action.microBatch - (isOfEpilogue ? microBatches : 0);
     add(microBatch);

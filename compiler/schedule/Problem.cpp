@@ -116,8 +116,9 @@ static bool timesFit(const Problem &problem) {
     const StageCost &cost = problem.stages[s];
     int64_t bytes = problem.bytesOf(static_cast<int32_t>(s)).boundary;
     times.insert(times.end(),
-                 {cost.forward, cost.backward, cost.inputGradient,
-                  cost.weightGradient, cost.recompute, cost.update});
+                 {std::max(cost.forward, cost.pairedForwardTime()),
+                  cost.backward, cost.inputGradient, cost.weightGradient,
+                  cost.recompute, cost.update});
     if (stepsOverlap(problem.updates)) {
       int64_t gradient = problem.bytesOf(static_cast<int32_t>(s)).gradient();
       int64_t buckets = bucketsOf(gradient, problem.bucketBytes).count;
@@ -252,7 +253,8 @@ static std::string checkCosts(const Problem &problem) {
   for (size_t s = 0; s < problem.stages.size(); ++s) {
     const StageCost &cost = problem.stages[s];
     int64_t least = std::min({cost.forward, cost.backward, cost.inputGradient,
-                              cost.weightGradient, cost.recompute});
+                              cost.weightGradient, cost.recompute,
+                              cost.pairedForwardTime()});
     if (least < 1)
       return "expected costs of at least 1 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);

@@ -24,6 +24,7 @@
 #include "compiler/schedule/Action.h"
 #include "compiler/schedule/Network.h"
 
+#include <optional>
 #include <span>
 
 namespace chimera::schedule {
@@ -74,13 +75,18 @@ struct StageCost {
   int64_t weightGradient = 1;
   int64_t recompute = 1;
   int64_t update = 0; ///< of the weights of one replica, at least 0
+  /// The time by which a forward of this stage makes a backward longer that is
+  /// paired with it. None: `forward`, so a pair saves no time.
+  std::optional<int64_t> pairedForward = {};
 
   int64_t timeOf(Kind kind) const {
     static constexpr int64_t StageCost::*times[] = {
-        &StageCost::forward, &StageCost::backward, &StageCost::inputGradient,
-        &StageCost::weightGradient, &StageCost::recompute};
+#define ACTION_KIND(kind, name, letter, cost, ...) &StageCost::cost,
+#include "compiler/schedule/ActionKinds.def"
+    };
     return this->*times[static_cast<size_t>(kind)];
   }
+  int64_t pairedForwardTime() const { return pairedForward.value_or(forward); }
 };
 
 /// The sizes of one stage in bytes. None is negative.
@@ -238,7 +244,8 @@ struct Problem : Workload {
   using Workload::cost;
   /// The time of an action. A forward over n micro-batches takes n times as
   /// long as over one; a part of a backward takes its part of the whole time
-  /// (sizeOfPart).
+  /// (sizeOfPart). The time of a pair is the sum of these times of its two
+  /// actions.
   int64_t cost(const Action &action) const;
   /// The number of micro-batches of one step.
   int32_t microBatches() const;
@@ -254,7 +261,10 @@ inline int64_t sizeOfPart(int64_t whole, int32_t part, int32_t parts) {
 }
 
 inline int64_t Problem::cost(const Action &action) const {
-  int64_t whole = cost(action.kind, action.stage) * action.microBatches;
+  int64_t each = action.pairedWithNext
+                     ? stages[action.stage].pairedForwardTime()
+                     : cost(action.kind, action.stage);
+  int64_t whole = each * action.microBatches;
   return action.parts == 1 ? whole
                            : sizeOfPart(whole, action.part, action.parts);
 }

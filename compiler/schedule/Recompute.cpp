@@ -21,12 +21,15 @@ static bool isForwardOf(const Action &forward, const Action &backward) {
 Schedule insertRecompute(const Problem &problem, const Schedule &schedule) {
   return replaceActions(schedule, [&](std::vector<Action> &out,
                                       const Action &action) {
-    if (action.kind == Kind::Backward || action.kind == Kind::InputGradient) {
+    if (makesGradient(action.kind)) {
       Recompute how = problem.recomputeOf(action.stage);
       bool isFresh = !out.empty() && isForwardOf(out.back(), action);
       if (how == Recompute::Fused || (how == Recompute::Early && !isFresh)) {
-        out.push_back(action);
-        out.back().kind = Kind::Recompute;
+        Action recompute = action;
+        recompute.kind = Kind::Recompute;
+        // Nothing can run between the two actions of a pair.
+        bool endsPair = !out.empty() && out.back().pairedWithNext;
+        out.insert(out.end() - (endsPair ? 1 : 0), recompute);
       }
     }
     out.push_back(action);

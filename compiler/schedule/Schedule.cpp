@@ -131,6 +131,12 @@ std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem) {
   return result;
 }
 
+bool hasPairs(const Schedule &schedule) {
+  return std::ranges::any_of(schedule.workers, [](const auto &actions) {
+    return std::ranges::any_of(actions, &Action::pairedWithNext);
+  });
+}
+
 Schedule splitBackwards(const Schedule &schedule) {
   return replaceActions(schedule, [](std::vector<Action> &out, Action action) {
     if (action.kind == Kind::Backward) {

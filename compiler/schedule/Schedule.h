@@ -37,6 +37,14 @@ struct Schedule {
   bool hasSlots() const { return !slots.empty(); }
 };
 
+/// Whether the action at `index` of a worker's order is the second of a pair.
+inline bool endsPair(std::span<const Action> order, size_t index) {
+  return index > 0 && order[index - 1].pairedWithNext;
+}
+
+/// Whether some actions of `schedule` are paired.
+bool hasPairs(const Schedule &schedule);
+
 /// "forward of " and the label. Names the pipeline if the problem has several.
 /// If the problem has two steps and the action is in the second, the
 /// micro-batch is numbered within that step: "forward of … of the second step".

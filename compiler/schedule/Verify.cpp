@@ -24,6 +24,7 @@ public:
 
   std::vector<Violation> run() {
     checkActions();
+    checkPairs();
     Stuck stuck = walk();
     if (stuck.any || stuck.ignoredDependency)
       checkOrder();
@@ -62,6 +63,38 @@ private:
         ++position;
       }
     }
+  }
+
+  /// Checks that each pair is a forward and a backward that do not depend on
+  /// each other.
+  void checkPairs() {
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      const std::vector<Action> &order = schedule.workers[w];
+      for (size_t i = 0; i < order.size(); ++i)
+        if (order[i].pairedWithNext)
+          checkPair(w, i, i + 1 < order.size() ? &order[i + 1] : nullptr);
+    }
+  }
+
+  void checkPair(size_t worker, size_t index, const Action *second) {
+    const Action &action = schedule.workers[worker][index];
+    const int64_t position = first[worker] + static_cast<int64_t>(index);
+    auto refuse = [&](const std::string &why) {
+      report(Constraint::Order, position,
+             onWorker(worker) + describe(action) + " cannot be paired with " +
+                 (second ? describe(*second) : "nothing") + ": " + why);
+    };
+    if (action.kind != Kind::Forward || !second || !makesGradient(second->kind))
+      return refuse("a pair is a forward and then a backward or an input "
+                    "gradient");
+    if (stepsOverlap(problem.updates))
+      return refuse("pairs need a flush at the end of each step");
+    const int64_t id = idAt[position], next = idAt[position + 1];
+    if (id != kNoAction && next != kNoAction &&
+        !forEachDependency(*second, next, [&](int64_t dependency) {
+          return dependency != id;
+        }))
+      refuse("the second needs the result of the first");
   }
 
   /// If the problem does not have `action` but has a similar one, an
@@ -207,29 +240,46 @@ private:
       std::span<const Action> order = schedule.workers[w];
       size_t i = stuck.next[w];
       int64_t waitsFor = kNoAction;
+      auto complete = [&](size_t index) {
+        int64_t id = idAt[first[w] + static_cast<int64_t>(index)];
+        if (id == kNoAction)
+          return;
+        for (int32_t v = state[id]; v >= 0; v = alsoWaiting[v])
+          ready.push_back(v);
+        state[id] = kDone;
+      };
+      // The first action that has not ended. All actions of a pair end when the
+      // last of them can run.
+      while (endsPair(order, i))
+        --i;
+      size_t begin = i;
       for (; i < order.size(); ++i) {
         int64_t position = first[w] + static_cast<int64_t>(i);
         int64_t id = idAt[position];
-        if (id == kNoAction)
-          continue;
-        forEachDependency(order[i], id, [&](int64_t dependency) {
+        auto isMet = [&](int64_t dependency) {
           if (state[dependency] == kDone)
             return true;
-          if (isLaterOnWorker(dependency, position, w)) {
+          int64_t at = positionOf[dependency];
+          bool isInPair =
+              at < position && at >= first[w] + static_cast<int64_t>(begin);
+          if (isInPair || isLaterOnWorker(dependency, position, w)) {
             stuck.ignoredDependency = true;
             return true;
           }
           waitsFor = dependency;
           return false;
-        });
+        };
+        if (id != kNoAction)
+          forEachDependency(order[i], id, isMet);
         if (waitsFor != kNoAction) {
           alsoWaiting[w] = state[waitsFor];
           state[waitsFor] = static_cast<int32_t>(w);
           break;
         }
-        for (int32_t v = state[id]; v >= 0; v = alsoWaiting[v])
-          ready.push_back(v);
-        state[id] = kDone;
+        if (order[i].pairedWithNext && i + 1 < order.size())
+          continue;
+        while (begin <= i)
+          complete(begin++);
       }
       stuck.next[w] = i;
       stuck.waitsFor[w] = waitsFor;
@@ -323,8 +373,11 @@ private:
     int64_t index = positionOf[awaited] - first[other];
     auto next = static_cast<int64_t>(stuck.next[other]);
     std::string before;
-    if (index > next)
-      before = " before " + describe(schedule.workers[other][next]);
+    if (index != next)
+      before = (index > next ? " before " : " without ") +
+               describe(schedule.workers[other][next]);
+    if (index < next)
+      before += ", with which it is paired";
     report(Constraint::Deadlock,
            first[worker] + static_cast<int64_t>(stuck.next[worker]),
            "deadlock: worker " + std::to_string(worker) + " cannot run " +
@@ -334,7 +387,7 @@ private:
                before);
     // If the other worker is stuck at the awaited action itself, the report of
     // the other worker has the place of this action.
-    if (index > next)
+    if (index != next)
       violations.back().notes.push_back({describeId(awaited) + " is here",
                                          static_cast<int32_t>(other),
                                          static_cast<int32_t>(index)});
@@ -356,7 +409,14 @@ private:
         int64_t position = first[w] + static_cast<int64_t>(i);
         const Action &action = schedule.workers[w][i];
         int64_t slot = slots[position];
-        if (slot < 0 || (i > 0 && slot <= slots[position - 1]))
+        if (endsPair(schedule.workers[w], i) && slot != slots[position - 1] + 1)
+          report(Constraint::Slots, position,
+                 onWorker(w) + "expected " + describe(action) + " in slot " +
+                     std::to_string(slots[position - 1] + 1) +
+                     ", right after the forward with which it is paired, got "
+                     "slot " +
+                     std::to_string(slot));
+        else if (slot < 0 || (i > 0 && slot <= slots[position - 1]))
           report(Constraint::Slots, position,
                  onWorker(w) +
                      "expected a slot after that of the previous action, got "

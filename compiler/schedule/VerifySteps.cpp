@@ -123,8 +123,7 @@ struct StepsVerifier : PlacedActions {
         Replica &replica = replicas[action.stage];
         if (action.kind == Kind::Forward)
           checkVersion(w, position, action, replica.updates);
-        if (action.kind != Kind::Backward &&
-            action.kind != Kind::WeightGradient)
+        if (!addsToGradient(action.kind))
           continue;
         replica.done.resize(static_cast<size_t>(problem.microBatches()) *
                             problem.steps);

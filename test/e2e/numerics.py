@@ -17,7 +17,8 @@ gradient, or a mixture of both. Compares the result with
 
 Also compares runs with recomputes with the same runs without, bit by bit. If --mpirun
 is given, does the same with runs whose gradients are reduced early and in buckets.
---package trains an exported model instead, from its values. With --tied, the first and
+--package trains an exported model instead, from its values. --order trains in the order
+of a schedule file of PyTorch instead of the schedules of the registry. With --tied, the first and
 the last stage share a matrix: the head multiplies by the token embedding.
 
 All ranks also evaluate each run on held-out text: at the end and, if the schedule has a
@@ -37,6 +38,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import struct
 import sys
 import tempfile
@@ -74,6 +76,8 @@ VARIANTS = {
     "pipedream": ('"pipedream"', 2),
     "pipedream-2bw": ('"pipedream-2bw"', 2),
 }
+# The name of the schedule of --order.
+GIVEN = "given"
 # The schedules of --tied.
 TIED = (
     "gpipe", "1f1b", "chimera", "chimera-4-pipelines", "gems",
@@ -91,8 +95,9 @@ NEEDS_MULTIPLE = {"chimera-4-pipelines": 4, "chimera-all-pipelines": 2} | dict.f
 WITHOUT_FLUSH = {"pipedream", "pipedream-2bw"}
 # The schedules that are also run with recomputes.
 RECOMPUTED = (
-    {"chimera-direct", "chimera-doubling", "chimera-halving"} | CHUNKED | WITHOUT_FLUSH
-) - MIXED
+    {"chimera-direct", "chimera-doubling", "chimera-halving", GIVEN}
+    | CHUNKED | WITHOUT_FLUSH
+) - MIXED  # fmt: skip
 # Of the variants, only these are compared with PyTorch.
 AGAINST_TORCH = (
     {"chimera-doubling", "chimera-halving"} | CHUNKED | MIXED | WITHOUT_FLUSH
@@ -110,8 +115,8 @@ DESCRIPTION = """
 {model}
 chimera.training @training seed(7) {training}
 chimera.pipeline @train of @tiny with @training stages({stages}) micro_batches({batches})
-    schedule({schedule}) micro_batch_size(2) data_parallel({width})
-    weight_type(f64) {options}
+    {schedule} micro_batch_size(2) data_parallel({width})
+    weight_type(f64) {options} {body}
 """
 
 
@@ -237,6 +242,9 @@ def main():
         help="of an exported model to train instead, in float64, for micro-batches "
         "of 2 samples and halves of them",
     )  # fmt: skip
+    parser.add_argument(
+        "--order", type=pathlib.Path, help="a schedule file of PyTorch with --stages stages"
+    )
     parser.add_argument("--mask", help="chimera-run's, for --package")
     parser.add_argument("--pairs", help="likewise")
     parser.add_argument("--torch-python", help="a Python that has torch")
@@ -247,7 +255,10 @@ def main():
     schedules = [
         schedule
         for schedule in (
-            TIED if args.tied else VARIANTS if args.variants else SCHEDULES
+            (GIVEN,) if args.order
+            else TIED if args.tied
+            else VARIANTS if args.variants
+            else SCHEDULES
         )
         if args.stages % NEEDS_MULTIPLE.get(schedule, 1) == 0
     ]
@@ -268,7 +279,8 @@ def main():
 def check_schedule(args, folder, schedule):
     checks = Checks()
     sequential = None
-    for split in ("", "split_backward"):
+    # A given order says which backwards are split.
+    for split in ("",) if args.order else ("", "split_backward"):
         sequential, kept = train(checks, args, folder, schedule, split, sequential)
         if schedule in RECOMPUTED:
             recompute = "recompute(all)" if split else "recompute(all fused)"
@@ -281,6 +293,20 @@ def check_schedule(args, folder, schedule):
     return checks
 
 
+def order_of(args, path):
+    """The schedule clause, the numbers of micro-batches and workers, and the body of a
+    pipeline in the order of --order."""
+    run(args.tools / "chimera-show", args.order, "--description", path)
+    head, body = re.search(
+        r"chimera\.pipeline @order ([^{]*)(\{[^}]*\})", path.read_text()
+    ).groups()
+    batches, workers = (
+        int(re.search(rf"{name}\((\d+)\)", head)[1])
+        for name in ("micro_batches", "workers")
+    )
+    return "", batches, workers, body
+
+
 def train(checks, args, folder, schedule, options, sequential, kept=None):
     """Trains in all ways. Returns the sequential run, and the run with ranks as
     threads. The sequential run is made only if `sequential` is None. If `kept` is
@@ -289,17 +315,24 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     case = f"{schedule} {options} D={args.stages} W={args.width} {tied}"
     name = "".join(filter(str.isalnum, schedule + options))
     source = folder / f"{name}.mlir"
-    clause, factor = (SCHEDULES | VARIANTS)[schedule]
-    workers = args.stages // (2 if schedule in CHUNKED else 1)
+    if args.order:
+        clause, batches, workers, body = order_of(args, folder / "order.mlir")
+    else:
+        clause, factor = (SCHEDULES | VARIANTS)[schedule]
+        clause = f"schedule({clause.replace('STAGES', str(args.stages))})"
+        batches = max(1, int(factor * args.stages))
+        workers = args.stages // (2 if schedule in CHUNKED else 1)
+        body = ""
     source.write_text(
         DESCRIPTION.format(
             model=f'chimera.model @tiny exported("{args.package.resolve()}")'
             if args.package
             else MODEL.format(tied=tied),
             stages=args.stages,
-            batches=max(1, int(factor * args.stages)),
+            batches=batches,
             width=args.width,
-            schedule=clause.replace("STAGES", str(args.stages)),
+            schedule=clause,
+            body=body,
             options=f"workers({workers}) {options}",
             training=TRAINING
             if schedule in WITHOUT_FLUSH
@@ -332,8 +365,8 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = (
-        "fused" in options or args.package or (schedule in CHUNKED | MIXED and not options)
-        if args.variants
+        "fused" in options or args.package or (schedule in CHUNKED | MIXED | {GIVEN} and not options)
+        if args.variants or args.order
         else not options or (not args.tied and "split" in options and kept)
     )
     if args.mpirun and over_mpi:

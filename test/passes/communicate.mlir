@@ -37,3 +37,24 @@ chimera.pipeline @chimera stages(4) micro_batches(4) schedule("chimera")
 // CHECK-LABEL: chimera.pipeline @single
 // CHECK-NOT: {{post|wait}}
 chimera.pipeline @single stages(1) micro_batches(2) schedule("gpipe") split_backward
+
+// -----
+
+// A worker waits for both messages of a pair before the pair, and posts both
+// results after it.
+// CHECK-LABEL: chimera.pipeline @pair
+// CHECK: %[[A:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1 on 1
+// CHECK: chimera.wait %[[A]] on 1 : !chimera.arriving<!chimera.activation<64>>
+// CHECK-NEXT: chimera.wait %{{.*}} on 1 : !chimera.arriving<!chimera.gradient<64>>
+// CHECK-NEXT: chimera.forward pipeline 0 stage 1 micro_batch 1 paired on 1(
+// CHECK-NEXT: chimera.backward pipeline 0 stage 1 micro_batch 0 on 1(
+// CHECK-NEXT: chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 1 on 2
+// CHECK-NEXT: chimera.post_send %{{.*}} to 2 pipeline 0 stage 1 micro_batch 1 on 1
+// CHECK-NEXT: chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 0 on 0
+// CHECK-NEXT: chimera.post_send %{{.*}} to 0 pipeline 0 stage 1 micro_batch 0 on 1
+chimera.pipeline @pair stages(3) micro_batches(2) {
+  chimera.direction 0 down on [0, 1, 2] micro_batches [0, 1]
+  chimera.order 0 "F0 F1 B0 B1"
+  chimera.order 1 "F0 F1+B0 B1"
+  chimera.order 2 "F0 B0 F1 B1"
+}

@@ -52,9 +52,27 @@ static Kind kindOf(schedule::Kind kind) {
   return Kind::Forward;
 }
 
+static Action torchActionOf(const schedule::Action &action) {
+  return {kindOf(action.kind), action.stage, action.microBatch};
+}
+
+/// Whether a forward is paired with an input gradient.
+static bool pairsInputGradients(const Schedule &schedule) {
+  return std::ranges::any_of(schedule.workers, [](const auto &actions) {
+    for (size_t i = 0; i + 1 < actions.size(); ++i)
+      if (actions[i].pairedWithNext &&
+          actions[i + 1].kind != schedule::Kind::Backward)
+        return true;
+    return false;
+  });
+}
+
 std::optional<std::string> write(const Problem &problem,
                                  const Schedule &schedule, std::string &error) {
-  if (const std::string found = unsupportedProperty(problem); !found.empty()) {
+  std::string found = unsupportedProperty(problem);
+  if (found.empty() && pairsInputGradients(schedule))
+    found = "a forward that is paired with an input gradient";
+  if (!found.empty()) {
     error =
         "expected a schedule that files of PyTorch can describe, got " + found;
     return std::nullopt;
@@ -67,9 +85,13 @@ std::optional<std::string> write(const Problem &problem,
       const int64_t slot =
           schedule.hasSlots() ? schedule.slots[worker][i] : next;
       text.append(static_cast<size_t>(slot - next + (i > 0)), ',');
-      text += nameOf(Action{kindOf(actions[i].kind), actions[i].stage,
-                            actions[i].microBatch});
+      Cell cell{{torchActionOf(actions[i])}, 0, 0};
       next = slot + 1;
+      if (actions[i].pairedWithNext) {
+        cell.actions.push_back(torchActionOf(actions[++i]));
+        ++next; // the slot of the second action
+      }
+      text += nameOf(cell);
     }
     text += "\r\n";
   }

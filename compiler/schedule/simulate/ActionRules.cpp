@@ -150,7 +150,7 @@ std::optional<Message> ActionRules::sentBy(const Action &action) const {
   if (!rule.sendsMessage)
     return std::nullopt;
   return Message{idOf(action, rule),
-                 action.kind == Kind::Forward ? action.stage : action.stage - 1,
+                 makesGradient(action.kind) ? action.stage - 1 : action.stage,
                  rule.receiver};
 }
 

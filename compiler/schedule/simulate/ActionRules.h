@@ -65,7 +65,7 @@ public:
   std::optional<Message> receivedBy(const Action &action) const;
 
 private:
-  static constexpr int32_t kKinds = 5;
+  static constexpr auto kKinds = static_cast<int32_t>(std::size(kActionKinds));
 
   /// The part of `rules` that belongs to a pipeline: one row for each stage.
   /// `at[kind]` is the position in a row of the first rule of that kind. The

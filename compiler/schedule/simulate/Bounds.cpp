@@ -201,8 +201,11 @@ private:
            leastPiece(leastBackwardTime(s)) +
            messageTime(kSend, s - 1, leastPart());
   }
+  /// The least time that a forward adds to its worker's load, alone or paired.
   int64_t forward(int32_t s) const {
-    return problem.cost(Kind::Forward, s) * batches;
+    return std::min(problem.cost(Kind::Forward, s),
+                    problem.stages[s].pairedForwardTime()) *
+           batches;
   }
   /// The time of a micro-batch's backward until the gradient for the stage
   /// before is complete, with a fused recompute.

@@ -35,8 +35,11 @@ public:
     for (ActionRef ref : inOrderOfStarts(timing)) {
       postUntil(timing.starts[ref.worker][ref.index]);
       addOperations(workers[ref.worker]);
-      if (graph.rules.ruleOf(graph.actionAt(ref)).sendsMessage)
-        ready.push({timing.ends[ref.worker][ref.index], ref.worker, ref.index});
+      const Action &action = graph.actionAt(ref);
+      // The messages of a pair are posted at its end.
+      const int32_t last = ref.index + (action.pairedWithNext ? 1 : 0);
+      if (graph.rules.ruleOf(action).sendsMessage)
+        ready.push({timing.ends[ref.worker][last], ref.worker, ref.index});
     }
     postUntil(std::numeric_limits<int64_t>::max());
     for (Worker &worker : workers)

@@ -109,14 +109,13 @@ Occupations messageOccupationsOf(const Problem &problem,
   Occupations occupations(schedule.workers.size());
   forEachAction(schedule, [&](ActionRef ref) {
     const ActionSpan span = graph.spanOf(timing, ref);
-    auto add = [&](int64_t begin, int64_t end, int32_t peer, bool isSend) {
-      if (begin < end)
-        occupations[ref.worker].push_back(
-            {{begin, end}, ref.index, peer, isSend});
+    auto add = [&](const Span &of, int32_t peer, bool isSend) {
+      if (of.begin < of.end)
+        occupations[ref.worker].push_back({of, ref.index, peer, isSend});
     };
     const ActionRule &rule = graph.rules.ruleOf(graph.actionAt(ref));
-    add(span.receive, span.begin, rule.sender, false);
-    add(span.end, span.sent, rule.receiver, true);
+    add(span.receive, rule.sender, false);
+    add(span.send, rule.receiver, true);
   });
   return occupations;
 }
@@ -157,7 +156,7 @@ static SyncAndUpdate betweenActions(const Problem &problem,
         result.work[ref.worker].push_back(
             {{begin, end}, action.stage, pipeline});
     };
-    add(span.sent, span.update, std::nullopt);
+    add(span.send.end, span.update, std::nullopt);
     add(span.update, span.free, action.pipeline);
     result.ends[ref.worker] = span.free;
   });

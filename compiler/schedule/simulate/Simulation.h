@@ -50,9 +50,9 @@ public:
 
   explicit Simulation(const StepGraph &graph, SimulationParts parts = {})
       : graph(graph), parts(parts), clock(graph.problem),
-        hasUpdates(!graph.updates.empty()),
+        hasUpdates(!graph.updates.empty()), hasPairs(graph.hasPairs),
         isPlain(!parts.windows && !parts.operations && !parts.order &&
-                !hasUpdates) {}
+                !hasUpdates && !hasPairs) {}
   Simulation(const Simulation &) = delete;
   Simulation &operator=(const Simulation &) = delete;
 
@@ -98,6 +98,7 @@ private:
     size_t item = 0;     ///< index of its next SyncAndUpdateOrder::WaitOrUpdate
     size_t started = 0;  ///< number of the all-reduces that it has started
     Done done = Done::Nothing;
+    uint8_t pairPart = 0; ///< the number of parts of its pair that have ended
     Time now = 0;
     int64_t waitsFor = -1; ///< id of the action for which it stopped
     int64_t begin = 0;     ///< of its action's receive, or of its item
@@ -116,7 +117,7 @@ private:
     workers.assign(count, {});
     std::vector<std::vector<std::vector<int64_t>> *> times = {&timing.starts,
                                                               &timing.ends};
-    if (Clock::kSuspends)
+    if (Clock::kSuspends || hasPairs)
       times.insert(times.end(), {&timing.receiveBegins, &timing.sendEnds,
                                  &timing.updateEnds});
     for (std::vector<std::vector<int64_t>> *rows : times) {
@@ -177,9 +178,12 @@ private:
     // Steps have millions of actions. These variables stay in registers.
     Time now = worker.now;
     size_t next = worker.next;
-    while (act<kIsPlain>(w, worker, actions[next], starts[next], ends[next],
-                         now)) {
-      worker.next = ++next;
+    while (isPair<kIsPlain>(actions[next])
+               ? actPair(w, now)
+               : act<kIsPlain>(w, worker, actions[next], starts[next],
+                               ends[next], now)) {
+      next += isPair<kIsPlain>(actions[next]) ? 2 : 1;
+      worker.next = next;
       if (next == actions.size())
         break;
     }
@@ -226,7 +230,7 @@ private:
       begin = Clock::ticks(now);
       if (Clock::kSuspends)
         worker.begin = begin;
-      note(timing.receiveBegins, w, now);
+      note<kIsPlain>(timing.receiveBegins, w, worker.next, now);
       if (!work(w, Done::Receive, now, rule.receive))
         return false;
     }
@@ -243,17 +247,17 @@ private:
       if (kIsPlain || worker.step == 0)
         end = Clock::ticks(now);
       if (!kIsPlain && parts.order)
-        startAllReduces(w, now);
-      if (!isBeforeSyncAndUpdate<kIsPlain>(w) &&
+        startAllReduces(w, worker.next, now);
+      if (!isBeforeSyncAndUpdate<kIsPlain>(w, worker.next) &&
           !work(w, Done::Send, now, rule.send))
         return false;
       [[fallthrough]];
     case Done::Send:
-      note(timing.sendEnds, w, now);
+      note<kIsPlain>(timing.sendEnds, w, worker.next, now);
       // The all-reduces and updates begin when the last action ends, while the
       // message of this action is sent.
       send<kIsPlain>(rule, id, action.microBatches,
-                     isBeforeSyncAndUpdate<kIsPlain>(w)
+                     isBeforeSyncAndUpdate<kIsPlain>(w, worker.next)
                          ? Clock::add(now, rule.send)
                          : now);
       if (!kIsPlain && hasUpdates &&
@@ -267,7 +271,7 @@ private:
         return false;
       [[fallthrough]];
     case Done::Update:
-      note(timing.updateEnds, w, now);
+      note<kIsPlain>(timing.updateEnds, w, worker.next, now);
       if (kIsPlain || worker.step == 0)
         count(worker, begin, end - start, Clock::ticks(now));
       if (Clock::kSuspends)
@@ -276,16 +280,19 @@ private:
     return true;
   }
 
-  template <bool kIsPlain> bool isBeforeSyncAndUpdate(int32_t w) const {
+  template <bool kIsPlain>
+  bool isBeforeSyncAndUpdate(int32_t w, size_t index) const {
     return !kIsPlain && parts.order &&
-           workers[w].next + 1 == graph.schedule.workers[w].size();
+           index + 1 == graph.schedule.workers[w].size();
   }
 
   /// Notes a time that does not follow from the start or the end of the action
-  /// if workers share cores.
-  void note(std::vector<std::vector<int64_t>> &times, int32_t w, Time now) {
-    if (Clock::kSuspends && workers[w].step == 0)
-      times[w][workers[w].next] = Clock::ticks(now);
+  /// if workers share cores or the schedule has pairs.
+  template <bool kIsPlain>
+  void note(std::vector<std::vector<int64_t>> &times, int32_t w, size_t index,
+            Time now) {
+    if ((Clock::kSuspends || (!kIsPlain && hasPairs)) && workers[w].step == 0)
+      times[w][index] = Clock::ticks(now);
   }
 
   static void count(Worker &worker, int64_t begin, int64_t busy, int64_t now) {
@@ -294,6 +301,87 @@ private:
     worker.free = now;
     if (worker.next == 0)
       worker.first = begin;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Pairs
+  //===--------------------------------------------------------------------===//
+
+  template <bool kIsPlain> static bool isPair(const Action &action) {
+    return !kIsPlain && action.pairedWithNext;
+  }
+
+  /// Runs the pair that is next on worker `w`: waits until both actions can
+  /// begin, receives both messages, computes both actions, and sends both
+  /// results. False if the worker has to stop.
+  bool actPair(int32_t w, Time &now) {
+    constexpr uint8_t kParts = 8; // four of each action
+    Worker &worker = workers[w];
+    for (; worker.pairPart < kParts; ++worker.pairPart) {
+      const size_t index = worker.next + worker.pairPart % 2;
+      if (worker.done == Done::Nothing)
+        worker.begin = Clock::ticks(now);
+      if (!actPartOfPair(w, index, worker.pairPart / 2, now))
+        return false;
+      worker.done = Done::Nothing;
+    }
+    worker.pairPart = 0;
+    return true;
+  }
+
+  bool actPartOfPair(int32_t w, size_t index, int part, Time &now) {
+    Worker &worker = workers[w];
+    const Action &action = graph.schedule.workers[w][index];
+    const ActionRule &rule = graph.rules.ruleOf(action);
+    const int64_t id = graph.rules.idOf(action, rule) + worker.firstId;
+    const bool isNew = worker.done == Done::Nothing;
+    if (part == 0) {
+      Time ready = readyAt<false>(worker, rule, id);
+      return ready != kUnknown && clock.waitUntil(w, now, ready);
+    }
+    if (part == 1) {
+      if (isNew) {
+        note<false>(timing.receiveBegins, w, index, now);
+        if (!work(w, Done::Receive, now, rule.receive))
+          return false;
+      }
+      if (parts.windows && rule.receivesMessage)
+        received[parts.windows->channel[id + rule.otherStage]].push_back(now);
+      if (index == 0 && worker.step == 0)
+        worker.first = worker.begin;
+      occupy(worker, now);
+      return true;
+    }
+    if (part == 2) {
+      if (isNew) {
+        note<false>(timing.starts, w, index, now);
+        if (!work(w, Done::Compute, now, graph.problem.cost(action)))
+          return false;
+      }
+      note<false>(timing.ends, w, index, now);
+      if (worker.step == 0)
+        worker.busy += Clock::ticks(now) - worker.begin;
+      if (parts.order)
+        startAllReduces(w, index, now);
+      return true;
+    }
+    const bool isBefore = isBeforeSyncAndUpdate<false>(w, index);
+    if (isNew && !isBefore && !work(w, Done::Send, now, rule.send))
+      return false;
+    note<false>(timing.sendEnds, w, index, now);
+    note<false>(timing.updateEnds, w, index, now);
+    send<false>(rule, id, action.microBatches,
+                isBefore ? Clock::add(now, rule.send) : now);
+    occupy(worker, now);
+    if (worker.step == 0)
+      worker.free = Clock::ticks(now);
+    return true;
+  }
+
+  /// Counts the time since the begin of a part as occupied.
+  static void occupy(Worker &worker, Time now) {
+    if (worker.step == 0)
+      worker.occupied += Clock::ticks(now) - worker.begin;
   }
 
   //===--------------------------------------------------------------------===//
@@ -379,12 +467,12 @@ private:
     result.work.resize(workers.size());
   }
 
-  /// Starts the all-reduces that the worker starts after its current action.
-  void startAllReduces(int32_t w, Time now) {
+  /// Starts the all-reduces that the worker starts after the action at `index`.
+  void startAllReduces(int32_t w, size_t index, Time now) {
     Worker &worker = workers[w];
     const std::vector<SyncAndUpdateOrder::Start> &all = parts.order->starts[w];
     while (worker.started < all.size() &&
-           all[worker.started].after == static_cast<int32_t>(worker.next))
+           all[worker.started].after == static_cast<int32_t>(index))
       notify(worker.step, all[worker.started++].allReduce, now);
   }
 
@@ -465,14 +553,21 @@ private:
   /// has, for each worker, the index of the last action that is possible.
   ActionRef before(const ActionRef &ref, std::span<const int32_t> last) const {
     const ActionRef previous = {ref.worker, ref.index - 1};
-    if (ref.index > 0 &&
-        graph.freeAfter(timing, previous) == graph.beginOf(timing, ref))
+    const int64_t begin = graph.beginOf(timing, ref);
+    if (ref.index > 0 && (graph.actionAt(previous).pairedWithNext ||
+                          graph.freeAfter(timing, previous) == begin))
       return previous;
-    const Action &action = graph.actionAt(ref);
-    const ActionRule &rule = graph.rules.ruleOf(action);
+    const Action *action = &graph.actionAt(ref);
+    const ActionRule *own = &graph.rules.ruleOf(*action);
+    // A pair begins with the message that arrives last.
+    if (action->pairedWithNext && !arrivesAt(*action, begin)) {
+      action = &graph.actionAt({ref.worker, ref.index + 1});
+      own = &graph.rules.ruleOf(*action);
+    }
+    const ActionRule &rule = *own;
     if (rule.otherStage == 0)
       return {ref.worker, -1};
-    int64_t other = graph.rules.idOf(action, rule) + rule.otherStage;
+    int64_t other = graph.rules.idOf(*action, rule) + rule.otherStage;
     int32_t sender = rule.sender;
     if (streams && rule.receivesMessage) {
       other = streams->causeOf(other);
@@ -481,6 +576,15 @@ private:
     }
     return {sender, lastBefore(Clock::ticks(sent[other]), timing.starts[sender],
                                last[sender])};
+  }
+
+  /// Whether the message that `action` needs has arrived at `time` and no
+  /// earlier.
+  bool arrivesAt(const Action &action, int64_t time) const {
+    const ActionRule &rule = graph.rules.ruleOf(action);
+    return rule.otherStage != 0 &&
+           Clock::ticks(arrivalOf<false>(rule, graph.rules.idOf(action, rule) +
+                                                   rule.otherStage)) == time;
   }
 
   /// The last action that starts before `time`. Its index is at most `most` and
@@ -500,8 +604,9 @@ private:
   SimulationParts parts;
   Clock clock;
   const bool hasUpdates; ///< between actions
-  const bool isPlain;    ///< there is nothing but actions and their messages
-  Timing timing;         ///< of the first step
+  const bool hasPairs;
+  const bool isPlain; ///< there is nothing but actions and their messages
+  Timing timing;      ///< of the first step
   std::vector<Worker> workers;
   /// By action id, the time at which the action's result left its worker, or
   /// kUnknown. If a forward covers several micro-batches, the ids of all of

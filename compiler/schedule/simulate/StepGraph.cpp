@@ -45,18 +45,29 @@ updatesOf(const Problem &problem, const Schedule &schedule) {
 
 StepGraph::StepGraph(const Problem &problem, const Schedule &schedule)
     : problem(problem), schedule(schedule), rules(problem),
-      updates(updatesOf(problem, schedule)) {}
+      updates(updatesOf(problem, schedule)),
+      hasPairs(schedule::hasPairs(schedule)) {}
 
 ActionSpan StepGraph::spanOf(const Timing &timing, const ActionRef &ref) const {
   auto [worker, index] = ref;
   ActionSpan span;
-  span.receive = beginOf(timing, ref);
   span.begin = timing.starts[worker][index];
   span.end = timing.ends[worker][index];
-  span.sent = timing.sendEnds.empty()
-                  ? span.end + rules.ruleOf(actionAt(ref)).send
-                  : timing.sendEnds[worker][index];
-  span.update = span.sent + updateAfter(ref).wait;
+  span.receive = {beginOf(timing, ref), span.begin};
+  span.send = {span.end, timing.sendEnds.empty()
+                             ? span.end + rules.ruleOf(actionAt(ref)).send
+                             : timing.sendEnds[worker][index]};
+  // A pair receives for its first action, then for its second one. It sends in
+  // the same order.
+  if (const ActionRef next = {worker, index + 1};
+      actionAt(ref).pairedWithNext) {
+    span.receive.end = beginOf(timing, next);
+    span.send.begin = timing.ends[worker][index + 1];
+  } else if (endsPair(schedule.workers[worker], index)) {
+    span.receive.end = timing.starts[worker][index - 1];
+    span.send.begin = timing.sendEnds[worker][index - 1];
+  }
+  span.update = span.send.end + updateAfter(ref).wait;
   span.free = freeAfter(timing, ref);
   return span;
 }

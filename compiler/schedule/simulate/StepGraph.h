@@ -42,11 +42,11 @@ struct UpdateAfter {
 
 /// The times of the nodes of an action.
 struct ActionSpan {
-  int64_t receive;    ///< begin of the receive
+  Span receive;
   int64_t begin, end; ///< of the computation
-  int64_t sent;       ///< end of the send
-  int64_t update;     ///< begin of the update after the action
-  int64_t free;       ///< end of that update
+  Span send;
+  int64_t update; ///< begin of the update after the action
+  int64_t free;   ///< end of that update
 };
 
 class StepGraph {
@@ -63,6 +63,7 @@ public:
   /// Empty if a flush ends each step, or if all-reduces and updates take no
   /// time.
   const std::vector<std::vector<UpdateAfter>> updates;
+  const bool hasPairs; ///< of `schedule`
 
   const Action &actionAt(const ActionRef &ref) const {
     return schedule.workers[ref.worker][ref.index];

@@ -34,9 +34,10 @@ struct Timing {
   /// End of each action that starts. From start to end an action takes its
   /// cost, or longer if its worker shares cores.
   std::vector<std::vector<int64_t>> ends;
-  /// Empty unless workers share cores. For each action: the time at which its
-  /// worker began to receive for it, the time at which its message had left the
-  /// worker, and the time at which an update after it ended.
+  /// Empty unless workers share cores or actions are paired. For each action:
+  /// the time at which its worker began to receive for it, the time at which
+  /// its message had left the worker, and the time at which an update after it
+  /// ended.
   std::vector<std::vector<int64_t>> receiveBegins, sendEnds, updateEnds;
   /// The time from 0 to the end of the last action.
   int64_t makespan = 0;

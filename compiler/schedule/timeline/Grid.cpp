@@ -127,12 +127,12 @@ public:
     if (problem.pipelines[action.pipeline].up)
       put(Mark::Up, "small letters: the copy of the model whose activations go "
                     "up the workers");
-    if (action.kind == Kind::InputGradient)
-      put(Mark::InputGradient, "I: input gradient");
-    if (action.kind == Kind::WeightGradient)
-      put(Mark::WeightGradient, "W: weight gradient");
-    if (action.kind == Kind::Recompute)
-      put(Mark::Recompute, "R: recompute");
+    if (action.kind > Kind::Backward) // F and B need no explanation
+      put(Mark::Kind, rowOf(action.kind).letter + (": " + wordsOf(action.kind)),
+          action.kind);
+    if (action.pairedWithNext)
+      put(Mark::Pair, cellOf(timeline, action) +
+                          "+: runs as one with the next action (a pair)");
     if (action.microBatches > 1)
       put(Mark::Range,
           cellOf(timeline, action) + ": of micro-batches " +
@@ -172,9 +172,8 @@ private:
   /// The signs in the grid. The text below it explains them in this order.
   enum class Mark {
     Up,
-    InputGradient,
-    WeightGradient,
-    Recompute,
+    Kind, ///< each kind has a sign of its own
+    Pair,
     Range,
     Part,
     SecondChunk,
@@ -185,13 +184,14 @@ private:
     Update
   };
 
-  void put(Mark mark, const std::string &explanation) {
-    explanations.try_emplace(mark, explanation);
+  void put(Mark mark, const std::string &explanation,
+           schedule::Kind kind = {}) {
+    explanations.try_emplace({mark, kind}, explanation);
   }
 
   const Timeline &timeline;
   const Problem &problem;
-  std::map<Mark, std::string> explanations;
+  std::map<std::pair<Mark, schedule::Kind>, std::string> explanations;
 };
 
 } // namespace
@@ -229,7 +229,8 @@ std::string renderGrid(const Timeline &timeline) {
     for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
       const Action &action = schedule.workers[w][i];
       int64_t start = timing.starts[w][i];
-      put(start, start + timeline.duration(w, i), cellOf(timeline, action));
+      put(start, start + timeline.duration(w, i),
+          cellOf(timeline, action) + (action.pairedWithNext ? "+" : ""));
     }
     if (occupations)
       for (const Occupation &occupation : (*occupations)[w])

@@ -28,10 +28,6 @@ std::string quoted(const std::string &name) {
 
 namespace {
 
-constexpr std::array<Kind, 5> kKinds = {Kind::Forward, Kind::Backward,
-                                        Kind::InputGradient,
-                                        Kind::WeightGradient, Kind::Recompute};
-
 std::string counted(int32_t copies) {
   return std::to_string(copies) + (copies == 1 ? " copy" : " copies");
 }
@@ -48,10 +44,10 @@ public:
     if (!error.empty() || (header.firstProcess && event.process &&
                            *event.process < *header.firstProcess))
       return;
-    const Kind *kind = std::ranges::find_if(kKinds, [&](Kind kind) {
-      return event.category == schedule::nameOf(kind);
-    });
-    bool isAction = kind != kKinds.end();
+    const KindRow *row = std::ranges::find_if(
+        kActionKinds, [&](const char *name) { return event.category == name; },
+        &KindRow::name);
+    bool isAction = row != std::end(kActionKinds);
     bool isKnown =
         isAction || event.category == "update" || event.category == "wait";
     std::optional<Span> span = spanOf(event);
@@ -83,7 +79,7 @@ public:
     copy.others.resize(problem.workers);
     if (!isAction)
       copy.others[*event.thread].push_back({*span, event.name, event.category});
-    else if (auto action = actionOf(event, *kind))
+    else if (auto action = actionOf(event, row->kind))
       copy.actions[*event.thread].push_back(
           {*span, *action, event.step.value_or(0)});
   }

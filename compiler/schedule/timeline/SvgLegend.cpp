@@ -119,7 +119,7 @@ std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
   for (const auto &[of, chunks] : content.actions) {
     auto [kind, up] = of;
     LegendEntry &entry = entries.emplace_back();
-    entry.name = nameOfKind(kind);
+    entry.name = wordsOf(kind);
     if (palette.hasDirections())
       entry.name += up ? ", up" : ", down";
     if (hasChunks)

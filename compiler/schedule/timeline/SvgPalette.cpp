@@ -18,22 +18,21 @@ namespace {
 
 using Colour = std::array<int, 3>; ///< red, green and blue, 0 to 255
 
-/// The hue of a kind of actions.
+/// The ends of the colours of a kind of actions.
 struct Hue {
-  const char *name;
   Colour dark, pale;
 };
 
-/// Indexed by `Kind`. The kinds also differ in lightness, so that readers
-/// without red or green cones can tell the kinds apart. SvgPaletteTest.cpp
-/// measures the difference.
-constexpr std::array<Hue, 5> kHues = {{
-    {"forward", {31, 99, 181}, {165, 203, 251}},         // blue
-    {"backward", {187, 70, 12}, {255, 176, 131}},        // orange
-    {"input gradient", {219, 166, 23}, {253, 240, 186}}, // yellow
-    {"weight gradient", {11, 84, 67}, {134, 220, 189}},  // green
-    {"recompute", {68, 32, 95}, {246, 214, 245}},        // purple
-}};
+constexpr Colour rgb(int red, int green, int blue) {
+  return {red, green, blue};
+}
+
+/// Indexed by `Kind`.
+constexpr Hue kHues[] = {
+#define ACTION_KIND(kind, name, letter, cost, result, gradient, dark, pale)    \
+  {rgb dark, rgb pale},
+#include "compiler/schedule/ActionKinds.def"
+};
 
 /// If there are two directions, each has this part of the range of shades from
 /// dark to pale.
@@ -79,8 +78,6 @@ int32_t mostChunks(const Problem &problem) {
 
 } // namespace
 
-const char *nameOfKind(Kind kind) { return hueOf(kind).name; }
-
 Palette::Palette(const Problem &problem)
     : areTwo(std::ranges::any_of(problem.pipelines, &Pipeline::up) &&
              !std::ranges::all_of(problem.pipelines, &Pipeline::up)),
@@ -111,7 +108,7 @@ bool Palette::hasBlackText(Kind kind, bool up, int32_t chunk) const {
 
 std::string Palette::rules() const {
   std::string css;
-  for (size_t k = 0; k < kHues.size(); ++k)
+  for (size_t k = 0; k < std::size(kHues); ++k)
     for (bool up : {false, true})
       for (int32_t chunk = 0; chunk < count && (areTwo || !up); ++chunk) {
         std::string name = "." + classOf(static_cast<Kind>(k), up, chunk);

@@ -14,9 +14,6 @@
 
 namespace chimera::schedule::svg {
 
-/// The name of a kind of actions: "forward".
-const char *nameOfKind(Kind kind);
-
 /// The colours of a problem's actions. Each kind has a hue. The shades of the
 /// hue tell directions and chunks apart:
 /// - one direction: chunk 0 is dark, the last chunk is pale;

@@ -138,8 +138,8 @@ std::string RowDrawer::drawBox(size_t worker, size_t index) const {
   int32_t chunk = timeline.chunks.numberOf(action);
   std::string name = microBatchText(timeline, action);
   std::string svg =
-      std::string("<g><title>") + nameOfKind(action.kind) + " of " +
-      coverInWords(action) + ", stage " + std::to_string(action.stage) +
+      "<g><title>" + wordsOf(action.kind) + " of " + coverInWords(action) +
+      ", stage " + std::to_string(action.stage) +
       (palette.chunks() > 1 ? ", chunk " + std::to_string(chunk) : "") +
       ", pipeline " + std::to_string(action.pipeline) +
       (!palette.hasDirections() ? ""

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 
 namespace chimera::schedule {
 
@@ -65,9 +66,9 @@ std::string microBatchText(const Timeline &timeline, const Action &action) {
 }
 
 std::string cellOf(const Timeline &timeline, const Action &action) {
-  const char *letters =
-      timeline.problem.pipelines[action.pipeline].up ? "fbiwr" : "FBIWR";
-  return letters[static_cast<int>(action.kind)] +
+  const bool up = timeline.problem.pipelines[action.pipeline].up;
+  const char letter = rowOf(action.kind).letter;
+  return static_cast<char>(up ? letter - 'A' + 'a' : letter) +
          microBatchText(timeline, action);
 }
 
@@ -89,14 +90,21 @@ std::string Timeline::axis() const { return slots ? "slot" : scale.unit->axis; }
 std::string describeTimes(const Problem &problem, const TimeScale &scale,
                           Digits digits) {
   std::string times;
-  auto addRange = [&](const char *name, int64_t StageCost::*cost) {
-    auto [least, most] = std::ranges::minmax(problem.stages, {}, cost);
+  auto addRange = [&](const char *name, auto cost) {
+    auto [leastOf, mostOf] = std::ranges::minmax(problem.stages, {}, cost);
+    const int64_t least = std::invoke(cost, leastOf),
+                  most = std::invoke(cost, mostOf);
     times += (times.empty() ? "" : ", ") + std::string(name) + " " +
-             written(least.*cost, scale, digits);
-    if (least.*cost != most.*cost)
-      times += " to " + written(most.*cost, scale, digits);
+             written(least, scale, digits);
+    if (least != most)
+      times += " to " + written(most, scale, digits);
   };
   addRange("forward", &StageCost::forward);
+  if (std::ranges::any_of(problem.stages, [](const StageCost &cost) {
+        return cost.pairedForward.has_value();
+      }))
+    addRange("paired forward",
+             [](const StageCost &cost) { return cost.pairedForwardTime(); });
   if (problem.splits.anyWhole())
     addRange("backward", &StageCost::backward);
   if (problem.splits.any()) {

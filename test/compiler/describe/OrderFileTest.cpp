@@ -86,11 +86,13 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
             "o.txt:2:1: error: expected the line of worker 1, got that of 2");
   EXPECT_EQ(textOf("P0: F0 X0 B0"),
             "o.txt:1:8: error: expected a word such as F0 (forward of "
-            "micro-batch 0), B0, I0, W0, R0, F0-1, B0.1 or . (an idle slot), "
+            "micro-batch 0), B0, I0, W0, R0, F0-1, B0.1, F1+B0 (a pair) or . "
+            "(an idle slot), "
             "got X0: a row of a grid is not an order");
   EXPECT_EQ(textOf("X0\n1F0 1B0"),
             "o.txt:1:1: error: expected a word such as 2F0 (forward of "
-            "micro-batch 0 on stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1 or . "
+            "micro-batch 0 on stage 2), 2B0, 2I0, 2W0, 2R0, 2F0-1, 2B0.1, "
+            "2F1+2B0 (a pair) or . "
             "(an idle slot), got X0: a row of a grid is not an order");
   EXPECT_EQ(textOf("0F0 0B0\n1F0 B0"),
             "o.txt:2:5: error: expected a stage in each word, such as 1B0, "

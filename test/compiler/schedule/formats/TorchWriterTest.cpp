@@ -46,6 +46,16 @@ void expectTheSame(const Case &c, const std::string &text) {
   }
 }
 
+TEST(TorchWriter, WritesPairsAsOneCell) {
+  Case c = makeCase("1f1b", 2, 3);
+  c.schedule.slots.clear();
+  c.schedule.workers[0][1].pairedWithNext = true;
+  std::string error;
+  EXPECT_EQ(write(c.problem, c.schedule, error),
+            "0F0,(0F1;0B0)OVERLAP_F_B,0F2,0B1,0B2\r\n"
+            "1F0,1B0,1F1,1B1,1F2,1B2\r\n");
+}
+
 TEST(TorchWriter, WritesWhatFilesOfTorchCanDescribeAndRefusesTheRest) {
   size_t written = 0, refused = 0;
   for (const Scheme &scheme : schemes())

@@ -135,8 +135,8 @@ TEST(SvgPalette, IsForColourBlindReaders) {
           double distance = std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
           if (kind != other) {
             EXPECT_GE(distance, 0.06)
-                << eyes.name << ": " << nameOfKind(kind) << " and "
-                << nameOfKind(other) << ", chunk " << chunk;
+                << eyes.name << ": " << wordsOf(kind) << " and "
+                << wordsOf(other) << ", chunk " << chunk;
           }
         }
   }
