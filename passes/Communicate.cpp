@@ -65,7 +65,8 @@ public:
   /// right after the producer: first the post of the receive, then the post of
   /// the send. Inserts the wait for the receive before `awaiting`, and the wait
   /// for the send after `awaiting`. If `awaiting` ends the section, both waits
-  /// are before it. No post and no wait is between the actions of a pair.
+  /// are before it. A pair counts as one action: the waits for its messages are
+  /// before its first action, and the posts of its results after its last one.
   /// Returns the value that arrives.
   Value send(ActionOp producer, Value value, uint32_t worker,
              Operation *awaiting) {
@@ -264,8 +265,8 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
     for (size_t i = 0; i + 1 < own.size(); ++i)
       if (own[i].getPaired()) {
         pairs.add(own[i], own[i + 1]);
-        // The later inserted posts come first, so process the second action
-        // first.
+        // Posts are inserted before the posts that exist already. So process
+        // the second action first: then its posts come last.
         std::swap(own[i], own[i + 1]);
         ++i;
       }

@@ -35,8 +35,7 @@ struct DescribedTorchFile {
 /// Describes a file like describeOrderFile. `file` has the computations of each
 /// rank, and `text` is its text. Blank cells become idle slots, unless the file
 /// has pairs or an action would then be in no later slot than one on which it
-/// depends.
-/// Returns nothing if a rank has no action, or for the reasons of
+/// depends. Returns nothing if a rank has no action, or for the reasons of
 /// describeOrderFile. Then `error` has "PATH:LINE:COLUMN: error: …". Requires
 /// that `file` is not lowered.
 std::optional<DescribedTorchFile>

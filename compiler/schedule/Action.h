@@ -23,7 +23,7 @@ enum class Kind : uint8_t {
 #include "compiler/schedule/ActionKinds.def"
 };
 
-/// What leaves a stage after an action.
+/// The kind of value that leaves a stage after an action.
 enum class StageResult : uint8_t {
   Nothing,
   Activation, ///< goes to the next stage

@@ -28,8 +28,7 @@ Schedule insertRecompute(const Problem &problem, const Schedule &schedule) {
         Action recompute = action;
         recompute.kind = Kind::Recompute;
         // Nothing can run between the two actions of a pair.
-        bool endsPair = !out.empty() && out.back().pairedWithNext;
-        out.insert(out.end() - (endsPair ? 1 : 0), recompute);
+        out.insert(out.end() - (endsPair(out, out.size()) ? 1 : 0), recompute);
       }
     }
     out.push_back(action);

@@ -27,7 +27,7 @@
 
 namespace chimera::runtime {
 
-/// What frees the memory of blocks: a device (Device.h).
+/// Owns the memory of blocks and frees it. Every device (Device.h) is one.
 class MemoryOwner {
 public:
   virtual void free(std::byte *memory) noexcept = 0;

@@ -51,7 +51,7 @@ COSTS = {
 }
 
 
-# What runs: `clause` and `lines` are its schedule in a description.
+# A schedule to measure. A description states it by `clause` and `lines`.
 Schedule = collections.namedtuple("Schedule", "name workers stages batches clause lines")
 
 

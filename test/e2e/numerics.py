@@ -18,8 +18,8 @@ gradient, or a mixture of both. Compares the result with
 Also compares runs with recomputes with the same runs without, bit by bit. If --mpirun
 is given, does the same with runs whose gradients are reduced early and in buckets.
 --package trains an exported model instead, from its values. --order trains in the order
-of a schedule file of PyTorch instead of the schedules of the registry. With --tied, the first and
-the last stage share a matrix: the head multiplies by the token embedding.
+of a schedule file of PyTorch instead of the schedules of the registry. With --tied, the
+first and the last stage share a matrix: the head multiplies by the token embedding.
 
 All ranks also evaluate each run on held-out text: at the end and, if the schedule has a
 flush, between steps.
@@ -294,8 +294,8 @@ def check_schedule(args, folder, schedule):
 
 
 def order_of(args, path):
-    """The schedule clause, the numbers of micro-batches and workers, and the body of a
-    pipeline in the order of --order."""
+    """The numbers of micro-batches and workers, and the body of a pipeline, of the order
+    in --order."""
     run(args.tools / "chimera-show", args.order, "--description", path)
     head, body = re.search(
         r"chimera\.pipeline @order ([^{]*)(\{[^}]*\})", path.read_text()
@@ -304,7 +304,7 @@ def order_of(args, path):
         int(re.search(rf"{name}\((\d+)\)", head)[1])
         for name in ("micro_batches", "workers")
     )
-    return "", batches, workers, body
+    return batches, workers, body
 
 
 def train(checks, args, folder, schedule, options, sequential, kept=None):
@@ -316,7 +316,8 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     name = "".join(filter(str.isalnum, schedule + options))
     source = folder / f"{name}.mlir"
     if args.order:
-        clause, batches, workers, body = order_of(args, folder / "order.mlir")
+        clause = ""
+        batches, workers, body = order_of(args, folder / "order.mlir")
     else:
         clause, factor = (SCHEDULES | VARIANTS)[schedule]
         clause = f"schedule({clause.replace('STAGES', str(args.stages))})"
@@ -365,7 +366,9 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
     over_mpi = (
-        "fused" in options or args.package or (schedule in CHUNKED | MIXED | {GIVEN} and not options)
+        "fused" in options
+        or args.package
+        or (schedule in CHUNKED | MIXED | {GIVEN} and not options)
         if args.variants or args.order
         else not options or (not args.tied and "split" in options and kept)
     )

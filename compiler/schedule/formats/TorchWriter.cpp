@@ -13,9 +13,20 @@
 
 namespace chimera::schedule::torch {
 
-/// The first property of a problem that the format cannot hold, such as "a
+/// Whether a forward is paired with an input gradient.
+static bool pairsInputGradients(const Schedule &schedule) {
+  return std::ranges::any_of(schedule.workers, [](const auto &actions) {
+    for (size_t i = 1; i < actions.size(); ++i)
+      if (endsPair(actions, i) && actions[i].kind != schedule::Kind::Backward)
+        return true;
+    return false;
+  });
+}
+
+/// The first property of a schedule that the format cannot hold, such as "a
 /// recompute". Empty if there is none.
-static std::string unsupportedProperty(const Problem &problem) {
+static std::string unsupportedProperty(const Problem &problem,
+                                       const Schedule &schedule) {
   if (stepsOverlap(problem.updates))
     return "a schedule without a flush";
   if (std::ranges::any_of(problem.recompute,
@@ -34,6 +45,8 @@ static std::string unsupportedProperty(const Problem &problem) {
     if (pipeline.backwardParts > 1)
       return "a backward in parts";
   }
+  if (pairsInputGradients(schedule))
+    return "a forward that is paired with an input gradient";
   return "";
 }
 
@@ -56,23 +69,10 @@ static Action torchActionOf(const schedule::Action &action) {
   return {kindOf(action.kind), action.stage, action.microBatch};
 }
 
-/// Whether a forward is paired with an input gradient.
-static bool pairsInputGradients(const Schedule &schedule) {
-  return std::ranges::any_of(schedule.workers, [](const auto &actions) {
-    for (size_t i = 0; i + 1 < actions.size(); ++i)
-      if (actions[i].pairedWithNext &&
-          actions[i + 1].kind != schedule::Kind::Backward)
-        return true;
-    return false;
-  });
-}
-
 std::optional<std::string> write(const Problem &problem,
                                  const Schedule &schedule, std::string &error) {
-  std::string found = unsupportedProperty(problem);
-  if (found.empty() && pairsInputGradients(schedule))
-    found = "a forward that is paired with an input gradient";
-  if (!found.empty()) {
+  if (const std::string found = unsupportedProperty(problem, schedule);
+      !found.empty()) {
     error =
         "expected a schedule that files of PyTorch can describe, got " + found;
     return std::nullopt;

@@ -307,6 +307,10 @@ private:
   // Pairs
   //===--------------------------------------------------------------------===//
 
+  /// The parts of an action in a pair. Both actions end a part before the next
+  /// part begins.
+  enum class PairPart { Wait, Receive, Compute, Send };
+
   template <bool kIsPlain> static bool isPair(const Action &action) {
     return !kIsPlain && action.pairedWithNext;
   }
@@ -315,13 +319,14 @@ private:
   /// begin, receives both messages, computes both actions, and sends both
   /// results. False if the worker has to stop.
   bool actPair(int32_t w, Time &now) {
-    constexpr uint8_t kParts = 8; // four of each action
+    constexpr PairPart kParts[] = {PairPart::Wait, PairPart::Receive,
+                                   PairPart::Compute, PairPart::Send};
     Worker &worker = workers[w];
-    for (; worker.pairPart < kParts; ++worker.pairPart) {
+    for (; worker.pairPart < 2 * std::size(kParts); ++worker.pairPart) {
       const size_t index = worker.next + worker.pairPart % 2;
       if (worker.done == Done::Nothing)
         worker.begin = Clock::ticks(now);
-      if (!actPartOfPair(w, index, worker.pairPart / 2, now))
+      if (!actPartOfPair(w, index, kParts[worker.pairPart / 2], now))
         return false;
       worker.done = Done::Nothing;
     }
@@ -329,17 +334,19 @@ private:
     return true;
   }
 
-  bool actPartOfPair(int32_t w, size_t index, int part, Time &now) {
+  /// Runs a part of the action at `index`, which is in a pair. False if the
+  /// worker has to stop.
+  bool actPartOfPair(int32_t w, size_t index, PairPart part, Time &now) {
     Worker &worker = workers[w];
     const Action &action = graph.schedule.workers[w][index];
     const ActionRule &rule = graph.rules.ruleOf(action);
     const int64_t id = graph.rules.idOf(action, rule) + worker.firstId;
     const bool isNew = worker.done == Done::Nothing;
-    if (part == 0) {
+    if (part == PairPart::Wait) {
       Time ready = readyAt<false>(worker, rule, id);
       return ready != kUnknown && clock.waitUntil(w, now, ready);
     }
-    if (part == 1) {
+    if (part == PairPart::Receive) {
       if (isNew) {
         note<false>(timing.receiveBegins, w, index, now);
         if (!work(w, Done::Receive, now, rule.receive))
@@ -352,7 +359,7 @@ private:
       occupy(worker, now);
       return true;
     }
-    if (part == 2) {
+    if (part == PairPart::Compute) {
       if (isNew) {
         note<false>(timing.starts, w, index, now);
         if (!work(w, Done::Compute, now, graph.problem.cost(action)))

@@ -289,13 +289,8 @@ TEST(Pairs, ComeAfterRecomputes) {
 /// can cause a deadlock.
 TEST(Pairs, CanCauseADeadlock) {
   Case c = makeCase("gpipe", 2, 2);
-  std::vector<Action> &first = c.schedule.workers[0];
-  first = {{Kind::Forward, 0, 0, 0},
-           {Kind::Forward, 0, 0, 1},
-           {Kind::Backward, 0, 0, 0},
-           {Kind::Backward, 0, 0, 1}};
   EXPECT_TRUE(verify(c.problem, c.schedule).empty());
-  first[1].pairedWithNext = true;
+  c.schedule.workers[0][1].pairedWithNext = true; // F1+B0
   const std::vector<Violation> violations = verify(c.problem, c.schedule);
   EXPECT_EQ(
       violationText(violations),
@@ -312,10 +307,6 @@ TEST(Pairs, AreAForwardAndABackwardThatDoNotNeedEachOther) {
   auto textWith = [](Kind second, int32_t microBatch) {
     Case c = makeCase("gpipe", 1, 2);
     std::vector<Action> &order = c.schedule.workers[0];
-    order = {{Kind::Forward, 0, 0, 0},
-             {Kind::Forward, 0, 0, 1},
-             {Kind::Backward, 0, 0, 0},
-             {Kind::Backward, 0, 0, 1}};
     size_t at = 0;
     while (order[at].kind != second || order[at].microBatch != microBatch)
       ++at;
