@@ -73,7 +73,8 @@ kills() {
 
 resume() {
   test/e2e/resume.py --tools $bin --mpirun mpirun --gpus
-  test/e2e/resume_kills.py --tools $bin --mpirun mpirun --kills 100 --every-call 1
+  test/e2e/resume_kills.py --tools $bin --mpirun mpirun --torchrun $torchrun \
+    --kills 100 --every-call 1
 }
 
 hosts() {

@@ -20,7 +20,7 @@ from grid import compile_to, run
 from numerics import Checks, Training, compare, reference
 
 # The cases that have another schedule than Chimera's. Their models are not tied.
-SCHEDULES = {"muon without a flush": '"pipedream-2bw"'}
+SCHEDULES = {"muon without a flush": "pipedream-2bw"}
 CASES = {
     "momentum": "optimizer(sgd) learning_rate(0.5) momentum(0.9)",
     "nesterov": "optimizer(sgd) learning_rate(0.5) momentum(0.9) nesterov lr_schedule(linear)",
@@ -51,8 +51,8 @@ def check(args, folder, case):
         numerics.DESCRIPTION.format(
             model=model,
             training=f"weight_decay(0.1) {CASES[case]}",
-            stages=4, batches=4, width=2, schedule=SCHEDULES.get(case, '"chimera"'),
-            options="",
+            stages=4, batches=4, width=2, options="", body="",
+            schedule=f'schedule("{SCHEDULES.get(case, "chimera")}")',
         ),
         program,
     )  # fmt: skip

@@ -4,7 +4,8 @@
 """Kills training while it writes checkpoints, and resumes it. The final weights must be
 those of an undisturbed run, bit by bit.
 
-usage: resume_kills.py --tools BIN [--mpirun MPIRUN] [--kills 3] [--every-call 40]
+usage: resume_kills.py --tools BIN [--mpirun MPIRUN] [--torchrun TORCHRUN] [--kills 3]
+                       [--every-call 40]
 
 With --kills N, a run is killed N times at random moments, and resumed each time. With
 --every-call N, a run is killed at every N-th system call that writes, syncs or renames
@@ -21,18 +22,21 @@ import time
 import unittest
 
 from job import ENVIRONMENT, PATIENCE, Job, send
+from torchrun_jobs import TorchrunJobs
 from trainings import OPTIONS, RANKS, STEPS, Trainings, parse
 
 
 class ResumeKills(Trainings):
     def test_kills_at_random_moments(self):
-        """SIGKILL of one rank, of all ranks, and of mpirun, three times each. The killed
-        jobs have so many steps that no kill can come too late. Then the training is
-        resumed and ends with the next multiple of 60 steps."""
+        """SIGKILL of one rank, of all ranks, of mpirun, and of torchrun, three times each.
+        The killed jobs have so many steps that no kill can come too late. Then the
+        training is resumed and ends with the next multiple of 60 steps."""
         generator = random.Random(7)
         victims = ["threads"]
         if OPTIONS.mpirun:
             victims += ["rank", "mpirun", "all"]
+        if OPTIONS.torchrun:
+            victims += ["torchrun"]
         for kill in range(OPTIONS.kills):
             victim = victims[kill % len(victims)]
             with self.subTest(kill=kill, victim=victim):
@@ -53,6 +57,9 @@ class ResumeKills(Trainings):
     def kill(self, victim, generator):
         """Starts the job and kills it at a random step, and so twice more."""
         for _ in range(3):
+            if victim == "torchrun":
+                self.kill_torchrun(generator)
+                continue
             ranks = 0 if victim == "threads" else 4
             with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
                      *self.command("chimera", "--steps", 10**8, "--checkpoint",
@@ -70,6 +77,15 @@ class ResumeKills(Trainings):
                     send(pid, signal.SIGKILL)
                 job.end()
                 self.assertNotEqual(job.process.returncode, 0)
+
+    def kill_torchrun(self, generator):
+        """Kills torchrun at a random step, and its ranks a random time later."""
+        arguments = self.command("chimera", "--steps", 10**8)[2:]
+        with TorchrunJobs(self.shared / "chimera", 1, self.kept, *arguments,
+                          every=1) as job:
+            job.wait_for_text("^step ")
+            time.sleep(generator.random() * 0.3)
+            job.kill_torchrun(and_ranks_after=generator.random() * 0.3)
 
     def test_kills_at_every_call(self):
         """A kill before each call that changes files of a checkpoint: of all ranks, or
