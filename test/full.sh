@@ -24,7 +24,7 @@ proof() {
 
 numerics() {
   local of=(python3 test/e2e/numerics.py --tools $bin --data LICENSE)
-  for size in "2 2" "4 1" "8 2"; do
+  for size in "2 1" "4 2" "8 2"; do
     read -r stages width <<<"$size"
     "${of[@]}" --stages "$stages" --width "$width" --torch-python $python \
       --mpirun mpirun
@@ -33,12 +33,16 @@ numerics() {
   "${of[@]}" --stages 4 --width 1 --variants --gpus
   "${of[@]}" --stages 8 --width 1 --variants
   test/e2e/memory.py --tools $bin --data LICENSE --mpirun mpirun --full
+  CHIMERA_STAND_IN_GPUS=1 $bin/software-gpu/gpu_attention_tests --gtest_brief=1
 }
 
 exported() {
   test/e2e/exported.py --tools $bin --full --mpirun mpirun --gpus
   test/e2e/native.py --tools $bin --full --mpirun mpirun
-  test/e2e/curves.py --tools $bin --full
+  test/e2e/curves.py --tools $bin --full --gpus
+  test/e2e/compute_types.py --tools $bin --full
+  test/e2e/exporter.py modules --full
+  test/e2e/schedules.py --tools $bin --full
   test/e2e/learning.py --tools $bin --full
   test/e2e/full_size.py --tools $bin --full
   test/e2e/huggingface.py --tools $bin --full

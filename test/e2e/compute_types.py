@@ -13,7 +13,7 @@ ranks. Compares the losses with those of a plain PyTorch loop on one device:
 
 Also checks that the type of the parameters does not change the packages, that
 constants and losses of bfloat16 packages are float32, and that a model that cannot
-compute in a type is exported for the others.
+compute in a type is exported for the others. With --full, all models are tried.
 
 Prints a line for each comparison and exits non-zero if one fails. Needs a Python with
 torch: that of build/venv, unless another Python runs this script."""
@@ -33,9 +33,11 @@ RATE = 0.03125  # larger ones amplify differences by rounding
 TIMES = 3.0
 MODELS = (
     ("gpt2", "layers=4 heads=2 width=32 context=16"),
+    ("narrow", "width=32 context=64"),
+)
+MORE = (
     ("llama", "layers=4 heads=4 groups=2 width=32 context=16"),
     ("convolution", "layers=4 width=16 context=16"),
-    ("narrow", "width=32 context=64"),
 )
 # For each type: the pipeline's clauses, the PyTorch loop with which its run is compared,
 # and the largest relative difference from its losses, or the loop whose difference
@@ -188,9 +190,11 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "LICENSE")
     parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--full", action="store_true")
     options = parser.parse_args()
     if restart_with(options.python, "torch", "safetensors"):
-        cases = [(check_packages,), *((check, model) for model in MODELS)]
+        models = MODELS + (MORE if options.full else ())
+        cases = [(check_packages,), *((check, model) for model in models)]
         check_each(lambda folder, case: case[0](options, folder, *case[1:]), cases)
 
 

@@ -10,9 +10,9 @@ difference of a curve must be at most 1e-10 in float64 and 1e-3 in float32.
 Schedules without a flush compute with older weights, so their curves must differ by
 more. So the comparison notices wrong steps.
 
-In short form there are 4 stages and 8 micro-batches, only BERT runs in float32, and
-options take turns. With --full each schedule has every option, with 4 stages and 7
-micro-batches and with 8 and 16. With --gpus, every fourth curve is also computed on
+In short form there are 4 stages and 8 micro-batches, models run in float64, and options
+take turns. With --full each schedule has every option, with 4 stages and 7
+micro-batches and with 8 and 16. With --gpus, every eighth curve is also computed on
 software GPUs. Prints a line for each curve and exits non-zero if one
 fails. Needs a Python with torch: that of build/venv, unless another Python runs this
 script."""
@@ -100,7 +100,7 @@ def check(options, folder, case):
         f"{what}: one device, losses {wanted[0]:.6f} … {wanted[-1]:.6f}",
     )
     for number, (scheme, schedule, more, workers) in enumerate(curves(case, options.full)):
-        for gpus in (0, workers) if options.gpus and number % 4 == 0 else (0,):
+        for gpus in (0, workers) if options.gpus and number % 8 == 0 else (0,):
             losses = train(schedule, stages, more, "--check-replicas", gpus=gpus)
             worst = difference(losses, wanted)
             line = f"{what} {schedule} {more}: curves differ by {worst:.1e}"
@@ -124,7 +124,7 @@ def main():
         sizes = [(4, 7), (8, 16)] if options.full else [(4, 8)]
         cases = [(m, t, *size) for size in sizes for m in MODELS for t in TYPES]
         if not options.full:
-            cases.remove(("gpt2", "float32", 4, 8))
+            cases = [case for case in cases if "float64" in case]
         check_each(lambda folder, case: check(options, folder, case), cases)
 
 

@@ -5,8 +5,9 @@
 refused_losses.py, and modules that call the operators of operators.py, as a user does.
 An exported module must compute what autograd computes (--check). If a module is
 refused, the output must give the reason in one line, without a traceback. The checks
-are in three parts, which can run at the same time. Needs a Python with torch: that of
-build/venv, unless another Python runs this script."""
+are in three parts, which can run at the same time. With --full, each module without
+fault is also exported with --no-values. Needs a Python with torch: that of build/venv,
+unless another Python runs this script."""
 
 import argparse
 import importlib
@@ -244,7 +245,7 @@ def make(): return model(Net(Masked))
     return [f"{'ok  ' if good else 'FAIL'} no call waits for a GPU", output], int(not good)
 
 
-def check(command, seen, folder, case):
+def check(command, seen, full, folder, case):
     name, text, wanted, *options = case
     if name == OPERATORS:
         source = f"{HERE / 'operators.py'}"
@@ -257,7 +258,7 @@ def check(command, seen, folder, case):
         (folder / "source.py").write_text(START + text)
         # With --no-values the exporter must make the same layers. The loss makes no
         # difference to that. Two calls in one process take less time.
-        same = wanted == GOOD and case in CASES
+        same = wanted == GOOD and case in CASES and (full or case == CASES[0])
         status, output = export(
             command, folder, "--check", *options, again=["--no-values"] if same else None
         )
@@ -283,7 +284,7 @@ def check(command, seen, folder, case):
     return lines, int(not good)
 
 
-def inside(part):
+def inside(part, full):
     sys.path[:0] = [str(ROOT / "tools/export"), str(HERE)]
     import operators
     from chimera_export import command
@@ -311,16 +312,19 @@ def inside(part):
             results.append(unused_operators(seen))
         return [line for lines, _ in results for line in lines], sum(n for _, n in results)
 
-    check_each(lambda folder, case: check(command, seen, folder, case), cases, at_end)
+    check_each(
+        lambda folder, case: check(command, seen, full, folder, case), cases, at_end
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=["modules", "losses", "refused"])
     parser.add_argument("--python", default=PYTHON)
+    parser.add_argument("--full", action="store_true")
     options = parser.parse_args()
     if restart_with(options.python, "torch", "safetensors"):
-        inside(options.part)
+        inside(options.part, options.full)
 
 
 if __name__ == "__main__":

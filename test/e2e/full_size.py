@@ -26,7 +26,7 @@ import pathlib
 import resource
 import sys
 
-from exporting import EXPORT, PYTHON, ROOT, check_each, count_of_parameters
+from exporting import EXPORT, PYTHON, ROOT, check_each, count_of_parameters, of_type
 from forks import restart_with
 from grid import compile_to, run
 from numerics import Checks
@@ -55,7 +55,7 @@ def check(options, folder, case):
     # In a process of its own, whose memory is counted.
     output = run(
         sys.executable, EXPORT, ROOT / f"examples/models/{model}.py", *sizes.split(),
-        f"samples={samples}", "--no-values", "-o", package,
+        f"samples={samples}", "--no-values", *of_type("float32"), "-o", package,
     )  # fmt: skip
     parameters = count_of_parameters(output)
     used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

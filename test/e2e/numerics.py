@@ -10,7 +10,8 @@ gradient, or a mixture of both. Compares the result with
   backwards, and with the older weights that a schedule without a flush reads;
 - the independent PyTorch script reference.py, if a Python with torch is given (only with
   whole backwards);
-- the same program on software GPUs, if --gpus is given, and without dropout as graphs;
+- the same program on software GPUs, if --gpus is given, without options and with all of
+  them (variants: with each), and without dropout as graphs;
 - the same program over MPI, bit by bit, if --mpirun is given. The first schedules run
   without options and with all of them, tied models without. Variants run only with
   fused recomputes. Exported models run with all options.
@@ -365,19 +366,21 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         same_bits(checks, f"{case} against the same without", threads, kept)
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
+    # The first run has no options, and the last one has all.
+    in_all_ways = not options or ("split" in options and kept)
     over_mpi = (
         "fused" in options
         or args.package
         or (schedule in CHUNKED | MIXED | {GIVEN} and not options)
         if args.variants or args.order
-        else not options or (not args.tied and "split" in options and kept)
+        else not options or (not args.tied and in_all_ways)
     )
     if args.mpirun and over_mpi:
         ranks = workers * args.width
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
         mpi = Training(folder, f"{name}.mpi", launcher, *common, *checked)
         same_bits(checks, f"{case} over MPI", mpi, threads)
-    if args.gpus:
+    if args.gpus and (in_all_ways or args.variants):
         train_on_gpus(checks, args, case, source, workers * args.width, checked, threads,
                       captures=schedule not in WITHOUT_FLUSH)  # fmt: skip
     if args.torch_python and not options:

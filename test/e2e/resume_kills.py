@@ -5,7 +5,7 @@
 those of an undisturbed run, bit by bit.
 
 usage: resume_kills.py --tools BIN [--mpirun MPIRUN] [--torchrun TORCHRUN] [--kills 3]
-                       [--every-call 40]
+                       [--every-call 80]
 
 With --kills N, a run is killed N times at random moments, and resumed each time. With
 --every-call N, a run is killed at every N-th system call that writes, syncs or renames

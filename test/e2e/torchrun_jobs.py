@@ -68,6 +68,7 @@ class TorchrunJobs:
             torchrun.wait()
         for pid in ranks.values():
             send(pid, signal.SIGKILL)
+        self.output.close()
 
     def ranks(self):
         return ranks_below([torchrun.pid for torchrun in self.torchruns])

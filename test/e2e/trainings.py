@@ -72,7 +72,7 @@ def parse():
     parser.add_argument("--torchrun")
     parser.add_argument("--gpus", action="store_true", help="try software GPUs too")
     parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--every-call", type=int, default=40)
+    parser.add_argument("--every-call", type=int, default=80)
     others = parser.parse_known_args(namespace=OPTIONS)[1]
     OPTIONS.tools = OPTIONS.tools.resolve()  # ranks have folders of their own
     return [sys.argv[0], *others]

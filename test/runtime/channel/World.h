@@ -34,6 +34,8 @@ struct World {
   /// Whether a host that waits for a message waits for the host of the peer.
   /// Otherwise it waits only for its own device.
   bool hostsWaitForPeers() const { return kind != Simulated && kind != Nccl; }
+  /// Whether each message takes a software device a long time, about 1 ms.
+  bool deviceIsSlow() const { return kind == Simulated || kind >= Copies; }
 };
 inline void PrintTo(const World &world, std::ostream *stream) {
   constexpr const char *kNames[] = {"InProcess", "Simulated",   "Tcp",
