@@ -5,9 +5,12 @@
 refused_losses.py, and modules that call the operators of operators.py, as a user does.
 An exported module must compute what autograd computes (--check). If a module is
 refused, the output must give the reason in one line, without a traceback. The checks
-are in three parts, which can run at the same time. With --full, each module without
-fault is also exported with --no-values. Needs a Python with torch: that of build/venv,
-unless another Python runs this script."""
+are in three parts, which can run at the same time.
+
+In short form, some groups of operators are exported. With --full, all are, and each
+operator that the runtime knows must be called by one of them; also, each module without
+fault is exported with --no-values. Needs a Python with torch: that of build/venv, unless
+another Python runs this script."""
 
 import argparse
 import importlib
@@ -29,6 +32,8 @@ from refused_modules import REFUSED
 HERE = pathlib.Path(__file__).resolve().parent
 # The name of a case that exports a group of operators.py.
 OPERATORS = "operators of"
+# The groups of the short form.
+GROUPS = ("activations", "dropout", "mixed")
 
 
 def export_as(command, folder, *calls):
@@ -294,7 +299,7 @@ def inside(part, full):
         importlib.import_module(name)
     groups = [
         (OPERATORS, group, "layers of" if group == "dropout" else GOOD)
-        for group in operators.GROUPS
+        for group in (operators.GROUPS if full else GROUPS)
     ]
     # The cases of each part, and what it checks after them.
     cases, others = {
@@ -308,7 +313,7 @@ def inside(part, full):
 
     def at_end():
         results = [other(command) for other in others]
-        if part == "modules":
+        if part == "modules" and full:
             results.append(unused_operators(seen))
         return [line for lines, _ in results for line in lines], sum(n for _, n in results)
 
