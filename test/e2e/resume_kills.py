@@ -64,7 +64,7 @@ class ResumeKills(Trainings):
             with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
                      *self.command("chimera", "--steps", 10**8, "--checkpoint",
                                    self.kept, "--checkpoint-every", 1, "--resume",
-                                   self.kept)[2:]) as job:
+                                   self.kept)[2:], mpirun_waits=1) as job:
                 job.wait_for_steps()
                 time.sleep(generator.random() * 0.3)
                 if victim == "rank":
