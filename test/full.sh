@@ -29,10 +29,16 @@ numerics() {
     "${of[@]}" --stages "$stages" --width "$width" --torch-python $python \
       --mpirun mpirun
   done
-  "${of[@]}" --stages 3 --width 2 --variants --gpus
-  "${of[@]}" --stages 4 --width 1 --variants --gpus
+  for size in "2 1" "4 2"; do
+    read -r stages width <<<"$size"
+    "${of[@]}" --stages "$stages" --width "$width" --gpus --full
+  done
+  "${of[@]}" --stages 2 --width 2 --tied --gpus --full
+  "${of[@]}" --stages 3 --width 2 --variants --gpus --full
+  "${of[@]}" --stages 4 --width 1 --variants --gpus --full
   "${of[@]}" --stages 8 --width 1 --variants
   test/e2e/memory.py --tools $bin --data LICENSE --mpirun mpirun --full
+  test/e2e/schedules.py --tools $bin --full
   CHIMERA_STAND_IN_GPUS=1 $bin/software-gpu/gpu_attention_tests --gtest_brief=1
 }
 
@@ -42,7 +48,6 @@ exported() {
   test/e2e/curves.py --tools $bin --full --gpus
   test/e2e/compute_types.py --tools $bin --full
   test/e2e/exporter.py modules --full
-  test/e2e/schedules.py --tools $bin --full
   test/e2e/learning.py --tools $bin --full
   test/e2e/full_size.py --tools $bin --full
   test/e2e/huggingface.py --tools $bin --full

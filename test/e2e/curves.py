@@ -11,11 +11,11 @@ Schedules without a flush compute with older weights, so their curves must diffe
 more. So the comparison notices wrong steps.
 
 In short form there are 4 stages and 8 micro-batches, models run in float64, and options
-take turns. With --full each schedule has every option, with 4 stages and 7
-micro-batches and with 8 and 16. With --gpus, every eighth curve is also computed on
-software GPUs. Prints a line for each curve and exits non-zero if one
-fails. Needs a Python with torch: that of build/venv, unless another Python runs this
-script."""
+take turns. With --full, models also run in float32, and each schedule has every option,
+with 4 stages and 7 micro-batches and with 8 and 16. With --gpus, every eighth curve (with
+--full, every fourth) is also computed on software GPUs. Prints a line for each curve and
+exits non-zero if one fails. Needs a Python with torch: that of build/venv, unless another
+Python runs this script."""
 
 import argparse
 import itertools
@@ -99,8 +99,9 @@ def check(options, folder, case):
         len(wanted) == STEPS and min(wanted[-5:]) < wanted[0] - 1,
         f"{what}: one device, losses {wanted[0]:.6f} … {wanted[-1]:.6f}",
     )
+    every = 4 if options.full else 8
     for number, (scheme, schedule, more, workers) in enumerate(curves(case, options.full)):
-        for gpus in (0, workers) if options.gpus and number % 8 == 0 else (0,):
+        for gpus in (0, workers) if options.gpus and number % every == 0 else (0,):
             losses = train(schedule, stages, more, "--check-replicas", gpus=gpus)
             worst = difference(losses, wanted)
             line = f"{what} {schedule} {more}: curves differ by {worst:.1e}"

@@ -232,6 +232,7 @@ def check(options, folder, case):
         *mask,
         *(["--tied"] if tied else ["--variants"] if variants else []),
         *(["--gpus"] if options.gpus and (stages == 2 or options.full) else []),
+        *(["--full"] if options.full else []),
         *(["--mpirun", options.mpirun] if options.mpirun and (stages == 2 or options.full) else []),
     )  # fmt: skip
     good = sum(line.startswith("ok") for line in output.splitlines())

@@ -7,9 +7,9 @@ An exported module must compute what autograd computes (--check). If a module is
 refused, the output must give the reason in one line, without a traceback. The checks
 are in three parts, which can run at the same time.
 
-In short form, some groups of operators are exported. With --full, all are, and each
-operator that the runtime knows must be called by one of them; also, each module without
-fault is exported with --no-values. Needs a Python with torch: that of build/venv, unless
+Exports some groups of operators. With --full, exports all groups, and each operator that
+the runtime knows must be called by one of them or by a package of the runtime's tests.
+--full also exports each module without fault a second time, with --no-values. Needs a Python with torch: that of build/venv, unless
 another Python runs this script."""
 
 import argparse
@@ -32,8 +32,8 @@ from refused_modules import REFUSED
 HERE = pathlib.Path(__file__).resolve().parent
 # The name of a case that exports a group of operators.py.
 OPERATORS = "operators of"
-# The groups of the short form.
-GROUPS = ("activations", "dropout", "mixed")
+# The groups without --full.
+SHORT = ("activations", "dropout", "mixed")
 
 
 def export_as(command, folder, *calls):
@@ -299,7 +299,7 @@ def inside(part, full):
         importlib.import_module(name)
     groups = [
         (OPERATORS, group, "layers of" if group == "dropout" else GOOD)
-        for group in (operators.GROUPS if full else GROUPS)
+        for group in (operators.GROUPS if full else SHORT)
     ]
     # The cases of each part, and what it checks after them.
     cases, others = {

@@ -55,7 +55,8 @@ def check(options, folder, case):
     # In a process of its own, whose memory is counted.
     output = run(
         sys.executable, EXPORT, ROOT / f"examples/models/{model}.py", *sizes.split(),
-        f"samples={samples}", "--no-values", *of_type("float32"), "-o", package,
+        f"samples={samples}", "--no-values", "-o", package,
+        *([] if options.full else of_type("float32")),
     )  # fmt: skip
     parameters = count_of_parameters(output)
     used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
@@ -134,7 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--python", default=PYTHON)
-    parser.add_argument("--full", action="store_true", help="a third model")
+    parser.add_argument("--full", action="store_true", help="a third model, and graphs for all types")
     options = parser.parse_args()
     if restart_with(options.python, "torch", "safetensors"):
         check_each(

@@ -10,8 +10,8 @@ gradient, or a mixture of both. Compares the result with
   backwards, and with the older weights that a schedule without a flush reads;
 - the independent PyTorch script reference.py, if a Python with torch is given (only with
   whole backwards);
-- the same program on software GPUs, if --gpus is given, without options and with all of
-  them (variants: with each), and without dropout as graphs;
+- the same program on software GPUs, if --gpus is given, and without dropout as graphs:
+  the first and the last run of a schedule, with --full each;
 - the same program over MPI, bit by bit, if --mpirun is given. The first schedules run
   without options and with all of them, tied models without. Variants run only with
   fused recomputes. Exported models run with all options.
@@ -251,6 +251,7 @@ def main():
     parser.add_argument("--torch-python", help="a Python that has torch")
     parser.add_argument("--mpirun", help="also run over MPI")
     parser.add_argument("--gpus", action="store_true", help="also run on software GPUs")
+    parser.add_argument("--full", action="store_true", help="each run on software GPUs")
     args = parser.parse_args()
     restart_with_torch(args.torch_python)
     schedules = [
@@ -277,20 +278,32 @@ def main():
     sys.exit(f"{failed} comparisons failed" if failed else 0)
 
 
-def check_schedule(args, folder, schedule):
-    checks = Checks()
-    sequential = None
+def option_lists(args, schedule):
+    """The options of each run of a schedule: a list for whole and a list for split
+    backwards. The runs of a list must be equal bit by bit."""
+    lists = []
     # A given order says which backwards are split.
     for split in ("",) if args.order else ("", "split_backward"):
-        sequential, kept = train(checks, args, folder, schedule, split, sequential)
+        more = [""]
         if schedule in RECOMPUTED:
-            recompute = "recompute(all)" if split else "recompute(all fused)"
-            train(checks, args, folder, schedule, f"{split} {recompute}",
-                  sequential, kept)  # fmt: skip
+            more.append("recompute(all)" if split else "recompute(all fused)")
         if args.mpirun and not args.variants:
-            buckets = "all_reduce(eager) bucket_bytes(4096)"
-            train(checks, args, folder, schedule, f"{split} {buckets}",
-                  sequential, kept)  # fmt: skip
+            more.append("all_reduce(eager) bucket_bytes(4096)")
+        lists.append([f"{split} {each}".strip() for each in more])
+    return lists
+
+
+def check_schedule(args, folder, schedule):
+    checks = Checks()
+    lists = option_lists(args, schedule)
+    sequential = None
+    for of_split in lists:
+        kept = None
+        for options in of_split:
+            is_end = options in (lists[0][0], lists[-1][-1])
+            sequential, threads = train(checks, args, folder, schedule, options, is_end,
+                                        sequential, kept)  # fmt: skip
+            kept = kept or threads
     return checks
 
 
@@ -308,10 +321,12 @@ def order_of(args, path):
     return batches, workers, body
 
 
-def train(checks, args, folder, schedule, options, sequential, kept=None):
-    """Trains in all ways. Returns the sequential run, and the run with ranks as
-    threads. The sequential run is made only if `sequential` is None. If `kept` is
-    given, the run with threads must equal it bit by bit."""
+def train(checks, args, folder, schedule, options, is_end, sequential, kept):
+    """Trains with ranks as threads, and over MPI and on software GPUs as the head of this
+    file says. `is_end`: this is the first or the last run of the schedule. Returns the
+    sequential run, and the run with threads. The sequential run is made only if
+    `sequential` is None. The run with threads must equal `kept`, if it is a run, bit by
+    bit."""
     tied = "tied" if args.tied else ""
     case = f"{schedule} {options} D={args.stages} W={args.width} {tied}"
     name = "".join(filter(str.isalnum, schedule + options))
@@ -366,21 +381,19 @@ def train(checks, args, folder, schedule, options, sequential, kept=None):
         same_bits(checks, f"{case} against the same without", threads, kept)
     else:
         compare(checks, f"{case} against sequential", threads, sequential)
-    # The first run has no options, and the last one has all.
-    in_all_ways = not options or ("split" in options and kept)
     over_mpi = (
         "fused" in options
         or args.package
         or (schedule in CHUNKED | MIXED | {GIVEN} and not options)
         if args.variants or args.order
-        else not options or (not args.tied and in_all_ways)
+        else not options or (is_end and not args.tied)
     )
     if args.mpirun and over_mpi:
         ranks = workers * args.width
         launcher = [args.mpirun, "--oversubscribe", "-n", ranks]
         mpi = Training(folder, f"{name}.mpi", launcher, *common, *checked)
         same_bits(checks, f"{case} over MPI", mpi, threads)
-    if args.gpus and (in_all_ways or args.variants):
+    if args.gpus and (is_end or args.full):
         train_on_gpus(checks, args, case, source, workers * args.width, checked, threads,
                       captures=schedule not in WITHOUT_FLUSH)  # fmt: skip
     if args.torch_python and not options:

@@ -268,16 +268,14 @@ class Resume(Trainings):
         self.damage(saved, resume)
 
     def damage(self, saved, resume):
-        """Damages every file of a checkpoint in turn, and cuts each kind of file."""
-        kinds = set()
+        """Damages every file of a checkpoint in turn."""
         for file in sorted(saved.iterdir()):
             good = file.read_bytes()
             middle = len(good) // 2
             if file.suffix == ".safetensors":
                 middle = 8 + struct.unpack_from("<Q", good)[0] + 4
             flipped = good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:]
-            kind = re.sub(r"\d+", "", file.name)
-            for bad in (flipped, None) if kind in kinds else (flipped, good[:-1], b"", None):
+            for bad in (flipped, good[:-1], b"", None):
                 if bad is None:
                     file.unlink()
                 else:
@@ -294,7 +292,6 @@ class Resume(Trainings):
                     self.assertRegex(errors, r"cannot (resume|load weights) from")
                     self.assertIn(str(saved), errors)
                 file.write_bytes(good)
-            kinds.add(kind)
         self.train("chimera", "--steps", 4, *resume)
 
     def test_two_runs_in_one_folder(self):
@@ -366,14 +363,16 @@ class Resume(Trainings):
     def test_signals(self):
         whole = self.folder / "whole"
         for over in ["threads", "sequential"] + ["mpi"] * (OPTIONS.mpirun is not None):
-            signals = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
-            for number in signals if over == "threads" else signals[:2]:
+            for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT):
                 with self.subTest(over, signal=number.name):
                     shutil.rmtree(self.kept, ignore_errors=True)
                     self.check_signal(over, number, whole)
 
     def check_signal(self, over, number, whole):
         ranks = 4 if over == "mpi" else 0
+        # mpirun forwards SIGINT as SIGTERM.
+        if ranks and number == signal.SIGINT:
+            return
         more = ["--sequential"] if over == "sequential" else []
         # The signal comes to a rank and not from mpirun, which would not wait so long.
         more += ["--grace", "60"] if ranks else []

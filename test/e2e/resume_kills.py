@@ -59,24 +59,28 @@ class ResumeKills(Trainings):
         for _ in range(3):
             if victim == "torchrun":
                 self.kill_torchrun(generator)
-                continue
-            ranks = 0 if victim == "threads" else 4
-            with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
-                     *self.command("chimera", "--steps", 10**8, "--checkpoint",
-                                   self.kept, "--checkpoint-every", 1, "--resume",
-                                   self.kept)[2:], mpirun_waits=1) as job:
-                job.wait_for_steps()
-                time.sleep(generator.random() * 0.3)
-                if victim == "rank":
-                    pids = [job.ranks[generator.randrange(4)]]
-                elif victim == "all":
-                    pids = list(job.ranks.values())
-                else:
-                    pids = [job.process.pid]
-                for pid in pids:
-                    send(pid, signal.SIGKILL)
-                job.end()
-                self.assertNotEqual(job.process.returncode, 0)
+            else:
+                self.kill_job(victim, generator)
+
+    def kill_job(self, victim, generator):
+        """Kills ranks that are threads, or ranks of mpirun, or mpirun."""
+        ranks = 0 if victim == "threads" else 4
+        with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
+                 *self.command("chimera", "--steps", 10**8, "--checkpoint",
+                               self.kept, "--checkpoint-every", 1, "--resume",
+                               self.kept)[2:], mpirun_waits=1) as job:
+            job.wait_for_steps()
+            time.sleep(generator.random() * 0.3)
+            if victim == "rank":
+                pids = [job.ranks[generator.randrange(4)]]
+            elif victim == "all":
+                pids = list(job.ranks.values())
+            else:
+                pids = [job.process.pid]
+            for pid in pids:
+                send(pid, signal.SIGKILL)
+            job.end()
+            self.assertNotEqual(job.process.returncode, 0)
 
     def kill_torchrun(self, generator):
         """Kills torchrun at a random step, and its ranks a random time later."""

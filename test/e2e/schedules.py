@@ -7,8 +7,8 @@ the rates of a scheduler of transformers, which computes with PyTorch's LambdaLR
 
 The numbers of a schedule are given once in the description, and once as options of
 chimera-run for a program that was compiled with other numbers. Both runs must give the
-same weights (of the schedules with a floor; with --full, of all). Also checks which options are refused, and that ranks that were started
-with different options say so.
+same weights. Without --full, only schedules with a floor have the second run. Also checks
+which options are refused, and that ranks that were started with different options say so.
 
 Prints a line for each comparison and exits non-zero if one fails. Needs a Python with
 torch and transformers: that of build/venv."""

@@ -106,11 +106,12 @@ class TorchrunJobs:
                       f"'{pattern}'")
 
     def kill_torchrun(self, and_ranks_after=0):
-        """Kills the only torchrun. Its ranks live on, so kills them too, after so many
-        seconds, as a scheduler does."""
+        """Kills the only torchrun, which must not have ended before. Its ranks live on.
+        Kills them `and_ranks_after` seconds later, as a scheduler does."""
         ranks = self.wait_for_ranks().values()
         self.torchruns[0].kill()
-        self.torchruns[0].wait()
+        if self.end() != [-signal.SIGKILL]:
+            raise AssertionError("torchrun ended before it was killed\n" + self.text())
         time.sleep(and_ranks_after)
         for pid in ranks:
             send(pid, signal.SIGKILL)

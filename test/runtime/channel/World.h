@@ -34,8 +34,16 @@ struct World {
   /// Whether a host that waits for a message waits for the host of the peer.
   /// Otherwise it waits only for its own device.
   bool hostsWaitForPeers() const { return kind != Simulated && kind != Nccl; }
-  /// Whether each message takes a software device a long time, about 1 ms.
-  bool deviceIsSlow() const { return kind == Simulated || kind >= Copies; }
+  /// Whether the device is simulated or a software GPU. It takes about 1 ms for
+  /// a message.
+  bool deviceIsSlow() const {
+#ifdef CHIMERA_TEST_ON_GPUS
+    return false;
+#else
+    return kind == Simulated || kind == Copies || kind == CopiesOnTwo ||
+           kind == CopiesOfHost;
+#endif
+  }
 };
 inline void PrintTo(const World &world, std::ostream *stream) {
   constexpr const char *kNames[] = {"InProcess", "Simulated",   "Tcp",
