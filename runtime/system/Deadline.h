@@ -59,12 +59,15 @@ watcherTimeout(std::chrono::milliseconds timeout) {
          std::chrono::milliseconds(500);
 }
 
+/// The begin of the error message of a wait that timed out.
+inline constexpr char kTimedOut[] = "timed out after ";
+
 /// The error message of a wait that timed out. `what` says what the wait was
 /// for.
 inline std::string timeoutMessage(std::chrono::milliseconds timeout,
                                   const std::string &what) {
   char text[48];
-  std::snprintf(text, sizeof(text), "timed out after %g s waiting for ",
+  std::snprintf(text, sizeof(text), "%s%g s waiting for ", kTimedOut,
                 static_cast<double>(timeout.count()) / 1000);
   return text + what;
 }

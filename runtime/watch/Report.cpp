@@ -7,6 +7,7 @@
 
 #include "runtime/watch/Report.h"
 
+#include "runtime/system/Deadline.h"
 #include "runtime/watch/EndProcess.h"
 
 #include <algorithm>
@@ -113,6 +114,24 @@ std::string stateOf(const program::ProgramT &program, const Account &account,
   return text + stopped;
 }
 
+/// Whether a rank failed before any rank began its first step, and for another
+/// reason than a wait that timed out.
+bool isFailureOfAStart(const program::ProgramT &program,
+                       const Account &account) {
+  bool hasFailed = false;
+  for (const RankState &known : account.ranks) {
+    const bool isFailure = known.state == Status::Failed;
+    const uint32_t state = isFailure ? known.failedIn : known.state;
+    if (known.isDead || known.isStopped ||
+        (state != Status::Absent && state != Status::Starting) ||
+        (isFailure &&
+         std::string_view(known.reason.data()).starts_with(kTimedOut)))
+      return false;
+    hasFailed |= isFailure;
+  }
+  return hasFailed && account.ranks.size() == program::rankCount(program);
+}
+
 /// Returns make(). If it throws because the state of the rank is impossible for
 /// the program, returns "unknown" with the reason.
 template <typename Make> std::string orUnknown(const Make &make) {
@@ -205,6 +224,8 @@ std::string chimera::runtime::report(const program::ProgramT &program,
     }
   if (!hasCause)
     add(account.headline);
+  if (isFailureOfAStart(program, account))
+    return text;
   add("the ranks at that moment:");
   for (const RankState &known : account.ranks)
     if (!known.isDead)

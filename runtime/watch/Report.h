@@ -38,6 +38,10 @@ std::vector<uint32_t> awaitedBy(const program::ProgramT &program,
 /// - if a signal ended the run: advice on how to stop a run and keep its
 ///   results.
 ///
+/// If a rank failed before any rank began its first step, and not because a
+/// wait timed out, the report has only the lines of ranks that failed: the
+/// others tell nothing about the reason, such as a file that is damaged.
+///
 /// If the state of a rank is impossible for the program, its line says that it
 /// is unknown. The last line ends with a newline. Throws only std::bad_alloc.
 std::string report(const program::ProgramT &program, const Account &account);

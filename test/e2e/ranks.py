@@ -48,7 +48,7 @@ class Test(unittest.TestCase):
         self.assertEqual(errors.count("rank 0 (worker 0) failed: expected the "
                                       f"same {name} at every rank, but rank 2 "
                                       "has a different one than rank 0"), 1, errors)
-        self.assertRegex(errors, r"  rank 1 \(worker 1\): starting for [\d.]+ s")
+        self.assertNotIn("the ranks at that moment", errors)
 
     def test_another_program(self):
         other = self.sample("other.chimera", "--bidirectional",

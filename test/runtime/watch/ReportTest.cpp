@@ -140,6 +140,37 @@ TEST(Report, NamesWhoIsStoppedBeforeThoseThatWaited) {
       << text;
 }
 
+// If one rank finds a damaged file, a list of the other ranks tells nothing.
+TEST(Report, ListsNoRanksIfAStartFailed) {
+  program::ProgramT program = program::samplePipeline({.workers = 4});
+  StatusPage page(4);
+  for (uint32_t rank : {0, 1, 2}) // rank 3 has not started
+    page.of(rank).enter(Status::Starting);
+  page.of(1).fail("no such folder");
+  const Account account = accountOf(page, {0, 1, 2, 3}, {}, "");
+  const std::string failure = "rank 1 (worker 1) failed: no such folder\n";
+  EXPECT_EQ(report(program, account), failure);
+  const auto expectList = [&](const Account &of) {
+    EXPECT_NE(report(program, of).find("\nthe ranks at that moment:"),
+              std::string::npos)
+        << report(program, of);
+  };
+  Account changed = account;
+  changed.ranks[2].state = Status::Running;
+  expectList(changed);
+  changed = account;
+  changed.ranks[0].isStopped = true;
+  expectList(changed);
+  changed = account;
+  changed.ranks[0].isDead = true;
+  expectList(changed);
+  expectList(accountOf(page, {0, 1, 2}, {}, "")); // rank 3 is on another host
+  StatusPage late(4);
+  late.of(0).enter(Status::Starting);
+  late.of(0).fail(timeoutMessage(std::chrono::seconds(1), "rank 3 to start"));
+  expectList(accountOf(late, {0, 1, 2, 3}, {}, ""));
+}
+
 TEST(Report, ReportsEntriesThatDoNotFitTheProgram) {
   program::ProgramT program = program::samplePipeline({.workers = 2});
   uint32_t wait = findWait(program, 1, program::Opcode::PostRecv,
