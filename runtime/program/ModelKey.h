@@ -20,6 +20,11 @@ namespace chimera::program {
 /// their operators, for example in the number of heads, have the same key.
 std::string modelKey(const PackageT &model);
 
+/// Says how the model with this key differs from `model`: "expected 96
+/// parameters in layer 2 ('blocks.1'), got 48". Names the first difference
+/// only. Empty if `model` has the same key.
+std::string differenceOfModels(const std::string &key, const PackageT &model);
+
 } // namespace chimera::program
 
 #endif // CHIMERA_RUNTIME_PROGRAM_MODELKEY_H

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <stdexcept>
@@ -53,8 +54,9 @@ std::string checksumOfText(std::string text) {
   return checksumOf(std::as_bytes(std::span(text)));
 }
 
-/// A digest of the operators of the layers of a package (Description.h).
-std::string digestOfGraphs(const program::PackageT &package) {
+/// The digests of the operators of each layer of a package (Description.h).
+std::vector<std::string> digestsOfGraphs(const program::PackageT &package) {
+  std::vector<std::string> digests;
   std::string text;
   auto add = [&](const auto &value) {
     text.append(reinterpret_cast<const char *>(&value), sizeof value);
@@ -65,6 +67,7 @@ std::string digestOfGraphs(const program::PackageT &package) {
   };
   for (const auto &layer : package.layers) {
     const program::LayerKindT &kind = *package.kinds.at(layer->kind);
+    text.clear();
     for (const auto &call : kind.graphs->forward->calls) {
       addText(call->operator_);
       addText(call->overload);
@@ -75,9 +78,9 @@ std::string digestOfGraphs(const program::PackageT &package) {
         addText(argument->text);
       }
     }
-    text += '\n';
+    digests.push_back(checksumOf(std::as_bytes(std::span(text))));
   }
-  return checksumOf(std::as_bytes(std::span(text)));
+  return digests;
 }
 
 /// The value of a key, or an error that names the key.
@@ -103,6 +106,15 @@ std::string objectOf(const nlohmann::ordered_json &root, const char *key) {
     throw std::runtime_error(std::string("expected \"") + key +
                              "\" with an object");
   return found->dump();
+}
+
+std::vector<std::string> graphsOf(const nlohmann::ordered_json &root) {
+  const auto found = root.find("graphs");
+  const auto isText = [](const auto &each) { return each.is_string(); };
+  if (found == root.end() || !found->is_array() ||
+      !std::ranges::all_of(*found, isText))
+    throw std::runtime_error("expected \"graphs\" with a list of texts");
+  return *found;
 }
 
 std::map<std::string, Checksums>
@@ -171,7 +183,7 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
           .data = dataDigest == 0 ? "" : hexadecimal(dataDigest),
           .program = program.name + " (" + program.schedule + ")",
           .model = program::modelKey(*program.model),
-          .graphs = digestOfGraphs(*program.model),
+          .graphs = digestsOfGraphs(*program.model),
           .numbers = numbersOf(*program.optimizer, steps),
           .checksums = {}};
 }
@@ -226,7 +238,7 @@ chimera::runtime::readDescription(const std::string &folder) try {
       .data = valueOf<std::string>(root, "data", name),
       .program = valueOf<std::string>(root, "program", name),
       .model = objectOf(root, "model"),
-      .graphs = valueOf<std::string>(root, "graphs", name),
+      .graphs = graphsOf(root),
       .numbers = objectOf(root, "numbers"),
       .checksums = checksumsOf(root)};
   const auto saved = valueOf<std::string>(root, "checksum", name);
@@ -246,17 +258,22 @@ chimera::runtime::readDescription(const std::string &folder) try {
 
 std::string
 chimera::runtime::reasonNotToResume(const CheckpointDescription &saved,
-                                    const CheckpointDescription &now) {
-  if (saved.model != now.model)
-    return "expected a checkpoint of the model " + now.model + ", got one of " +
-           saved.model;
+                                    const program::ProgramT &program) {
+  if (const std::string other =
+          program::differenceOfModels(saved.model, *program.model);
+      !other.empty())
+    return "the checkpoint is of another model: " + other +
+           ": give the program of that model, or train this one from its first "
+           "step, with other folders";
+  const CheckpointDescription now =
+      describeCheckpoint(program, saved.step, /*steps=*/0, /*dataDigest=*/0);
   if (saved.optimizer != now.optimizer)
     return "expected a checkpoint of the optimizer " + now.optimizer +
-           ", got one of " + saved.optimizer +
+           ", got one of " + printable(saved.optimizer) +
            ": to start with its weights and no optimizer state, give --load";
   if (saved.weightType != now.weightType)
     return "expected weights of type " + now.weightType + ", got " +
-           saved.weightType +
+           printable(saved.weightType) +
            ": compile the program with the checkpoint's type";
   if (saved.samplesPerStep != now.samplesPerStep)
     return "expected " + std::to_string(now.samplesPerStep) +
@@ -283,9 +300,33 @@ static std::vector<std::string> changedNumbers(const std::string &saved,
   all.update(after);
   for (const auto &[name, ignored] : all.items())
     if (textOf(before, name) != textOf(after, name))
-      changes.push_back(name + " was " + textOf(before, name) + " and is " +
-                        textOf(after, name));
+      changes.push_back(
+          name + " was " + textOf(before, name) + " and is " +
+          textOf(after, name) +
+          // Without this option, it follows --steps.
+          (name == "lr_steps" && before.contains(name) && after.contains(name)
+               ? " (--lr-steps " + textOf(before, name) + " keeps it)"
+               : ""));
   return changes;
+}
+
+/// Names the layers whose graphs differ: "layer 2 computes", "layers 2 and 3
+/// compute" or "layer 2 and 5 others compute". Empty if there are none.
+static std::string changedLayers(const std::vector<std::string> &saved,
+                                 const std::vector<std::string> &now) {
+  std::vector<size_t> layers;
+  for (size_t i = 0; i < std::max(saved.size(), now.size()); ++i)
+    if (i >= saved.size() || i >= now.size() || saved[i] != now[i])
+      layers.push_back(i);
+  if (layers.empty())
+    return {};
+  const std::string first = std::to_string(layers[0]);
+  return layers.size() == 1 ? "layer " + first + " computes"
+         : layers.size() == 2
+             ? "layers " + first + " and " + std::to_string(layers[1]) +
+                   " compute"
+             : "layer " + first + " and " + std::to_string(layers.size() - 1) +
+                   " others compute";
 }
 
 std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
@@ -298,10 +339,12 @@ std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
     add("the seed was " + std::to_string(saved.seed) + " and is " +
         std::to_string(now.seed));
   if (!saved.data.empty() && !now.data.empty() && saved.data != now.data)
-    add("the data or their order are other ones");
-  if (saved.graphs != now.graphs)
-    add("the layers compute with other operators or numbers, such as another "
-        "dropout");
+    add("the data, their order or the held-out part (--hold-out, --validation) "
+        "are other ones");
+  if (const std::string layers = changedLayers(saved.graphs, now.graphs);
+      !layers.empty())
+    add(layers + " with other operators or numbers, such as another "
+                 "activation or dropout");
   for (const std::string &change : changedNumbers(saved.numbers, now.numbers))
     add(change);
   return changes.empty() ? ""

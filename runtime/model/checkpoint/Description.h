@@ -19,7 +19,7 @@
 //    "data": "91c2...",                digest of the data, or "" if unknown
 //    "program": "train (chimera)",     the program that wrote it
 //    "model": {…},                     its layers (ModelKey.h)
-//    "graphs": "0b31...",              digest of the model's graphs
+//    "graphs": ["0b31...", …],         digest of each layer's graphs
 //    "numbers": {…},                   of the optimizer and its schedule
 //    "checksums": {"model-00001-of-00002.safetensors": {"NAME": "..."}}}
 //
@@ -31,9 +31,9 @@
 // AdamW divides by factors that depend on the number of updates. A schedule
 // with an update for each micro-batch has more updates than steps.
 //
-// The digest of the graphs is of the operators of all layers' forwards, in
-// order, with their numbers and texts, such as the factor of a dropout. Sizes
-// are left out, because they depend on the size of a micro-batch.
+// The digest of a layer's graphs is of the operators of its forward, in order,
+// with their numbers and texts, such as the factor of a dropout. Sizes are left
+// out, because they depend on the size of a micro-batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +45,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace chimera::runtime {
 
@@ -61,7 +62,7 @@ struct CheckpointDescription {
   std::string data;
   std::string program;
   std::string model;                          ///< a JSON object
-  std::string graphs;                         ///< a digest
+  std::vector<std::string> graphs;            ///< digests, by layer
   std::string numbers;                        ///< a JSON object
   std::map<std::string, Checksums> checksums; ///< by file
 };
@@ -83,11 +84,11 @@ std::string format(const CheckpointDescription &description);
 /// if the file cannot be read, has another form or has another checksum.
 CheckpointDescription readDescription(const std::string &folder);
 
-/// Says why a run cannot continue from a checkpoint: another model, another
-/// optimizer, another type of weights, or another number of samples per step.
-/// Empty if it can.
+/// Says why a run of `program` cannot continue from a checkpoint: another
+/// model, another optimizer, another type of weights, or another number of
+/// samples per step. Empty if it can. Requires a program with a model.
 std::string reasonNotToResume(const CheckpointDescription &saved,
-                              const CheckpointDescription &now);
+                              const program::ProgramT &program);
 
 /// Says why a run that continues from a checkpoint will not give the numbers of
 /// an uninterrupted run: another seed, other data, other graphs of the layers

@@ -36,9 +36,7 @@ CheckpointDescription descriptionFor(const program::ProgramT &program,
   if (const std::string fault = faultOfStepName(folder, saved.step);
       !fault.empty())
     throw failure(folder, fault);
-  if (const std::string reason = reasonNotToResume(
-          saved, describeCheckpoint(program, saved.step, /*steps=*/0,
-                                    /*dataDigest=*/0));
+  if (const std::string reason = reasonNotToResume(saved, program);
       !reason.empty())
     throw failure(folder, reason);
   return saved;

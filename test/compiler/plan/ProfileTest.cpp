@@ -178,9 +178,9 @@ TEST(Profile, RefusesProfilesOfTwoModels) {
   EXPECT_EQ(checkProfile(profile, program::builtGpt2(deep), kFloats, "sgd"),
             "p.json: expected a profile of a model with 4 layers (with "
             "embedding and head), got 3");
-  EXPECT_NE(checkProfile(profile, program::builtGpt2(wide), kFloats, "sgd")
-                .find("expected a profile of the model"),
-            std::string::npos);
+  EXPECT_EQ(checkProfile(profile, program::builtGpt2(wide), kFloats, "sgd")
+                .find("p.json: the profile is of another model: expected "),
+            0u);
   EXPECT_EQ(
       checkProfile(profile, smallModel(),
                    {program::DataType::Float32, program::DataType::BFloat16},
@@ -211,9 +211,9 @@ TEST(Profile, OfAPackageReachesOtherSizes) {
   // Now the profile is of a model with longer samples.
   document["model"]["sample_bytes"] = 32;
   ASSERT_EQ(readProfile("p.json", document.dump(), machine.profiles[0]), "");
-  EXPECT_EQ(model.check(4, 1, &machine)
-                .find("p.json: expected a profile of the model"),
-            0u);
+  EXPECT_EQ(model.check(4, 1, &machine),
+            "p.json: the profile is of another model: expected 16 bytes of "
+            "inputs in a sample, got 32");
 }
 
 /// One of the two profiles has times of whole backwards. The other one has

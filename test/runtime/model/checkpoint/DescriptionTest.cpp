@@ -26,8 +26,8 @@ CheckpointDescription example() {
           .data = "0123456789abcdef",
           .program = "train (\"chimera\")",
           .model = R"({"layers":3})",
-          .graphs = "0123",
-          .numbers = R"({"learning_rate":0.001})",
+          .graphs = {"01", "23", "45", "67"},
+          .numbers = R"({"learning_rate":0.001,"lr_steps":30})",
           .checksums = {
               {"model-00001-of-00001.safetensors", {{"a", "00"}, {"b", "01"}}},
               {"optimizer-00001-of-00001.safetensors", {}}}};
@@ -70,27 +70,30 @@ TEST_F(DescriptionTest, isRefusedIfItWasEdited) {
   }
 }
 
-TEST_F(DescriptionTest, hasADigestOfTheOperators) {
+TEST_F(DescriptionTest, hasDigestsOfTheOperators) {
   chimera::program::ProgramT program = test::smallProgram({});
   program.model = chimera::program::samplePackage();
-  auto digest = [&] { return describeCheckpoint(program, 1, 2, 3).graphs; };
-  const std::string before = digest();
-  EXPECT_EQ(before.size(), 16u);
-  auto &calls = program.model->kinds[0]->graphs->forward->calls;
+  auto digests = [&] { return describeCheckpoint(program, 1, 2, 3).graphs; };
+  const std::vector<std::string> before = digests();
+  ASSERT_EQ(before.size(), program.model->layers.size());
+  EXPECT_EQ(before[0].size(), 16u);
+  auto &calls = program.model->kinds[program.model->layers[0]->kind]
+                    ->graphs->forward->calls;
   ASSERT_FALSE(calls.empty());
   // Integers do not count.
   auto &arguments = calls[0]->arguments;
   arguments.push_back(std::make_unique<chimera::program::ArgumentT>());
-  const std::string more = digest();
-  EXPECT_NE(more, before);
+  const std::vector<std::string> more = digests();
+  EXPECT_NE(more[0], before[0]);
+  EXPECT_EQ(more.back(), before.back());
   arguments.back()->integers.push_back(7);
-  EXPECT_EQ(digest(), more);
+  EXPECT_EQ(digests(), more);
   arguments.back()->numbers.push_back(0.5);
-  EXPECT_NE(digest(), more);
+  EXPECT_NE(digests(), more);
   arguments.pop_back();
-  EXPECT_EQ(digest(), before);
+  EXPECT_EQ(digests(), before);
   calls[0]->operator_ += "x";
-  EXPECT_NE(digest(), before);
+  EXPECT_NE(digests(), before);
 }
 
 TEST_F(DescriptionTest, saysWhatIsWrong) {
@@ -121,6 +124,7 @@ TEST_F(DescriptionTest, saysWhatIsWrong) {
        "expected \"checksum\" with a text"},
       {replaced("\"adamw\"", "1"), "expected \"optimizer\" with a text"},
       {replaced("\"00\"", "0"), wrongChecksums},
+      {replaced("\"23\"", "23"), "expected \"graphs\" with a list of texts"},
       {replaced("\"model\"", "\"models\""),
        "expected \"model\" with an object"},
       {replaced("\"checksums\"", "\"sums\""), wrongChecksums}};
@@ -139,47 +143,73 @@ TEST_F(DescriptionTest, saysWhatIsWrong) {
 }
 
 TEST_F(DescriptionTest, saysWhatMayNotChange) {
+  const chimera::program::ProgramT program = test::smallProgram({});
+  const CheckpointDescription same = describeCheckpoint(program, 50, 100, 0);
+  CheckpointDescription saved = same;
+  saved.seed += 1;
+  saved.data = "f123456789abcdef";
+  saved.program = "other";
+  saved.graphs.clear();
+  saved.numbers = "{}";
+  EXPECT_EQ(reasonNotToResume(saved, program), "");
+  auto expect = [&](auto change, const std::string &begin) {
+    saved = same;
+    change();
+    EXPECT_EQ(reasonNotToResume(saved, program).find(begin), 0u)
+        << reasonNotToResume(saved, program);
+  };
+  expect([&] { saved.model = R"({"layers":99})"; },
+         "the checkpoint is of another model: expected " +
+             std::to_string(program.model->layers.size()) +
+             " layers (with embedding and head), got 99: give the program of "
+             "that model, ");
+  expect([&] { saved.optimizer = "x"; },
+         "expected a checkpoint of the optimizer " + same.optimizer +
+             ", got one of x: ");
+  expect([&] { saved.weightType = "x"; },
+         "expected weights of type " + same.weightType + ", got x: ");
+  expect([&] { saved.samplesPerStep += 1; },
+         "expected " + std::to_string(same.samplesPerStep) +
+             " samples per step, as in the program, got " +
+             std::to_string(same.samplesPerStep + 1) + ": ");
+}
+
+TEST_F(DescriptionTest, saysWhyResultsWillDiffer) {
   const CheckpointDescription saved = example();
-  EXPECT_EQ(reasonNotToResume(saved, saved), "");
+  EXPECT_EQ(noteOfChanges(saved, saved), "");
   CheckpointDescription now = saved;
+  auto note = [&] {
+    const std::string all = noteOfChanges(saved, now),
+                      end = ": results will differ from those of a run without "
+                            "interruption";
+    now = saved;
+    EXPECT_TRUE(all.ends_with(end)) << all;
+    return all.substr(0, all.size() - std::min(all.size(), end.size()));
+  };
   now.seed = 1;
   now.data = "f123456789abcdef";
+  EXPECT_EQ(note(), "the seed was 18446744073709551615 and is 1, and the data, "
+                    "their order or the held-out part (--hold-out, "
+                    "--validation) are other ones");
+  now.data = ""; // unknown
   now.program = "other";
   now.checksums.clear();
   now.step = 7;
-  EXPECT_EQ(reasonNotToResume(saved, now), "");
-  EXPECT_EQ(noteOfChanges(saved, now),
-            "the seed was 18446744073709551615 and is 1, and the data or their "
-            "order are other ones: results will differ from those of a run "
-            "without interruption");
-  EXPECT_EQ(noteOfChanges(saved, saved), "");
-  now.data = "";
-  now.seed = saved.seed;
   EXPECT_EQ(noteOfChanges(saved, now), "");
-  now.numbers = R"({"learning_rate":0.5,"lr_steps":9})";
-  now.graphs = "0124";
-  EXPECT_EQ(reasonNotToResume(saved, now), "");
-  EXPECT_EQ(noteOfChanges(saved, now),
-            "the layers compute with other operators or numbers, such as "
-            "another dropout, and learning_rate was 0.001 and is 0.5, and "
-            "lr_steps was not set and is 9: results will differ from those of "
-            "a run without interruption");
-  now.model = R"({"layers":4})";
-  EXPECT_EQ(reasonNotToResume(saved, now),
-            "expected a checkpoint of the model {\"layers\":4}, got one of "
-            "{\"layers\":3}");
-  const std::pair<std::string CheckpointDescription::*, std::string> texts[] = {
-      {&CheckpointDescription::optimizer, "a checkpoint of the optimizer x"},
-      {&CheckpointDescription::weightType, "expected weights of type x"}};
-  for (const auto &[member, expected] : texts) {
-    now = saved;
-    now.*member = "x";
-    EXPECT_NE(reasonNotToResume(saved, now).find(expected), std::string::npos)
-        << reasonNotToResume(saved, now);
-  }
   now = saved;
-  now.samplesPerStep = 16;
-  EXPECT_NE(reasonNotToResume(saved, now).find("expected 16 samples per step"),
-            std::string::npos);
+  now.numbers = R"({"learning_rate":0.5,"lr_steps":9})";
+  EXPECT_EQ(note(), "learning_rate was 0.001 and is 0.5, and lr_steps was 30 "
+                    "and is 9 (--lr-steps 30 keeps it)");
+  now.numbers = R"({"learning_rate":0.001})"; // a constant learning rate
+  EXPECT_EQ(note(), "lr_steps was 30 and is not set");
+  const std::string others =
+      " with other operators or numbers, such as another activation or dropout";
+  now.graphs[2] = "x";
+  EXPECT_EQ(note(), "layer 2 computes" + others);
+  now.graphs[1] = now.graphs[2] = "x";
+  EXPECT_EQ(note(), "layers 1 and 2 compute" + others);
+  now.graphs[0] = "x";
+  now.graphs.resize(2);
+  EXPECT_EQ(note(), "layer 0 and 2 others compute" + others);
 }
 } // namespace
