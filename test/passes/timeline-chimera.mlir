@@ -16,7 +16,7 @@
 // SLOTS-NEXT: P1 . F0 f2 F1 f3 b2 B0 b3 B1 .{{$}}
 // SLOTS-NEXT: P2 . f2 F0 f3 F1 B0 b2 B1 b3 .{{$}}
 // SLOTS-NEXT: P3 f2 . f3 F0 B0 F1 B1 b2 . b3{{$}}
-// SLOTS-NEXT: (small letters: the copy of the model whose activations go up the workers){{$}}
+// SLOTS-NEXT: (small letters: the pipeline whose activations go up the workers){{$}}
 // SLOTS-NEXT: makespan 10 (one slot each)
 // SLOTS-NEXT: bubble 20.0 % of the makespan; idle per worker: 2 2 2 2
 // SLOTS-NEXT: peak activations per worker: 3 4 4 3{{$}}
@@ -27,7 +27,7 @@
 // TIMES-NEXT: P1 . F0 f2 F1 f3 . b2 = B0 = b3 = B1 = . .{{$}}
 // TIMES-NEXT: P2 . f2 F0 f3 F1 . B0 = b2 = B1 = b3 = . .{{$}}
 // TIMES-NEXT: P3 f2 f3 . F0 B0 = F1 B1 = . b2 = . . b3 ={{$}}
-// TIMES-NEXT: (small letters: the copy of the model whose activations go up the workers){{$}}
+// TIMES-NEXT: (small letters: the pipeline whose activations go up the workers){{$}}
 // TIMES-NEXT: makespan 16 (forward 1, backward 2, p2p 0)
 // TIMES-NEXT: bubble 25.0 % of the makespan; idle per worker: 4 4 4 4
 // TIMES-NEXT: peak activations per worker: 3 4 4 3{{$}}
@@ -43,7 +43,7 @@ chimera.pipeline @d4 stages(4) micro_batches(4) schedule("chimera")
 // SLOTS-NEXT: P5 . . f4 . f5 F0 f6 F1 f7 F2 B0 F3 B1 b4 B2 b5 B3 b6 . b7 . .{{$}}
 // SLOTS-NEXT: P6 . f4 . f5 . f6 F0 f7 F1 B0 F2 B1 F3 B2 b4 B3 b5 . b6 . b7 .{{$}}
 // SLOTS-NEXT: P7 f4 . f5 . f6 . f7 F0 B0 F1 B1 F2 B2 F3 B3 b4 . b5 . b6 . b7{{$}}
-// SLOTS-NEXT: (small letters: the copy of the model whose activations go up the workers){{$}}
+// SLOTS-NEXT: (small letters: the pipeline whose activations go up the workers){{$}}
 // SLOTS-NEXT: makespan 22 (one slot each)
 // SLOTS-NEXT: bubble 27.3 % of the makespan; idle per worker: 6 6 6 6 6 6 6 6
 // SLOTS-NEXT: peak activations per worker: 5 6 7 8 8 7 6 5{{$}}
@@ -58,7 +58,7 @@ chimera.pipeline @d4 stages(4) micro_batches(4) schedule("chimera")
 // TIMES-NEXT: P5 . . f4 f5 . F0 f6 F1 f7 F2 . . B0 = F3 B1 = . b4 = B2 = b5 = B3 = b6 = . . b7 = . . . .{{$}}
 // TIMES-NEXT: P6 . f4 f5 f6 . . F0 f7 F1 . B0 = F2 B1 = F3 B2 = . . b4 = B3 = b5 = . . b6 = . . b7 = . .{{$}}
 // TIMES-NEXT: P7 f4 f5 f6 f7 . . . F0 B0 = F1 B1 = F2 B2 = F3 B3 = . . . b4 = . . b5 = . . b6 = . . b7 ={{$}}
-// TIMES-NEXT: (small letters: the copy of the model whose activations go up the workers){{$}}
+// TIMES-NEXT: (small letters: the pipeline whose activations go up the workers){{$}}
 // TIMES-NEXT: makespan 36 (forward 1, backward 2, p2p 0)
 // TIMES-NEXT: bubble 33.3 % of the makespan; idle per worker: 12 12 12 12 12 12 12 12
 // TIMES-NEXT: peak activations per worker: 5 6 7 8 8 7 6 5{{$}}

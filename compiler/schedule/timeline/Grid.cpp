@@ -125,8 +125,8 @@ public:
 
   void add(const Action &action) {
     if (problem.pipelines[action.pipeline].up)
-      put(Mark::Up, "small letters: the copy of the model whose activations go "
-                    "up the workers");
+      put(Mark::Up, "small letters: the pipeline whose activations go up the "
+                    "workers");
     if (action.kind > Kind::Backward) // F and B need no explanation
       put(Mark::Kind, rowOf(action.kind).letter + (": " + wordsOf(action.kind)),
           action.kind);

@@ -294,8 +294,7 @@ TEST(Timeline, ExplainsItsMarks) {
   EXPECT_EQ(marksOf(makeCase("1f1b", 2, 2, {1, 3, 2, 1}, true)),
             "I: input gradient; W: weight gradient");
   EXPECT_EQ(marksOf(makeCase("chimera", 4, 4)),
-            "small letters: the copy of the model whose activations go up the "
-            "workers");
+            "small letters: the pipeline whose activations go up the workers");
   EXPECT_EQ(marksOf(makeCase("zb-v", 4, 8, {1, 2, 1, 1}, false, {{}, 2})),
             "I: input gradient; W: weight gradient; ': on the worker's second "
             "stage");
