@@ -135,9 +135,9 @@ void chimera::checkSettings(const RunSettings &settings) {
     throw std::invalid_argument(
         "--validation gives the held-out samples: leave "
         "out --hold-out");
-  if (!settings.validation.empty() && settings.evaluateBatches == 0)
+  if (!settings.validation.empty() && settings.evaluateSamples == 0)
     throw std::invalid_argument("--validation is for evaluations: leave out "
-                                "--evaluate-batches 0");
+                                "--evaluate-samples 0");
   checkNameOfWeights("--save", settings.save);
   checkNameOfWeights("--save-gradients", settings.saveGradients);
   if (settings.grace && settings.save.empty() && settings.checkpoint.empty())

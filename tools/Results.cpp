@@ -156,6 +156,16 @@ std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
 }
 } // namespace
 
+std::string chimera::sizeText(uint64_t bytes) {
+  const auto [unit, name] = bytes < 1'000'000       ? std::pair(1e3, "kB")
+                            : bytes < 1'000'000'000 ? std::pair(1e6, "MB")
+                                                    : std::pair(1e9, "GB");
+  char text[40];
+  std::snprintf(text, sizeof text, "%.1f %s", static_cast<double>(bytes) / unit,
+                name);
+  return text;
+}
+
 void chimera::printRunSummary(const RunSettings &settings,
                               const program::ProgramT &program,
                               const Workload &load, const std::string &where,
@@ -249,8 +259,8 @@ void Results::onCheckpoint(const CheckpointOutcome &outcome) {
   if (!outcome.path.empty()) {
     lastCheckpoint = outcome.path;
     if (!settings.quiet) {
-      std::printf("checkpoint %s (%.1f MB in %.2f s)\n", outcome.path.c_str(),
-                  static_cast<double>(outcome.bytes) * 1e-6, outcome.seconds);
+      std::printf("checkpoint %s (%s in %.2f s)\n", outcome.path.c_str(),
+                  sizeText(outcome.bytes).c_str(), outcome.seconds);
       std::fflush(stdout);
     }
     attempt([&] { progress.checkpoint(outcome); });
@@ -278,6 +288,7 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   auto steps = static_cast<unsigned long long>(result.steps);
   progress.endLine();
   stepsDone = result.steps;
+  endedRegularly = result.endedRegularly();
   summary["steps"] = result.steps;
   summary["seconds"] = result.seconds;
   if (result.steps < settings.steps)
@@ -302,7 +313,14 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
       // The absolute value of NaN has no sign, which would be printed.
       std::printf("final loss %.6f after ",
                   std::isnan(loss->mean) ? std::fabs(loss->mean) : loss->mean);
-    std::printf("%llu steps in %.1f s\n", steps, result.seconds);
+    std::printf("%llu steps%s in %.1f s\n", steps,
+                load.firstStep == 0
+                    ? ""
+                    : (", the last " +
+                       std::to_string(result.steps - load.firstStep) +
+                       " of them")
+                          .c_str(),
+                result.seconds);
   }
   if (result.digest) {
     char digest[20];
@@ -408,49 +426,51 @@ std::string Results::save(const char *what, const std::string &file,
   return written;
 }
 
-/// Saves the weights of a run that diverged or that a signal ended, if they are
-/// finite. Reports why the run ended and where the weights are.
+/// Saves the weights of a run that diverged, if they are finite, in the place
+/// of the last finite weights. The same for a run that a signal ended, unless
+/// it writes a checkpoint. Reports why the run ended, where the weights are,
+/// and how to continue.
 void Results::saveLastFinite(const RunResult &result) {
-  const std::string why = result.divergence
-                              ? reasonOf(*result.divergence, hasArrays())
-                              : "ended by " + signalName(result.stoppedBy);
-  hasFailed |= result.divergence.has_value();
-  if (settings.save.empty() && settings.checkpoint.empty())
-    return reportError(why + "; with --save the last finite weights are kept");
-  if (settings.save.empty()) {
-    progress.endLine();
-    std::fflush(stdout);
-    // A run that diverges may not have written a checkpoint yet.
-    const bool mayContinue = !result.divergence || !lastCheckpoint.empty() ||
-                             !load.resumedFrom.empty();
-    std::fprintf(
-        stderr, "chimera-run: %s%s\n", why.c_str(),
-        mayContinue
-            ? ("; --resume " + settings.checkpoint + " continues").c_str()
-            : "; there is no checkpoint yet, so nothing is kept: give "
-              "--checkpoint-every");
-    return;
+  const bool hasDiverged = result.divergence.has_value();
+  std::string told = hasDiverged ? reasonOf(*result.divergence, hasArrays())
+                                 : "ended by " + signalName(result.stoppedBy);
+  hasFailed |= hasDiverged;
+  const bool hasCheckpoints = !settings.checkpoint.empty();
+  if (settings.save.empty() && !hasCheckpoints)
+    return reportError(told + "; with --save the last finite weights are kept");
+  if (!settings.save.empty() && (hasDiverged || !hasCheckpoints)) {
+    const std::string where = saveLastFiniteWeights(result);
+    if (where.empty())
+      return reportError(told);
+    told += "; " + where;
   }
+  // A run that diverges writes no checkpoint after the bad step, and may not
+  // have written one before it.
+  if (hasCheckpoints && (!hasDiverged || !lastCheckpoint.empty()))
+    told += "; --resume " + settings.checkpoint + " continues";
+  else if (settings.save.empty())
+    told += "; there is no checkpoint yet, so nothing is kept: give "
+            "--checkpoint-every";
+  printError(told);
+}
+
+/// Saves the last finite weights. Returns a text that says where they are or
+/// why they are not saved. It is empty if that has been reported as an error.
+std::string Results::saveLastFiniteWeights(const RunResult &result) {
   const std::string file = result.divergence ? lastFiniteFile(settings.save)
                                              : fileAfterSignal(settings);
-  std::string where;
   // Check the weights too: they may be infinite although the gradients are
   // finite.
   if (!areFinite(program.weight_type, result.weights))
-    where = "the weights are not saved, because they are not finite either";
-  else if (file.empty())
-    where = "the weights are not saved: '" + settings.save +
-            "' is not a regular file, so there is no place for the last "
-            "finite weights";
-  else if (const std::string saved = save("weights", file, result.weights);
-           saved.empty())
-    return reportError(why);
-  else
-    where = "the last finite weights, " + stepsOf(result.weightsAfter) +
-            ", are in " + saved;
-  progress.endLine();
-  std::fflush(stdout);
-  std::fprintf(stderr, "chimera-run: %s; %s\n", why.c_str(), where.c_str());
+    return "the weights are not saved, because they are not finite either";
+  if (file.empty())
+    return "the weights are not saved: '" + settings.save +
+           "' is not a regular file, so there is no place for the last finite "
+           "weights";
+  const std::string saved = save("weights", file, result.weights);
+  return saved.empty() ? ""
+                       : "the last finite weights, " +
+                             stepsOf(result.weightsAfter) + ", are in " + saved;
 }
 
 void Results::saveDocument(const std::string &file,
@@ -466,9 +486,15 @@ void Results::saveDocument(const std::string &file,
 /// Prints the loss and the accuracy on held-out data. If predicting tokens is
 /// the model's only task, also prints the loss of a unigram model.
 void Results::printHeldOut() {
-  // A run that a signal or a loss ended has no evaluation after its last step.
-  if (!heldOut || heldOutAfter != stepsDone)
+  if (!heldOut || heldOutAfter != stepsDone) {
+    // A run that diverged or was ended by SIGTERM has said how to continue.
+    if (load.heldOut && endedRegularly && stepsDone < settings.steps &&
+        !settings.quiet)
+      std::printf("no evaluation, because steps are left: --resume %s "
+                  "continues\n",
+                  settings.checkpoint.c_str());
     return;
+  }
   summary["held_out_loss"] = heldOut->loss;
   if (heldOut->accuracy)
     summary["held_out_accuracy"] = *heldOut->accuracy;

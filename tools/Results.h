@@ -24,6 +24,9 @@
 
 namespace chimera {
 
+/// A number of bytes with a unit: "0.5 kB", "23.4 MB", "1.2 GB".
+std::string sizeText(uint64_t bytes);
+
 /// Prints one line about the run, unless --quiet is given: the pipeline and its
 /// schedule, the numbers of workers and copies, where the ranks are (`where`),
 /// and the number of threads per rank. Adds a line if CUDA graphs are wanted
@@ -58,7 +61,8 @@ public:
   /// Prints the results and saves the files. Saves the weights first, because
   /// they took longest to compute. If their file cannot be written, saves them
   /// in another folder (writeFallback). If the run diverged, or if a signal
-  /// ended it, saves the last finite weights (lastFiniteFile).
+  /// ended it and it writes no checkpoint, saves the last finite weights
+  /// (lastFiniteFile).
   void finish(const runtime::RunResult &result, nlohmann::json summary);
 
   /// Prints the result of the evaluation after the last step, if there was one,
@@ -83,6 +87,7 @@ private:
   bool hasArrays() const; ///< whether the run trains on arrays
   void reportSkipped(uint64_t step);
   void saveLastFinite(const runtime::RunResult &result);
+  std::string saveLastFiniteWeights(const runtime::RunResult &result);
   void saveDocument(const std::string &file, const std::string &document);
   void printHeldOut();
   void saveProfile(const runtime::RunResult &result);
@@ -99,8 +104,9 @@ private:
   std::vector<std::string> earlierProfiles;
   std::optional<runtime::EvaluationResult> heldOut; ///< the last one
   uint64_t heldOutAfter = 0;                        ///< its number of steps
-  uint64_t stepsDone = 0; ///< of the training, when the run has ended
-  uint64_t skipped = 0;   ///< steps that were left out
+  uint64_t stepsDone = 0;      ///< of the training, when the run has ended
+  bool endedRegularly = false; ///< RunResult::endedRegularly
+  uint64_t skipped = 0;        ///< steps that were left out
   nlohmann::json summary;
   bool hasFailed = false;
   bool hasCheckpointFault = false; ///< of the last checkpoint

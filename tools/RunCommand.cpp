@@ -15,6 +15,7 @@
 #include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/data/ShardFolders.h"
 #include "runtime/model/LearningRate.h"
+#include "runtime/model/checkpoint/Folder.h"
 #include "runtime/model/graph/GraphStage.h"
 #include "runtime/model/tensors/Tensors.h"
 #include "runtime/program/Layers.h"
@@ -88,7 +89,7 @@ std::vector<AgreedValue> sharedSettings(const RunSettings &settings,
       {"--tensorboard", digest(settings.tensorboard)},
       {"--profile", digest(settings.profile)},
       {"--trace", digest(settings.trace)},
-      {"--evaluate-batches", settings.evaluateBatches}};
+      {"--evaluate-samples", settings.evaluateSamples}};
 }
 
 /// Makes a run from the settings. The run refers to the arguments, so they must
@@ -241,9 +242,8 @@ void reportCheckpoints(const RunSettings &settings,
   if (settings.checkpoint.empty() || settings.quiet || load.kind != kModel ||
       settings.sequential)
     return;
-  std::printf("checkpoints: a rank keeps a copy of its state of at most %.1f "
-              "MB\n",
-              static_cast<double>(largestCheckpointCopy(program)) * 1e-6);
+  std::printf("checkpoints: a rank keeps a copy of its state of at most %s\n",
+              sizeText(largestCheckpointCopy(program)).c_str());
   std::fflush(stdout);
 }
 
@@ -251,11 +251,25 @@ void reportCheckpoints(const RunSettings &settings,
 /// more.
 void reportReadAhead(const RunSettings &settings, const TrainingRun &run) {
   const std::vector<uint64_t> bytes = readAheadBytesOf(run);
-  const double largest =
-      static_cast<double>(*std::ranges::max_element(bytes)) * 1e-6;
-  if (settings.quiet || settings.sequential || largest < 10)
+  const uint64_t largest = *std::ranges::max_element(bytes);
+  if (settings.quiet || settings.sequential || largest < 10'000'000)
     return;
-  std::printf("a rank reads at most %.1f MB of samples ahead\n", largest);
+  std::printf("a rank reads at most %s of samples ahead\n",
+              sizeText(largest).c_str());
+  std::fflush(stdout);
+}
+
+/// If evaluations leave out held-out samples, prints how many they take.
+void reportEvaluations(const RunSettings &settings, const Workload &load) {
+  if (settings.quiet || !load.heldOut)
+    return;
+  const uint64_t all =
+      (load.validation ? *load.validation : *load.dataset).heldOutCount();
+  if (load.heldOutSamples >= all)
+    return;
+  std::printf("evaluates %llu of %llu held-out samples (--evaluate-samples)\n",
+              static_cast<unsigned long long>(load.heldOutSamples),
+              static_cast<unsigned long long>(all));
   std::fflush(stdout);
 }
 
@@ -348,6 +362,10 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     };
   use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.tensorNames);
+    // A rank takes this folder later. If it cannot, find that out now: the
+    // error of a rank has a report on all ranks, which would not help.
+    if (!settings.checkpoint.empty())
+      CheckpointFolder(settings.checkpoint, load.firstStep, load.resumedFrom);
     results = std::make_unique<Results>(
         settings, program, load, conditionsOf(settings, load, job, share));
     if (!settings.quiet && !load.conversionMessage.empty())
@@ -363,6 +381,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     reportResume(settings, load);
     reportCheckpoints(settings, program, load);
     reportReadAhead(settings, run);
+    reportEvaluations(settings, load);
     warnOfLostWeights(settings, load);
     warnOfShortSchedule(settings, program, load);
     warnOfSlowType(settings, program, load, [&] {

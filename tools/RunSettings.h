@@ -104,7 +104,7 @@ struct RunSettings {
   std::optional<double> grace;   ///< seconds; 0: a signal ends the run at once
   double holdOut = 0.1;
   std::vector<std::string> validation; ///< files, if not a part of `data`
-  uint64_t evaluateBatches = 16;
+  uint64_t evaluateSamples = 64;
   uint64_t evaluateEvery = 0; ///< steps; 0: only at the end
   double unitNanoseconds = 0;
   bool cudaGraphs = false;

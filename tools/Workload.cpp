@@ -129,7 +129,7 @@ static void refuseWithoutEffect(const RunSettings &settings,
           "--pairs",       "--document-end",     "--load",
           "--names",       "--within-documents", "--save",
           "--checkpoint",  "--resume",           "--save-gradients",
-          "--hold-out",    "--evaluate-batches", "--evaluate-every",
+          "--hold-out",    "--evaluate-samples", "--evaluate-every",
           "--cuda-graphs", "--epochs",           "--last-batch",
           "--validation",  "--allow-native-code"})
       refuse(option, kModel);
@@ -271,25 +271,25 @@ static void addModel(Workload &load, const RunSettings &settings,
       };
 }
 
-/// Adds the held-out data: as many micro-batches as --evaluate-batches says,
-/// rounded up to whole steps.
+/// Adds the held-out data: as many samples as --evaluate-samples says, rounded
+/// up to whole steps. A run that resumes has as many samples in a step as the
+/// run before, so it evaluates on the same samples.
 static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
   const bool holdsOut = settings.holdOut > 0 || load.validation;
-  if (!holdsOut || settings.evaluateBatches == 0) {
+  if (!holdsOut || settings.evaluateSamples == 0) {
     const bool evaluates = settings.givenOptions.contains("--evaluate-every");
-    if (evaluates || (settings.evaluateBatches > 0 &&
-                      settings.givenOptions.contains("--evaluate-batches")))
+    if (evaluates || (settings.evaluateSamples > 0 &&
+                      settings.givenOptions.contains("--evaluate-samples")))
       throw std::invalid_argument(
-          std::string(evaluates ? "--evaluate-every" : "--evaluate-batches") +
-          " needs held-out samples, but --hold-out or --evaluate-batches is 0");
+          std::string(evaluates ? "--evaluate-every" : "--evaluate-samples") +
+          " needs held-out samples, but --hold-out or --evaluate-samples is 0");
     return;
   }
-  const uint64_t ofStep =
-      uint64_t{program.micro_batches} * program.data_parallel;
-  load.evaluationPasses = (settings.evaluateBatches + ofStep - 1) / ofStep;
-  load.heldOutSamples =
-      load.evaluationPasses * ofStep * program.micro_batch_size;
+  const uint64_t ofStep = uint64_t{program.micro_batches} *
+                          program.data_parallel * program.micro_batch_size;
+  load.evaluationPasses = (settings.evaluateSamples + ofStep - 1) / ofStep;
+  load.heldOutSamples = load.evaluationPasses * ofStep;
   load.heldOut = (load.validation ? *load.validation : *load.dataset)
                      .heldOut(load.heldOutSamples);
   load.heldOut =
@@ -310,13 +310,13 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
   if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
         "--evaluate-every needs held-out samples with labels that count, got "
-        "none: give more of them (--evaluate-batches)");
+        "none: give more of them (--evaluate-samples)");
   load.heldOut.reset();
   load.evaluationPasses = load.heldOutSamples = 0;
   load.noEvaluationReason =
       "no label of the held-out samples counts, so the model "
       "is not evaluated: give more of them "
-      "(--evaluate-batches)";
+      "(--evaluate-samples)";
 }
 
 /// The files that have arrays. Throws std::invalid_argument if some have arrays

@@ -209,8 +209,9 @@ static int run(int argc, char **argv) {
   addFile("--save", settings.save,
           "Write the trained weights to this safetensors file; "
           "if that fails, to the current folder or $TMPDIR. A run that "
-          "diverges, or gets SIGINT or SIGTERM, writes its last finite weights "
-          "to FILE.last-finite instead");
+          "diverges writes its last finite weights to FILE.last-finite "
+          "instead. So does a run without --checkpoint that gets SIGINT or "
+          "SIGTERM");
   addFile("--save-gradients", settings.saveGradients,
           "Write the last step's gradients of the mean loss to this "
           "safetensors file");
@@ -300,11 +301,11 @@ static int run(int argc, char **argv) {
       ->type_name("FILE")
       ->check(fileName())
       ->allow_extra_args(false);
-  app.add_option("--evaluate-batches", settings.evaluateBatches,
-                 "Number of micro-batches of held-out text to evaluate on, "
-                 "rounded up to whole steps; 0: none. They are evenly spaced "
-                 "over the text and need not be all of it")
-      ->transform(wholeWithin(0, 1000000))
+  app.add_option("--evaluate-samples", settings.evaluateSamples,
+                 "Number of held-out samples to evaluate on, rounded up to "
+                 "whole mini-batches; 0: none. They are evenly spaced over the "
+                 "held-out part and need not be all of it")
+      ->transform(wholeWithin(0, 1'000'000'000))
       ->capture_default_str();
   app.add_option("--evaluate-every", settings.evaluateEvery,
                  "Evaluate on held-out text each time after this number of "

@@ -209,6 +209,6 @@ std::unique_ptr<DataSource> ArrayData::heldOut(uint64_t samples) const {
     throw std::runtime_error(
         "expected at least one held-out sample, got none of the " +
         std::to_string(training) +
-        ": give more samples, another --hold-out, or --evaluate-batches 0");
+        ": give more samples, another --hold-out, or --evaluate-samples 0");
   return std::make_unique<HeldOut>(*this, samples);
 }

@@ -44,6 +44,7 @@ public:
   std::string check(uint32_t threads, uint32_t part = 0,
                     uint32_t parts = 1) const override;
 
+  uint64_t heldOutCount() const override { return held; }
   /// Number n of the `samples` held-out samples is sample floor(n · held out /
   /// samples) of the held-out part. So if the part has fewer samples than that,
   /// it repeats all of them about equally often. If it has none, throws

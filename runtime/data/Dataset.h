@@ -36,6 +36,8 @@ public:
   /// text. Throws std::runtime_error if samples cannot be read.
   virtual std::string check(uint32_t threads, uint32_t part = 0,
                             uint32_t parts = 1) const = 0;
+  /// The number of samples that are held out.
+  virtual uint64_t heldOutCount() const = 0;
   /// A data source of `samples` held-out samples, for evaluations. Sample `row`
   /// of micro-batch `index` of step `pass` is number (pass · M + index) ·
   /// micro-batch size + row, where M is the number of micro-batches in a step

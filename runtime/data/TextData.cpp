@@ -340,6 +340,14 @@ Sample TextData::heldOutSample(uint64_t window, uint64_t windows) const {
   return samples->sampleAt(first + start, {first, count}, UINT64_MAX, window);
 }
 
+uint64_t TextData::heldOutCount() const {
+  if (heldOutWindows)
+    return heldOutWindows->count();
+  // The label of a window's last token is one more token.
+  return static_cast<uint64_t>(std::max<int64_t>(heldOutTokens() - 1, 0) /
+                               context);
+}
+
 template <typename SampleOf>
 void TextData::fill(program::ValueKind kind, MicroBatch microBatch,
                     Bytes output, const SampleOf &sampleOf) const {
@@ -397,7 +405,7 @@ std::unique_ptr<DataSource> TextData::heldOut(uint64_t windows) const {
                trainingTokens() == 0
                    ? "give a longer text"
                    : "give a longer text, another --hold-out, "
-                     "or --evaluate-batches 0");
+                     "or --evaluate-samples 0");
   return std::make_unique<HeldOut>(*this, windows);
 }
 

@@ -97,6 +97,8 @@ public:
   /// more (see heldOut), and window < windows.
   Sample heldOutSample(uint64_t window, uint64_t windows) const;
 
+  /// Counts windows that do not overlap.
+  uint64_t heldOutCount() const override;
   /// Samples are held-out windows (see heldOutSample). Throws
   /// std::runtime_error if the held-out part is shorter than one window of
   /// context + 1 tokens.

@@ -50,7 +50,7 @@ double chimera::runtime::evaluationLoss(double sum, double weight) {
   if (!(weight > 0))
     throw std::runtime_error(
         "expected held-out data with labels that count, got none: give more "
-        "of it (--evaluate-batches)");
+        "of it (--evaluate-samples)");
   return sum / weight;
 }
 

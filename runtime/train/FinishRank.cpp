@@ -77,7 +77,7 @@ bool chimera::runtime::gatherAndSaveResult(
       result.clockError = std::max(result.clockError.value_or(0), clock.error);
   sign();
   ReplicaBytes weights;
-  if (run.checkReplicas || run.digestWeights || run.gatherWeights)
+  if (run.checkReplicas || run.digestWeights || runEnd.gathersWeights)
     weights = interpreter.weights();
   // If updates halted, the replicas may differ: the updates of tied parameters
   // may have halted in only one of the two stages. So do not compare replicas
@@ -89,7 +89,7 @@ bool chimera::runtime::gatherAndSaveResult(
     result.digest =
         gatherDigest(run.program, control, root, weights, run.timeout);
   sign();
-  if (run.gatherWeights)
+  if (runEnd.gathersWeights)
     result.weights =
         gatherStages(run.program, control, root, weights, run.timeout, sign);
   weights.clear();

@@ -96,6 +96,7 @@ RunEnd chimera::runtime::agreeOnRunEnd(const TrainingRun &run, Control &control,
   setStopReason(run, signal, loss, halts, result);
   const RunEnd runEnd{.stoppedBy = result.stoppedBy,
                       .endedRegularly = result.endedRegularly(),
-                      .hasDiverged = result.divergence.has_value()};
+                      .hasDiverged = result.divergence.has_value(),
+                      .gathersWeights = gathersWeightsAtEnd(run, result)};
   return broadcastValue(control, root, runEnd, run.timeout);
 }

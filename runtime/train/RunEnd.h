@@ -50,6 +50,7 @@ struct RunEnd {
   int32_t stoppedBy = 0; ///< as in RunResult
   bool endedRegularly = true;
   bool hasDiverged = false;
+  bool gathersWeights = false; ///< gathersWeightsAtEnd
 };
 
 /// Collects information about the end of the steps from all ranks, and gives

@@ -38,6 +38,12 @@ bool chimera::runtime::evaluatesAtStart(const TrainingRun &run) {
          run.evaluation.isDueAfter(run.firstStep);
 }
 
+bool chimera::runtime::gathersWeightsAtEnd(const TrainingRun &run,
+                                           const RunResult &result) {
+  return run.gatherWeights &&
+         (!run.checkpoints || result.divergence || result.endedRegularly());
+}
+
 uint64_t chimera::runtime::firstUpdateOf(const TrainingRun &run) {
   return run.firstUpdate.value_or(run.firstStep *
                                   program::updatesPerStep(run.program));

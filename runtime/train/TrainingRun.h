@@ -209,6 +209,10 @@ bool evaluatesAtEnd(const TrainingRun &run, uint64_t step);
 /// have been stopped before it did this.
 bool evaluatesAtStart(const TrainingRun &run);
 
+/// Whether a run that ended with `result` gathers its weights: if it must, and
+/// unless a signal ended it and its checkpoint has the weights.
+bool gathersWeightsAtEnd(const TrainingRun &run, const RunResult &result);
+
 /// The number of updates of each weight before the run's first step.
 uint64_t firstUpdateOf(const TrainingRun &run);
 

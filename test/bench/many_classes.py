@@ -88,7 +88,7 @@ class Bench:
                 two_ranks.peak_of(peaks[rank], [
                     self.options.tools / "chimera-run", program, "--data", self.text,
                     "--tokens", "bytes", "--threads", 1, "--steps", 1 + self.options.steps,
-                    "--evaluate-batches", 0, "--quiet", "--profile", profile,
+                    "--evaluate-samples", 0, "--quiet", "--profile", profile,
                     "--transport", "tcp",
                 ]),
                 environment,

@@ -89,7 +89,7 @@ class Bench(two_ranks.Bench):
         os.mkfifo(pipe)
         command = [
             self.args.tools / "chimera-run", program, "--data", self.text, "--threads", 1,
-            "--steps", 10**6, "--evaluate-batches", 0, "--quiet", "--transport", "tcp",
+            "--steps", 10**6, "--evaluate-samples", 0, "--quiet", "--transport", "tcp",
             "--log", pipe, *options,
         ]  # fmt: skip
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -134,7 +134,7 @@ class Bench(two_ranks.Bench):
         # fmt: off
         said = machine.execute(
             self.args.tools / "chimera-run", program, "--data", self.text, "--steps", 1,
-            "--threads", 1, "--evaluate-batches", 0, *saving,
+            "--threads", 1, "--evaluate-samples", 0, *saving,
         ).stdout
         # fmt: on
         return float(STATED.search(said)[1]) * 1e6, grown

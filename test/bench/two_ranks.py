@@ -203,7 +203,7 @@ class Bench:
         # fmt: off
         return peak_of(self.peaks, [
             tools / "chimera-run", program, "--data", self.text, "--threads", 1,
-            "--steps", steps, "--evaluate-batches", 0, "--quiet", "--log", log,
+            "--steps", steps, "--evaluate-samples", 0, "--quiet", "--log", log,
             *options,
         ])
         # fmt: on

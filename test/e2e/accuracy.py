@@ -108,7 +108,7 @@ def check(options, folder, name):
             options.tools / "chimera-run", program, "--data", folder / f"train{suffix}",
             "--validation", folder / f"held{suffix}", "--load",
             folder / "package/values.safetensors", "--steps", STEPS, "--threads", 1,
-            "--evaluate-batches", HELD // SAMPLES, "--save", folder / "weights", "--log",
+            "--evaluate-samples", HELD, "--save", folder / "weights", "--log",
             folder / "log", *(["--tokens", "bytes"] if name == "gpt2" else []), *more,
         )  # fmt: skip
         right, counted = json.loads(run_script(*tool, "--in-torch"))

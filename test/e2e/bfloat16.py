@@ -120,7 +120,7 @@ def reference(checks, args, folder, case, program, ours, model):
     )
     # fmt: off
     run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
-        "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
+        "--steps", 0, "--quiet", "--evaluate-samples", 0, "--save", start)
     output = run_script(
         HERE / "reference.py", "--model", model, "--program-json", dump,
         "--data", args.data, "--steps", 1, "--weights", start,

@@ -218,7 +218,7 @@ class Test(Runs):
     def test_log_of_a_training(self):
         log = self.path("log.jsonl")
         for more in ([], ["--sequential"]):
-            self.log_of(*self.training("--evaluate-batches", "0", *more))
+            self.log_of(*self.training("--evaluate-samples", "0", *more))
             with open(log) as lines:
                 steps = [json.loads(line) for line in lines if '"loss"' in line][:2]
             for step in steps:
@@ -374,7 +374,7 @@ class Test(Runs):
         for option, value in (("--data", "file"), ("--save", "file"),
                               ("--save-gradients", "file"),
                               ("--hold-out", "0.5"),
-                              ("--evaluate-batches", "3")):
+                              ("--evaluate-samples", "3")):
             self.expect_error(f"{option} is for model stages, "
                               "and the program has no model", program, option,
                               value)

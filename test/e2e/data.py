@@ -60,7 +60,7 @@ class Test(Runs):
         data = self.write("text_document.bin",
                           b"".join(bytes([byte, 0, 0, 0]) for byte in text))
         steps = ["--data", data, "--steps", "2", "--threads", "1",
-                 "--evaluate-batches", "0"]
+                 "--evaluate-samples", "0"]
         self.expect_error("every second number is as small as the upper half of "
                           "one of 32 bits: give --tokens uint32",
                           program, *steps, "--tokens", "uint16")

@@ -133,7 +133,7 @@ class Dcp(unittest.TestCase):
     def train(self, program, *arguments):
         run(
             OPTIONS.tools / "chimera-run", self.folder / program, "--data", OPTIONS.data,
-            "--tokens", "bytes", "--threads", 1, "--quiet", "--evaluate-batches", 0,
+            "--tokens", "bytes", "--threads", 1, "--quiet", "--evaluate-samples", 0,
             *arguments,
         )  # fmt: skip
 

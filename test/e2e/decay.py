@@ -156,7 +156,7 @@ def check(options, folder, case):
     )  # fmt: skip
     run(
         options.tools / "chimera-run", program, "--data", options.data, "--steps", STEPS,
-        "--threads", 1, "--quiet", "--evaluate-batches", 0,
+        "--threads", 1, "--quiet", "--evaluate-samples", 0,
         "--load", package / "values.safetensors", "--save", folder / "weights",
         *(["--no-decay", "tokens.*", "--no-decay", "*.gate.*"] if as_option else []),
         *(["--no-decay", "none"] if is_cleared else []),

@@ -119,7 +119,7 @@ def train(options, folder, of_type, samples, batches):
     run(
         options.tools / "chimera-run", program, "--data", folder / "data.safetensors",
         *([] if batches > 1 else ["--sequential"]), "--steps", 1, "--threads", 1, "--quiet",
-        "--evaluate-batches", 0, "--load", folder / "package/values.safetensors",
+        "--evaluate-samples", 0, "--load", folder / "package/values.safetensors",
         "--save-gradients", gradients, "--log", log,
     )  # fmt: skip
     return losses(log)[0], read_tensors(gradients)

@@ -200,7 +200,7 @@ def check(options, folder, case):
         run(
             options.tools / "chimera-run", program, "--data", options.data,
             "--tokens", "bytes", "--sequential", "--steps", STEPS, "--threads", 1, "--quiet",
-            "--evaluate-batches", 0, "--load", package / "values.safetensors",
+            "--evaluate-samples", 0, "--load", package / "values.safetensors",
             "--save-gradients", folder / "g", "--log", folder / "log", *mask,
         )  # fmt: skip
         # The two gradients of a tied parameter are added in another order than in

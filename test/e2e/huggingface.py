@@ -210,7 +210,7 @@ def check(options, name, folder):
         run(
             options.tools / "chimera-run", program, "--data", folder / "tokens.bin",
             "--tokens", "uint16", "--load", weights, "--steps", 1, "--quiet",
-            "--evaluate-batches", 0, "--save", folder / f"weights{ranks}",
+            "--evaluate-samples", 0, "--save", folder / f"weights{ranks}",
             "--save-gradients", folder / f"gradients{ranks}",
             "--log", folder / f"log{ranks}", "--checkpoint", folder / f"kept{ranks}", *more,
         )  # fmt: skip

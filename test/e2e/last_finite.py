@@ -48,7 +48,7 @@ class LastFinite(Runs):
         file = self.path("expected")
         result = self.run_it(self.program, "--data", self.text, "--steps",
                              str(steps), "--threads", "1", "--save", file,
-                             "--evaluate-batches", "0", *more)
+                             "--evaluate-samples", "0", *more)
         self.assertEqual(result.returncode, 0, result.stderr)
         return self.read("expected")
 

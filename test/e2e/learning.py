@@ -80,7 +80,7 @@ def check(options, folder, model):
         run(
             options.tools / "chimera-run", program, "--data", data, "--tokens", "bytes",
             "--steps", steps,
-            "--threads", 1, "--quiet", "--evaluate-batches", 128, "--log", log,
+            "--threads", 1, "--quiet", "--evaluate-samples", 128 * samples, "--log", log,
             "--load", package / "values.safetensors",
             *(["--mask", MASK, "--mask-rate", 0.3] if model == "bert" else []),
         )  # fmt: skip

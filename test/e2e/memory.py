@@ -121,7 +121,7 @@ def measure(checks, options, folder, name, description, *more):
     run(options.tools / "chimera-compile", source, "-o", program)
     run(
         options.tools / "chimera-run", program, "--steps", 2, "--quiet",
-        "--evaluate-batches", 0, "--log", log, *more,
+        "--evaluate-samples", 0, "--log", log, *more,
     )  # fmt: skip
     ranks = json.loads(log.read_text().splitlines()[-1])["summary"]["ranks"]
     dump = json.loads(run(options.tools / "chimera-translate", "--program-to-json", program))

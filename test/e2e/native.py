@@ -136,7 +136,7 @@ class Training:
         log = folder / "log"
         run(
             *launcher, options.tools / "chimera-run", program, "--data", options.data,
-            "--tokens", "bytes", "--steps", STEPS, "--threads", 1, "--evaluate-batches", 1, "--timeout", 300,
+            "--tokens", "bytes", "--steps", STEPS, "--threads", 1, "--evaluate-samples", 1, "--timeout", 300,
             "--load", folder / "package/values.safetensors", "--log", log,
             "--save-gradients", folder / "gradients", *more,
         )  # fmt: skip
@@ -282,7 +282,7 @@ def measure(options, folder):
             for way in ((), ("--allow-native-code", folder / "package/native")):
                 run(
                     options.tools / "chimera-run", program, "--data", options.data,
-                    "--steps", 6, "--threads", 1, "--evaluate-batches", 0, "--log",
+                    "--steps", 6, "--threads", 1, "--evaluate-samples", 0, "--log",
                     folder / "log", "--sequential", *way,
                 )  # fmt: skip
                 rows = map(json.loads, (folder / "log").read_text().splitlines())

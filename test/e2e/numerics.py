@@ -170,7 +170,7 @@ class Training:
         # fmt: off
         run(*launcher, tools / "chimera-run", program, "--data", data,
             "--steps", steps, "--threads", 1, "--quiet", "--timeout", 300,
-            "--evaluate-batches", 1, "--save", self.weights,
+            "--evaluate-samples", 1, "--save", self.weights,
             "--save-gradients", self.gradients, "--log", log, *options)
         # fmt: on
         self.losses = losses(log)
@@ -453,7 +453,7 @@ def reference(checks, args, folder, case, program, ours, model):
     start = folder / "start"
     # fmt: off
     run(args.tools / "chimera-run", program, "--data", args.data, "--sequential",
-        "--steps", 0, "--quiet", "--evaluate-batches", 0, "--save", start)
+        "--steps", 0, "--quiet", "--evaluate-samples", 0, "--save", start)
     output = run_script(
         HERE / "reference.py", "--model", model, "--program-json", dump,
         "--data", args.data, "--steps", STEPS, "--weights", start,

@@ -48,6 +48,8 @@ class Resume(Trainings):
                 self.assertIn(f"resumes from {self.kept}/step-00000007, after 7 steps",
                               said)
                 self.assertEqual(saved.read_bytes(), expected)
+                self.assertRegex(said, rf"after {STEPS} steps, the last {STEPS - 7} of "
+                                       r"them in [\d.]+ s\n")
                 lines = list(map(json.loads, log.read_text().splitlines()))
                 self.assertEqual([line["step"] for line in lines if "loss" in line],
                                  list(range(1, STEPS + 1)))
@@ -243,7 +245,9 @@ class Resume(Trainings):
         (self.shared / "wide.mlir").write_text(
             description.replace("width(32)", "width(48)"))
         self.compile_file("wide")
-        self.expect_error("expected a checkpoint of the model {", "wide", *resume)
+        errors = self.expect_error("the checkpoint is of another model: ", "wide",
+                                   *resume)[1]
+        self.assertRegex(errors, r"expected \d+ parameters in layer 0 \('.*'\), got \d+")
         # Checkpoints of another run in the folder.
         self.train("chimera", "--steps", 2, "--checkpoint", self.folder / "mine")
         self.expect_error("has a checkpoint after 3 steps, and this run begins after "
@@ -251,20 +255,25 @@ class Resume(Trainings):
                           "--resume", self.folder / "mine")
         self.expect_error("expected different files, got", "chimera", "--checkpoint",
                           self.folder / "new", "--log", self.folder / "new")
+        self.expect_error("cannot create the folder of checkpoints", "chimera",
+                          "--checkpoint", self.text / "new")
         output = self.train("chimera", "--steps", 4, *resume, "--learning-rate", 0.1)
         self.assertIn("learning_rate was 0.01 and is 0.1: results will differ", output)
+        output = self.train("chimera", "--steps", 4, *resume, "--lr-steps", 20)
+        self.assertIn("lr_steps was 12 and is 20 (--lr-steps 12 keeps it): ", output)
         # Other graphs, other data or another seed are told, and are no error.
         (self.shared / "heads.mlir").write_text(
             description.replace("heads(2)", "heads(4)"))
         self.compile_file("heads")
-        self.assertIn("the layers compute with other operators or numbers",
+        self.assertIn("layer 1 and 5 others compute with other operators or numbers",
                       self.train("heads", "--steps", 4, *resume))
         other = self.folder / "other"
         other.write_text(self.text.read_text()[::-1])
         self.trained = other
         output = self.train("chimera", "--steps", 4, *resume)
         self.trained = None
-        self.assertIn("the data or their order are other ones", output)
+        self.assertIn("the data, their order or the held-out part (--hold-out, "
+                      "--validation) are other ones", output)
         self.damage(saved, resume)
 
     def damage(self, saved, resume):
@@ -291,6 +300,7 @@ class Resume(Trainings):
                     self.assertEqual(status, 1, (file.name, output))
                     self.assertRegex(errors, r"cannot (resume|load weights) from")
                     self.assertIn(str(saved), errors)
+                    self.assertNotIn("the ranks at that moment", errors)
                 file.write_bytes(good)
         self.train("chimera", "--steps", 4, *resume)
 
@@ -376,6 +386,9 @@ class Resume(Trainings):
         more = ["--sequential"] if over == "sequential" else []
         # The signal comes to a rank and not from mpirun, which would not wait so long.
         more += ["--grace", "60"] if ranks else []
+        stopped_weights = self.folder / "stopped"
+        stopped_weights.unlink(missing_ok=True)
+        more += ["--save", stopped_weights, "--evaluate-samples", 1]
         with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", ranks,
                  *self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
                                *more)[2:]) as job:
@@ -392,8 +405,13 @@ class Resume(Trainings):
         self.assertEqual(
             [name for name in os.listdir(self.kept) if name != ".lock"],
             [f"step-{step:08}"], errors)
+        # The checkpoint has the weights, so they are saved only if that was asked for.
+        self.assertEqual(stopped_weights.exists(), isAsked)
+        self.assertFalse(stopped_weights.with_suffix(".last-finite").exists())
+        self.assertEqual("no evaluation, because steps are left: --resume "
+                         f"{self.kept} continues\n" in output, isAsked, output)
         if not isAsked:
-            self.assertIn(f"ended by {number.name}; --resume {self.kept} continues",
+            self.assertIn(f"ended by {number.name}; --resume {self.kept} continues\n",
                           errors)
         steps = step + 3
         self.train("chimera", "--steps", steps, "--resume", self.kept, "--save",

@@ -139,11 +139,11 @@ class ResumedFiles(Trainings):
         log = self.folder / "log"
         common = ["--keep", 0, "--checkpoint", self.kept, "--checkpoint-every", 2, "--log", log]
         resumes = [*common, "--resume", self.kept]
-        # Without --evaluate-batches 0, there is an evaluation after the last step.
-        self.train("chimera", "--steps", 6, *common, "--evaluate-batches", 2)
+        # Without --evaluate-samples 0, there is an evaluation after the last step.
+        self.train("chimera", "--steps", 6, *common, "--evaluate-samples", 2)
         whole = log.read_bytes()
         # A run that has nothing to do changes nothing.
-        output = self.train("zb-v", "--steps", 6, *resumes, "--evaluate-batches", 2)
+        output = self.train("zb-v", "--steps", 6, *resumes, "--evaluate-samples", 2)
         self.assertIn("no step is left: the checkpoint is after step 6", output)
         self.assertEqual(log.read_bytes(), whole)
         # Nor does a run that is refused after it has opened its log.
@@ -177,7 +177,7 @@ class ResumedFiles(Trainings):
         log = self.folder / "log"
         with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", 0,
                  *self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
-                               "--evaluate-every", 100, "--evaluate-batches", 1, "--log",
+                               "--evaluate-every", 100, "--evaluate-samples", 1, "--log",
                                log)[2:]) as job:
             job.wait_for_line("held-out loss")
             while self.steps_of(self.lines("log.part"), "loss")[-1] == 100:
@@ -193,7 +193,7 @@ class ResumedFiles(Trainings):
         """A run that was stopped where an evaluation was due did not make it. The next run
         makes it, and has the results of a run that was not stopped."""
         log = self.folder / "log"
-        evaluates = ["--evaluate-every", 2, "--evaluate-batches", 1, "--log", log]
+        evaluates = ["--evaluate-every", 2, "--evaluate-samples", 1, "--log", log]
         # A rank of "idle" has no instructions.
         for program, over in (("chimera", "threads"), ("chimera", "sequential"),
                               ("chimera", "simulated"), ("idle", "simulated")):

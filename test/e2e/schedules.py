@@ -155,7 +155,7 @@ def train(options, program, log, *arguments):
     """Trains. Returns the rates in the log, and the digest of the weights."""
     run(
         options.tools / "chimera-run", program, "--data", options.data, "--steps",
-        STEPS, "--threads", 1, "--quiet", "--evaluate-batches", 0, "--log", log,
+        STEPS, "--threads", 1, "--quiet", "--evaluate-samples", 0, "--log", log,
         *arguments,
     )  # fmt: skip
     lines = [json.loads(line) for line in log.read_text().splitlines()]

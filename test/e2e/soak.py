@@ -79,7 +79,7 @@ class Run:
                    "--steps", options.steps, "--quiet", "--threads", 1,
                    "--log", self.log]
         if kind == "training":
-            command += ["--data", options.data, "--evaluate-batches", 0, "--checkpoint",
+            command += ["--data", options.data, "--evaluate-samples", 0, "--checkpoint",
                         folder / f"kept-{transport}", "--checkpoint-every", EVERY,
                         "--keep", 2]
         else:

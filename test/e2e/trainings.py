@@ -119,7 +119,7 @@ class Trainings(unittest.TestCase):
         self.variables = {}  # further environment variables of runs
 
     def command(self, program, *arguments):
-        evaluation = () if "--evaluate-batches" in arguments else ("--evaluate-batches", 0)
+        evaluation = () if "--evaluate-samples" in arguments else ("--evaluate-samples", 0)
         return [str(word) for word in (
             OPTIONS.tools / "chimera-run", self.shared / program, "--data",
             self.trained or self.text, "--threads", 1, *evaluation, *arguments)]
@@ -189,4 +189,6 @@ class Trainings(unittest.TestCase):
         got, output, errors = self.run_it(program, *arguments)
         self.assertEqual(got, status, output + errors)
         self.assertIn(text, errors)
+        # A wrong argument is no failure of a rank.
+        self.assertNotIn("the ranks at that moment", errors)
         return output, errors

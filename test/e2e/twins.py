@@ -80,7 +80,7 @@ def check(options, folder, kind, dropout, more, gpus, vocabulary=256):
         "exported": 'exported("package")',
     }
     common = ("--data", ROOT / "LICENSE", "--tokens", "bytes", "--quiet",
-              "--evaluate-batches", 8)  # fmt: skip
+              "--evaluate-samples", 16)  # fmt: skip
     plans, outcome = {}, {}
     for name, model in models.items():
         source, program = folder / f"{name}.mlir", folder / f"{name}.chimera"

@@ -49,7 +49,7 @@ def train(options, program, data, device, ranks, folder):
     # fmt: off
     command = [options.run, program, *data, "--device", device,
                "--steps", STEPS, "--log", log, "--save-gradients", gradients,
-               "--check-replicas", "--evaluate-batches", 0, "--timeout",
+               "--check-replicas", "--evaluate-samples", 0, "--timeout",
                launch.TIMEOUT]
     # fmt: on
     if options.graphs and device == "cuda":

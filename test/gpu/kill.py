@@ -27,7 +27,7 @@ def disturb(options, each, victim, how):
     processes = launch.start(
         [options.run, options.programs / each["program"], "--device", "cuda",
          "--data", options.programs / "text", "--steps", 1000000, "--timeout",
-         TIMEOUT, "--quiet", "--evaluate-batches", 0], each["ranks"])
+         TIMEOUT, "--quiet", "--evaluate-samples", 0], each["ranks"])
     # fmt: on
     time.sleep(options.after)
     ended = [process for process in processes if process.poll() is not None]

@@ -41,7 +41,7 @@ def measure(options, cases):
             # fmt: off
             execute(options.run, options.programs / case["program"], "--device",
                     options.device, "--data", options.programs / "text", "--tokens",
-                    "bytes", "--steps", options.steps, "--evaluate-batches", 0,
+                    "bytes", "--steps", options.steps, "--evaluate-samples", 0,
                     "--quiet", "--timeout", launch.TIMEOUT, "--profile", profile)
             # fmt: on
             case["profile"] = json.loads(profile.read_text())

@@ -128,7 +128,7 @@ sanitizer() {
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
   [ -n "$tool" ] || { echo "skipped: compute-sanitizer was not found"; return 0; }
   local train=("$bin/chimera-run" "$programs/gpt2-0.chimera" --device cuda --quiet
-    --data "$programs/text" --steps 2 --evaluate-batches 0 --timeout 120)
+    --data "$programs/text" --steps 2 --evaluate-samples 0 --timeout 120)
   sanitized "$bin/gpu_device_tests" --gtest_brief=1 && sanitized "${train[@]}" &&
     sanitized "${train[@]}" --cuda-graphs
 }

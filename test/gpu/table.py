@@ -168,7 +168,7 @@ def train(options, program, *more, profiled=False, saved=False):
         execute(options.bin / "chimera-run", program, "--data",
                 options.programs / "text", "--tokens", "bytes", "--device",
                 options.device, "--steps",
-                options.steps, "--evaluate-batches", 0, "--quiet", "--log", log,
+                options.steps, "--evaluate-samples", 0, "--quiet", "--log", log,
                 "--timeout", launch.TIMEOUT, *wanted, *more)
         # fmt: on
         summary = json.loads(log.read_text().splitlines()[-1])["summary"]

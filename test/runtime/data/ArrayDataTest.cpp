@@ -209,6 +209,7 @@ TEST_F(ArrayDataTest, holdsOutTheEnd) {
   for (uint64_t each = 0; each < 20; ++each)
     for (int sample : step(data, each))
       EXPECT_LT(sample, 12);
+  EXPECT_EQ(data.heldOutCount(), 8u);
   const auto held = data.heldOut(8);
   EXPECT_EQ(step(*held, 0), (std::vector{12, 13, 14, 15, 16, 17, 18, 19}));
   // With fewer samples than there are, they are evenly spaced. With more, they

@@ -243,6 +243,7 @@ TEST_F(DocumentsTest, RefusesFilesWithoutLongDocuments) {
       << message;
   TextData data =
       open({documents("b", 0, {20, 8})}, 0.2, {.withinDocuments = true});
+  EXPECT_EQ(data.heldOutCount(), 0u);
   EXPECT_THROW(data.heldOut(1), std::runtime_error);
 }
 

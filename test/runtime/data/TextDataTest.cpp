@@ -143,6 +143,7 @@ TEST_P(HeldOutTest, isEvaluatedWithoutDropout) {
   program.micro_batches = 2;
   program.data_parallel = 1;
   TextData data(path, program, 0.5);
+  EXPECT_EQ(data.heldOutCount(), 37u); // 299 = 37 · 8 + 3 tokens have labels
   auto heldOut = data.heldOut(8);
   Line<double> line(program), plain(program);
   auto evaluate = [&](Line<double> &of, MicroBatch microBatch) {
@@ -244,7 +245,7 @@ TEST_F(TextDataTest, refusesToEvaluateOnTooShortHeldOut) {
                     std::to_string(bytes / 10) + " of the " +
                     std::to_string(bytes) + " in '" + path +
                     "'; give a longer text, another --hold-out, or "
-                    "--evaluate-batches 0");
+                    "--evaluate-samples 0");
     }
   }
   writeRamp(90);

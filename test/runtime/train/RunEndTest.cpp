@@ -266,6 +266,29 @@ int stopsAt(uint64_t most, const std::vector<Loss> &losses,
   return -1;
 }
 
+// A checkpoint has the weights of a run that a signal ended, so they are not
+// gathered in the short time before the process is killed.
+TEST(GathersWeightsAtEnd, UnlessASignalEndsARunWithACheckpoint) {
+  const program::ProgramT program = program::samplePipeline();
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  RunResult ended{};
+  EXPECT_FALSE(gathersWeightsAtEnd(run, ended));
+  run.gatherWeights = true;
+  for (const bool hasCheckpoints : {false, true}) {
+    if (hasCheckpoints)
+      run.checkpoints = CheckpointSettings();
+    for (const int signal : {0, SIGUSR1, SIGTERM, SIGINT}) {
+      ended.stoppedBy = signal;
+      const bool mustEnd = signal == SIGTERM || signal == SIGINT;
+      ended.divergence.reset();
+      EXPECT_EQ(gathersWeightsAtEnd(run, ended), !(hasCheckpoints && mustEnd));
+      ended.divergence = Divergence{.step = 3, .loss = {}, .stages = {}};
+      EXPECT_TRUE(gathersWeightsAtEnd(run, ended));
+    }
+  }
+}
+
 TEST(LossWatch, SkipsOnlyTheGivenNumberOfSteps) {
   const Loss good{.sum = 0, .mean = 1, .gradientNorm = 1};
   // The gradients are not finite; the loss may be.
