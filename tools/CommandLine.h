@@ -151,17 +151,16 @@ oneOf(const std::vector<std::string> &words,
       "{" + CLI::detail::join(words, ",") + "}");
 }
 
-/// Accepts names of files, except an empty name and "-". An empty name is
-/// mostly an unset shell variable. "-" usually means a standard stream, but
-/// here it would be the name of a file.
-inline CLI::Validator fileName() {
+/// Accepts names of `what`, "file" or "folder", except an empty name and "-".
+/// An empty name is mostly an unset shell variable. "-" usually means a
+/// standard stream, but here it would be the name of a file.
+inline CLI::Validator fileName(const std::string &what = "file") {
   return CLI::Validator(
-      [](std::string &text) {
-        return text.empty() ? std::string("expected a file, got an empty name")
-               : text == "-"
-                   ? std::string("expected a file, got -: write ./- if that "
-                                 "is its name")
-                   : std::string();
+      [what](std::string &text) {
+        return text.empty()  ? "expected a " + what + ", got an empty name"
+               : text == "-" ? "expected a " + what +
+                                   ", got -: write ./- if that is its name"
+                             : "";
       },
       "");
 }

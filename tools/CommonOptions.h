@@ -48,22 +48,33 @@ inline std::string fileAfterSignal(const RunSettings &settings) {
   return lastFinite.empty() ? settings.save : lastFinite;
 }
 
+/// The seconds of --grace. The default is shorter than the delay after which a
+/// launcher kills its processes: 1 s for mpirun, 30 s for torchrun, Slurm and
+/// Kubernetes.
+inline double graceSeconds(const RunSettings &settings,
+                           const std::optional<runtime::Job> &job) {
+  const bool isUnderMpirun = job && std::string_view(job->launcher) == "mpirun";
+  return settings.grace.value_or(isUnderMpirun ? 0.6 : 25);
+}
+
 /// The time that a run has after SIGINT or SIGTERM to end its step and save its
 /// state. None if neither weights nor checkpoints are saved, or with --grace 0.
-/// The time must be shorter than the delay after which a launcher kills its
-/// processes: 1 s for mpirun, 30 s for torchrun, Slurm and Kubernetes.
 /// `onBegin` is called with the signal when this time begins.
 inline std::optional<runtime::Grace>
 graceAfterSignal(const RunSettings &settings,
                  const std::optional<runtime::Job> &job,
                  std::function<void(int)> onBegin) {
-  const bool isUnderMpirun = job && std::string_view(job->launcher) == "mpirun";
-  const double seconds = settings.grace.value_or(isUnderMpirun ? 0.6 : 25);
+  const double seconds = graceSeconds(settings, job);
   if ((settings.save.empty() && settings.checkpoint.empty()) || seconds == 0)
     return std::nullopt;
-  return runtime::Grace{std::chrono::milliseconds(
-                            static_cast<int64_t>(std::ceil(seconds * 1000))),
-                        std::move(onBegin)};
+  return runtime::Grace{
+      std::chrono::milliseconds(
+          static_cast<int64_t>(std::ceil(seconds * 1000))),
+      std::move(onBegin),
+      settings.checkpoint.empty()
+          ? "the weights are not saved"
+          : "the steps since the last checkpoint are lost; --resume " +
+                settings.checkpoint + " continues from it"};
 }
 
 /// Prints `reason` as an error and flushes all output. Call it before the

@@ -280,7 +280,7 @@ void Results::onCheckpoint(const CheckpointOutcome &outcome) {
 void Results::onEvaluation(uint64_t step, const EvaluationResult &result) {
   heldOut = result;
   heldOutAfter = step;
-  attempt([&] { progress.evaluation(step, result); });
+  attempt([&] { progress.evaluation(step, result, /*isLast=*/hasEnded); });
 }
 
 void Results::finish(const RunResult &result, nlohmann::json given) {
@@ -288,6 +288,7 @@ void Results::finish(const RunResult &result, nlohmann::json given) {
   auto steps = static_cast<unsigned long long>(result.steps);
   progress.endLine();
   stepsDone = result.steps;
+  hasEnded = true;
   endedRegularly = result.endedRegularly();
   summary["steps"] = result.steps;
   summary["seconds"] = result.seconds;
@@ -447,7 +448,9 @@ void Results::saveLastFinite(const RunResult &result) {
   // A run that diverges writes no checkpoint after the bad step, and may not
   // have written one before it.
   if (hasCheckpoints && (!hasDiverged || !lastCheckpoint.empty()))
-    told += "; --resume " + settings.checkpoint + " continues";
+    told +=
+        "; --resume " + settings.checkpoint +
+        (hasDiverged ? " continues from the last checkpoint" : " continues");
   else if (settings.save.empty())
     told += "; there is no checkpoint yet, so nothing is kept: give "
             "--checkpoint-every";

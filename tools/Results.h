@@ -105,6 +105,7 @@ private:
   std::optional<runtime::EvaluationResult> heldOut; ///< the last one
   uint64_t heldOutAfter = 0;                        ///< its number of steps
   uint64_t stepsDone = 0;      ///< of the training, when the run has ended
+  bool hasEnded = false;       ///< whether all steps have ended
   bool endedRegularly = false; ///< RunResult::endedRegularly
   uint64_t skipped = 0;        ///< steps that were left out
   nlohmann::json summary;

@@ -19,6 +19,7 @@
 #include "runtime/model/graph/GraphStage.h"
 #include "runtime/model/tensors/Tensors.h"
 #include "runtime/program/Layers.h"
+#include "runtime/program/Output.h"
 #include "runtime/program/Predictions.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/random/Mix.h"
@@ -38,6 +39,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 
 using namespace chimera;
@@ -219,6 +221,20 @@ void warnOfLostWeights(const RunSettings &settings, const Workload &load) {
   std::fflush(stdout);
 }
 
+/// If the last finite weights of an earlier run would be replaced, prints that.
+void warnOfOldWeights(const RunSettings &settings) {
+  const std::string file = lastFiniteFile(settings.save);
+  std::error_code ignored;
+  if (settings.quiet || file.empty() ||
+      !std::filesystem::exists(file, ignored) ||
+      program::areSameFile(file, settings.load))
+    return;
+  std::printf(
+      "%s is of an earlier run: this run replaces it if it diverges%s\n",
+      file.c_str(), settings.checkpoint.empty() ? " or a signal ends it" : "");
+  std::fflush(stdout);
+}
+
 /// Prints where the run begins, if --resume is given.
 void reportResume(const RunSettings &settings, const Workload &load) {
   if (settings.resume.empty())
@@ -242,8 +258,10 @@ void reportCheckpoints(const RunSettings &settings,
   if (settings.checkpoint.empty() || settings.quiet || load.kind != kModel ||
       settings.sequential)
     return;
-  std::printf("checkpoints: a rank keeps a copy of its state of at most %s\n",
-              sizeText(largestCheckpointCopy(program)).c_str());
+  std::printf(
+      "checkpoints: a rank needs memory for a copy of its state, at most "
+      "%s\n",
+      sizeText(largestCheckpointCopy(program)).c_str());
   std::fflush(stdout);
 }
 
@@ -325,9 +343,12 @@ void announceCheck(const RunSettings &settings,
 /// After SIGINT, prints how the run will end. SIGTERM prints nothing: a
 /// launcher sends it to all of its ranks, and nobody would read the message in
 /// time.
-void reportGrace(const RunSettings &settings, int signal) {
+void reportGrace(const RunSettings &settings, int signal, double seconds) {
+  char time[40];
+  std::snprintf(time, sizeof time, "%g s", seconds);
   if (signal == SIGINT)
-    writeReport(std::string("SIGINT: the run ends after this step and ") +
+    writeReport(std::string("SIGINT: within ") + time +
+                ", the run ends after this step and " +
                 (settings.checkpoint.empty()
                      ? "saves the weights to " + fileAfterSignal(settings)
                      : "writes a checkpoint to " + settings.checkpoint) +
@@ -344,9 +365,10 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     if (std::string fault = checkSamples(load, findCores().usable, 0, 1);
         !fault.empty())
       throw std::runtime_error(fault);
-  Signals signals(
-      graceAfterSignal(settings, job ? job->job : std::nullopt,
-                       [&](int signal) { reportGrace(settings, signal); }));
+  const std::optional<Job> started = job ? job->job : std::nullopt;
+  Signals signals(graceAfterSignal(settings, started, [&](int signal) {
+    reportGrace(settings, signal, graceSeconds(settings, started));
+  }));
   TrainingRun run = makeRun(settings, program, load, signals);
   std::atomic<int> stoppedBy = 0;
   run.onStopped = [&](int signal) { stoppedBy.store(signal); };
@@ -383,6 +405,7 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     reportReadAhead(settings, run);
     reportEvaluations(settings, load);
     warnOfLostWeights(settings, load);
+    warnOfOldWeights(settings);
     warnOfShortSchedule(settings, program, load);
     warnOfSlowType(settings, program, load, [&] {
       if (use.setThreads)

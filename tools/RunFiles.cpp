@@ -169,7 +169,8 @@ static void checkRoomForCheckpoint(const std::string &folder,
     throw std::runtime_error(
         folder + ": expected room for " + std::to_string(bytes) +
         " bytes of a checkpoint on the file system, got " +
-        std::to_string(room) + ": free some, or write elsewhere");
+        std::to_string(room) +
+        ": free some, such as old checkpoints (--keep), or write elsewhere");
 }
 
 void chimera::checkDiskSpace(const RunSettings &settings,

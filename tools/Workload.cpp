@@ -25,10 +25,13 @@
 #include "runtime/program/Predictions.h"
 #include "runtime/program/Printable.h"
 #include "runtime/random/Mix.h"
+#include "runtime/train/Launch.h"
+#include "runtime/train/TrainingRun.h"
 #include "tools/TrainingOptions.h"
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <initializer_list>
 #include <span>
 #include <stdexcept>
@@ -219,6 +222,15 @@ static void refuseFolderOfCheckpoints(const std::string &folder) {
 static std::shared_ptr<const InitialValues>
 valuesOf(Workload &load, const RunSettings &settings,
          const program::ProgramT &program) {
+  if (!settings.resume.empty() && !settings.checkpoint.empty())
+    awaitOtherRun(settings.checkpoint, [&] {
+      const std::optional<Job> job = findJob();
+      if (settings.quiet || (job && job->rank != rootOf(program)))
+        return;
+      std::printf("waits for another run that writes to %s\n",
+                  settings.checkpoint.c_str());
+      std::fflush(stdout);
+    });
   const std::optional<std::string> folder =
       settings.resume.empty() ? std::nullopt : findCheckpoint(settings.resume);
   if (folder) {
@@ -271,9 +283,10 @@ static void addModel(Workload &load, const RunSettings &settings,
       };
 }
 
-/// Adds the held-out data: as many samples as --evaluate-samples says, rounded
-/// up to whole steps. A run that resumes has as many samples in a step as the
-/// run before, so it evaluates on the same samples.
+/// Adds the held-out data: as many samples as --evaluate-samples says, but not
+/// more than are held out, rounded up to whole steps. A run that resumes has as
+/// many samples in a step as the run before, so it evaluates on the same
+/// samples.
 static void addHeldOut(Workload &load, const RunSettings &settings,
                        const program::ProgramT &program) {
   const bool holdsOut = settings.holdOut > 0 || load.validation;
@@ -286,12 +299,14 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
           " needs held-out samples, but --hold-out or --evaluate-samples is 0");
     return;
   }
+  const Dataset &data = load.validation ? *load.validation : *load.dataset;
   const uint64_t ofStep = uint64_t{program.micro_batches} *
                           program.data_parallel * program.micro_batch_size;
-  load.evaluationPasses = (settings.evaluateSamples + ofStep - 1) / ofStep;
+  const uint64_t samples = std::min(settings.evaluateSamples,
+                                    std::max<uint64_t>(data.heldOutCount(), 1));
+  load.evaluationPasses = (samples + ofStep - 1) / ofStep;
   load.heldOutSamples = load.evaluationPasses * ofStep;
-  load.heldOut = (load.validation ? *load.validation : *load.dataset)
-                     .heldOut(load.heldOutSamples);
+  load.heldOut = data.heldOut(load.heldOutSamples);
   load.heldOut =
       withLossWeights(program, std::move(load.heldOut), load.evaluationPasses);
   double weight = 0;

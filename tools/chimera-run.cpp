@@ -170,7 +170,7 @@ static int run(int argc, char **argv) {
                  "equal up to rounding. Security: anybody who can write to the "
                  "folder can run code as you")
       ->type_name("FOLDER")
-      ->check(fileName());
+      ->check(fileName("folder"));
   app.add_option("--generate", settings.generate,
                  "Do not train: continue --prompt by this number of tokens, "
                  "with the weights of --load. If tokens are bytes, prints the "
@@ -220,7 +220,7 @@ static int run(int argc, char **argv) {
                  "and position. One is written at the end of the run, also "
                  "after SIGUSR1, SIGINT and SIGTERM, and after each SIGUSR2")
       ->type_name("FOLDER")
-      ->check(fileName());
+      ->check(fileName("folder"));
   app.add_option("--checkpoint-every", settings.checkpointEvery,
                  "Also write a checkpoint each time after this number of "
                  "steps. Training continues meanwhile")
@@ -235,7 +235,7 @@ static int run(int argc, char **argv) {
                  "first step (with --load, if given). Schedule, workers, "
                  "copies and transport may differ from the run before")
       ->type_name("FOLDER")
-      ->check(fileName());
+      ->check(fileName("folder"));
   addFile("--log", settings.log,
           "Write one JSON object per line: one for each step, then a summary. "
           "The file is FILE.part until the run ends. A run that resumes "
@@ -246,7 +246,7 @@ static int run(int argc, char **argv) {
          "Write the numbers of --log to this folder, for TensorBoard. A "
          "run that resumes continues the curves")
       ->type_name("FOLDER")
-      ->check(fileName());
+      ->check(fileName("folder"));
   addFile("--profile", settings.profile,
           "Write a profile as JSON: for each stage the times of its actions, "
           "for each rank its waits, in ns. A run that resumes keeps those of "
@@ -303,8 +303,8 @@ static int run(int argc, char **argv) {
       ->allow_extra_args(false);
   app.add_option("--evaluate-samples", settings.evaluateSamples,
                  "Number of held-out samples to evaluate on, rounded up to "
-                 "whole mini-batches; 0: none. They are evenly spaced over the "
-                 "held-out part and need not be all of it")
+                 "whole mini-batches, at most all; 0: none. They are evenly "
+                 "spaced over the held-out part")
       ->transform(wholeWithin(0, 1'000'000'000))
       ->capture_default_str();
   app.add_option("--evaluate-every", settings.evaluateEvery,

@@ -73,7 +73,8 @@ void chimera::runtime::runOnThreads(
       writeReport(failure.report);
       endProcess(1);
     }
-    writeReport(run.program, page, all, {}, kEndedBy + signalName(signal));
+    writeReport(run.program, page, all, {},
+                kEndedBy + signalName(signal) + run.signals->lossText());
     endProcess(128 + signal);
   });
   auto runThread = [&](uint32_t rank) {

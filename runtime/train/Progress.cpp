@@ -147,8 +147,9 @@ std::string chimera::runtime::summaryOf(const EvaluationResult &result) {
   return all;
 }
 
-void Progress::evaluation(uint64_t steps, const EvaluationResult &result) {
-  if (!options.quiet && steps < options.steps) {
+void Progress::evaluation(uint64_t steps, const EvaluationResult &result,
+                          bool isLast) {
+  if (!options.quiet && !isLast) {
     endLine();
     std::printf("%s after %llu steps\n", summaryOf(result).c_str(),
                 static_cast<unsigned long long>(steps));

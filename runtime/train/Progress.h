@@ -56,7 +56,7 @@ public:
   void step(const StepEvent &event);
   /// Logs the result on held-out data after this number of steps, unless an
   /// earlier run logged it. Also shows it, except at the end of the run.
-  void evaluation(uint64_t steps, const EvaluationResult &result);
+  void evaluation(uint64_t steps, const EvaluationResult &result, bool isLast);
   /// Logs a checkpoint.
   void checkpoint(const CheckpointOutcome &outcome);
   /// Ends the progress line on a terminal, if there is one. Call it before

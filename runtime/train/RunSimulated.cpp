@@ -33,7 +33,8 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
       return page.askToStop();
     if (signal == SIGUSR2)
       return handleSaveSignal(run, page, {});
-    writeReport(run.program, page, all, {}, kEndedBy + signalName(signal));
+    writeReport(run.program, page, all, {},
+                kEndedBy + signalName(signal) + run.signals->lossText());
     endProcess(128 + signal);
   });
   int64_t begin = steadyNanoseconds();

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <ctime>
 #include <pthread.h>
 #include <unistd.h>
@@ -115,6 +116,17 @@ void Signals::act(int signal) {
   tell(SIGUSR1);
   if (grace->onBegin)
     runOrEnd("handling a signal", [&] { grace->onBegin(signal); });
+}
+
+std::string Signals::lossText() const {
+  if (!graceBegin)
+    return {};
+  char time[48];
+  std::snprintf(time, sizeof time, ", %g s after the first signal",
+                std::chrono::duration<double>(grace->time).count());
+  return (Clock::now() >= *graceBegin + grace->time ? time
+                                                    : ", at a second signal") +
+         (grace->loss.empty() ? "" : ": " + grace->loss);
 }
 
 void Signals::tell(int signal) {

@@ -38,6 +38,9 @@ struct Grace {
   std::chrono::milliseconds time;
   /// Called with the first SIGINT or SIGTERM, on the thread that reads signals.
   std::function<void(int)> onBegin = {};
+  /// What to say if the run ends before it has saved its state: "the weights
+  /// are not saved".
+  std::string loss = {};
 };
 
 class Signals {
@@ -67,6 +70,10 @@ public:
   /// The signal that asked the run to stop at the end of a step: the SIGINT or
   /// SIGTERM that began the grace time, or SIGUSR1. 0 if there is none.
   int stopSignal() const { return askedBy.load(); }
+
+  /// For a listener that ends the run: a text that says why the run ends within
+  /// or after its grace time, and what is lost. Empty without a grace time.
+  std::string lossText() const;
 
 private:
   friend class SignalListener;

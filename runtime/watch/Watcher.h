@@ -65,7 +65,7 @@ public:
   /// names the dead ranks if there are any. Then ends the process with status
   /// 128 + signal, or with status 1 if a rank has died or failed. Any thread
   /// may call it.
-  [[noreturn]] void endForSignal(int signal);
+  [[noreturn]] void endForSignal(int signal, const std::string &loss = {});
 
 private:
   void watch();

@@ -303,6 +303,7 @@ class Dcp(unittest.TestCase):
 
     def test_wrong_dcps(self):
         import torch
+        import torch.distributed.checkpoint
 
         self.of_gpt2("adamw", "f32")
         kept, dcp, to = (self.folder / name for name in ("kept", "dcp", "kept2"))
@@ -335,6 +336,13 @@ class Dcp(unittest.TestCase):
             change(dcp, changed, changes)
             self.refuse(text, *from_changed)
             shutil.rmtree(changed)
+        # Only some of many differences are shown.
+        every = torch.distributed.checkpoint.FileSystemReader(dcp).read_metadata()
+        keys = [key for key in every.state_dict_metadata if key.endswith(".exp_avg")]
+        change(dcp, changed, dict.fromkeys(keys, lambda old: old.double()))
+        self.refuse(", got float64 [256, 16]\n", *from_changed)
+        self.refuse(f"\n  … and {len(keys) - 5} more\n", *from_changed)
+        shutil.rmtree(changed)
         changed.mkdir()
         self.refuse("expected a DCP, which is a folder with", *from_changed)
         (changed / ".metadata").write_bytes(b"no pickle")

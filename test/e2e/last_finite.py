@@ -156,7 +156,7 @@ class LastFinite(Runs):
                 self.assertEqual(status, 128 + number, said)
                 self.check_stopped(number, status, *said, *more)
                 self.assertEqual(
-                    "SIGINT: the run ends after this step and saves the weights to "
+                    "SIGINT: within 25 s, the run ends after this step and saves the weights to "
                     f"{self.rescued}; a second SIGINT ends it at once; to stop a "
                     in said[1], number == signal.SIGINT)
 
@@ -191,7 +191,9 @@ class LastFinite(Runs):
                 took = time.monotonic() - begin
             self.assertGreater(took, 1 if again else 1.5)
             self.assertEqual(errors.count("the ranks at that moment:"), 1, errors)
-            self.assertIn("ended by SIGTERM, which rank 0 received", errors)
+            why = "at a second signal" if again else "1.5 s after the first signal"
+            self.assertIn(f"ended by SIGTERM, which rank 0 received, {why}: the weights "
+                          "are not saved\n", errors)
             self.assertFalse(os.path.exists(self.rescued))
 
     def test_no_grace(self):
@@ -254,6 +256,10 @@ class LastFinite(Runs):
             file.write(self.of_steps(3))
         result = self.run_it(*self.arguments(0, "--load", self.rescued))
         self.assertEqual(result.returncode, 0, result.stderr)
+        told = f"{self.rescued} is of an earlier run: this run replaces it if it"
+        self.assertNotIn(told, result.stdout)
+        self.assertIn(told, self.run_it(*self.arguments(0)).stdout)
+        result = self.run_it(*self.arguments(0, "--load", self.rescued))
         self.assertEqual(self.read("weights"), self.read("weights.last-finite"))
 
     def test_the_file_is_checked_as_an_output(self):

@@ -298,8 +298,9 @@ class Resume(Trainings):
                     status, output, errors = self.run_it("chimera", "--steps", 4,
                                                          *resume)
                     self.assertEqual(status, 1, (file.name, output))
-                    self.assertRegex(errors, r"cannot (resume|load weights) from")
-                    self.assertIn(str(saved), errors)
+                    self.assertIn(f"cannot resume from '{saved}': ", errors)
+                    self.assertIn(". Resume from another checkpoint: give its folder to "
+                                  "--resume, and move this one away\n", errors)
                     self.assertNotIn("the ranks at that moment", errors)
                 file.write_bytes(good)
         self.train("chimera", "--steps", 4, *resume)
@@ -311,6 +312,26 @@ class Resume(Trainings):
             job.wait_for_steps()
             self.expect_error("another run writes its checkpoints to", "chimera",
                               "--checkpoint", self.kept)
+
+    def test_a_restart_before_the_end_of_the_run(self):
+        """It waits, and continues from the checkpoint with which the run ended."""
+        arguments = self.command("chimera", "--steps", 10**8, "--checkpoint", self.kept,
+                                 "--resume", self.kept)
+        of = (OPTIONS.tools / "chimera-run", self.shared / "chimera", 0, *arguments[2:])
+        for _ in range(2):  # the second time there is an older checkpoint
+            with Job(*of) as first:
+                first.wait_for_steps()
+                with Job(*of) as second:
+                    second.wait_for_line("waits for another run that writes to "
+                                         f"{self.kept}")
+                    first.process.terminate()
+                    stopped = re.search(r"^stopped by SIGTERM after step (\d+) of",
+                                        first.end()[0], re.MULTILINE)
+                    line = f"resumes from {self.kept}/step-{int(stopped[1]):08}, after"
+                    second.wait_for_line(line)
+                    second.wait_for_steps()
+                    second.process.terminate()
+                    second.end()
 
     def test_ranks_with_different_folders(self):
         """A relative path leads two ranks to two folders."""

@@ -189,6 +189,16 @@ class ResumedFiles(Trainings):
         evaluated = self.steps_of(lines, "held_out_loss")[-1]
         self.assertEqual("held_out_loss" in last, evaluated == last["steps"])
 
+    def test_an_evaluation_after_a_signal(self):
+        """A run without checkpoints makes the last evaluation, and prints it once."""
+        with Job(OPTIONS.tools / "chimera-run", self.shared / "chimera", 0,
+                 *self.command("chimera", "--steps", 10**8, "--evaluate-samples",
+                               1)[2:]) as job:
+            job.wait_for_steps()
+            os.kill(job.process.pid, signal.SIGUSR1)
+            output, *_ = job.end()
+        self.assertEqual(output.count("held-out loss"), 1, output)
+
     def test_a_missing_evaluation(self):
         """A run that was stopped where an evaluation was due did not make it. The next run
         makes it, and has the results of a run that was not stopped."""

@@ -243,17 +243,13 @@ chimera::runtime::readDescription(const std::string &folder) try {
       .checksums = checksumsOf(root)};
   const auto saved = valueOf<std::string>(root, "checksum", name);
   if (const std::string got = checksumOfText(text); got != saved)
-    throw std::runtime_error(
-        "expected a file with the checksum " + printable(saved) +
-        ", got one "
-        "with " +
-        got +
-        ": it is damaged, or was edited. Resume from another checkpoint: give "
-        "its folder to --resume, and move this one away");
+    throw std::runtime_error("expected a file with the checksum " +
+                             printable(saved) + ", got one with " + got +
+                             ": it is damaged, or was edited");
   return description;
 } catch (const std::runtime_error &error) {
-  throw std::runtime_error("cannot resume from '" + folder +
-                           "': " + kTrainingFile + ": " + error.what());
+  throw std::runtime_error("cannot resume from '" + folder + "': " +
+                           kTrainingFile + ": " + error.what() + kTakeAnother);
 }
 
 std::string
@@ -344,7 +340,7 @@ std::string chimera::runtime::noteOfChanges(const CheckpointDescription &saved,
   if (const std::string layers = changedLayers(saved.graphs, now.graphs);
       !layers.empty())
     add(layers + " with other operators or numbers, such as another "
-                 "activation or dropout");
+                 "activation, dropout or number of heads");
   for (const std::string &change : changedNumbers(saved.numbers, now.numbers))
     add(change);
   return changes.empty() ? ""

@@ -67,6 +67,11 @@ struct CheckpointDescription {
   std::map<std::string, Checksums> checksums; ///< by file
 };
 
+/// The end of an error message about a checkpoint that is damaged.
+inline constexpr char kTakeAnother[] =
+    ". Resume from another checkpoint: give its folder to --resume, and move "
+    "this one away";
+
 /// The checksum of a tensor with these bytes.
 std::string checksumOf(ConstBytes bytes);
 

@@ -20,6 +20,7 @@
 #include <sys/file.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 using namespace chimera;
 using namespace chimera::runtime;
@@ -103,9 +104,9 @@ std::vector<SavedStep> checkpointsIn(const std::string &folder) {
     if (!step)
       continue;
     if (!isCheckpoint(entry->path()))
-      throw std::runtime_error("'" + entry->path().string() +
-                               "' is not complete: it has no " + kTrainingFile +
-                               ". Move it away");
+      throw std::runtime_error(
+          "'" + entry->path().string() + "' is not complete: it has no " +
+          kTrainingFile + ". Move it away, to continue from the one before it");
     found.push_back({*step, entry->path()});
   }
   if (error)
@@ -133,6 +134,27 @@ void refuseOtherCheckpoints(const std::string &path, uint64_t step,
                                  " steps of '" + resumedFrom + "'") +
       ": give --resume " + path +
       " to continue from it, or another --checkpoint folder");
+}
+
+std::string lockOf(const std::string &path) { return path + "/.lock"; }
+
+/// Tries to lock the open file `lock` for at most `patience`, with flock's
+/// `kind` of lock. Calls `onWait` once before it waits. Throws
+/// std::runtime_error if another run keeps the lock of the folder `path`.
+void takeLock(int lock, int kind, const std::string &path,
+              std::chrono::milliseconds patience,
+              const std::function<void()> &onWait) {
+  constexpr std::chrono::milliseconds kPause(50);
+  bool hasWaited = false;
+  for (Deadline deadline(patience);
+       ::flock(lock, kind | LOCK_NB) != 0 && errno == EWOULDBLOCK;) {
+    if (deadline.passed())
+      throw std::runtime_error("another run writes its checkpoints to '" +
+                               path + "': give another --checkpoint folder");
+    if (!std::exchange(hasWaited, true))
+      onWait();
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 /// Renames a folder so that it no longer counts as a checkpoint, and then
@@ -186,6 +208,21 @@ chimera::runtime::findCheckpoint(const std::string &path) {
   return found.empty() ? std::nullopt : std::optional(found.back().path);
 }
 
+void chimera::runtime::awaitOtherRun(const std::string &path,
+                                     const std::function<void()> &onWait,
+                                     std::chrono::milliseconds patience) {
+  const int lock = ::open(lockOf(path).c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0)
+    return; // no run has written there
+  try {
+    takeLock(lock, LOCK_SH, path, patience, onWait);
+  } catch (...) {
+    ::close(lock);
+    throw;
+  }
+  ::close(lock);
+}
+
 std::string chimera::runtime::faultOfStepName(const std::string &path,
                                               uint64_t step) {
   const std::optional<uint64_t> named = stepOf(folderName(path));
@@ -205,23 +242,12 @@ CheckpointFolder::CheckpointFolder(std::string folder, uint64_t step,
   if (error)
     fail("cannot create the folder of checkpoints '" + path + "'",
          error.message());
-  const std::string file = path + "/.lock";
-  lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  lock = ::open(lockOf(path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0)
     fail("cannot write checkpoints to '" + path + "'",
          program::reasonOf(errno));
-  constexpr std::chrono::milliseconds kPause(50);
-  for (Deadline deadline(patience);
-       ::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;) {
-    if (!deadline.passed()) {
-      std::this_thread::sleep_for(kPause);
-      continue;
-    }
-    ::close(lock);
-    throw std::runtime_error("another run writes its checkpoints to '" + path +
-                             "': give another --checkpoint folder");
-  }
   try {
+    takeLock(lock, LOCK_EX, path, patience, [] {});
     refuseOtherCheckpoints(path, step, resumedFrom);
     for (fs::directory_iterator entry(path, error), end; !error && entry != end;
          entry.increment(error)) {

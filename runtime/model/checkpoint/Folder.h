@@ -30,6 +30,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,14 @@ std::string indexName(std::string_view prefix);
 /// - `path` does not exist and its parent is a file;
 /// - a checkpoint in `path` is not complete.
 std::optional<std::string> findCheckpoint(const std::string &path);
+
+/// Waits until no other run writes to the folder of checkpoints `path`. So the
+/// newest checkpoint is then the last one of that run, which may be about to
+/// end. Calls `onWait` once if there is something to wait for. Throws
+/// std::runtime_error if the other run still writes after `patience`.
+void awaitOtherRun(
+    const std::string &path, const std::function<void()> &onWait,
+    std::chrono::milliseconds patience = std::chrono::seconds(30));
 
 /// Returns an error message if the folder `path` has the name of a checkpoint
 /// of another step than `step`, else an empty text. Runs find the newest

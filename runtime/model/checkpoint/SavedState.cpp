@@ -42,6 +42,17 @@ CheckpointDescription descriptionFor(const program::ProgramT &program,
   return saved;
 }
 
+/// Returns open(), which opens files of the checkpoint. If it throws, adds the
+/// folder and what to do.
+template <typename Open>
+auto openFiles(const std::string &folder, const Open &open) {
+  try {
+    return open();
+  } catch (const std::runtime_error &error) {
+    throw failure(folder, error.what() + std::string(kTakeAnother));
+  }
+}
+
 /// The type and the shape of a tensor as a safetensors header has them.
 std::string typeAndShape(program::DataType type,
                          const std::vector<int64_t> &shape) {
@@ -53,12 +64,17 @@ std::string typeAndShape(program::DataType type,
 SavedState::SavedState(const program::ProgramT &program,
                        const std::string &folder, const WeightNames &names)
     : folder(folder), saved(descriptionFor(program, folder)), names(names),
-      weights(program, folder + "/" + indexName(kModelFiles), names) {
+      weights(openFiles(folder, [&] {
+        return LoadedWeights(program, folder + "/" + indexName(kModelFiles),
+                             names);
+      })) {
   for (const auto &[file, sums] : saved.checksums)
     checksums.insert(sums.begin(), sums.end());
   if (optimizerTensors(program, 0, program::layerCount(*program.model)).empty())
     return;
-  optimizer.emplace(folder + "/" + indexName(kOptimizerFiles));
+  openFiles(folder, [&] {
+    optimizer.emplace(folder + "/" + indexName(kOptimizerFiles));
+  });
   checkOptimizerFiles(program);
 }
 
@@ -90,22 +106,19 @@ void SavedState::checkOptimizerFiles(const program::ProgramT &program) const {
   if (!differences.empty())
     throw failure(folder, "the optimizer state does not match the program's "
                           "model:" +
-                              differences);
+                              differences + kTakeAnother);
 }
 
 void SavedState::compare(const std::string &tensor, ConstBytes memory) const {
   const auto expected = checksums.find(tensor);
   const std::string got = checksumOf(memory);
   if (expected == checksums.end() || expected->second != got)
-    throw failure(folder,
-                  "expected the checksum " +
-                      (expected == checksums.end()
-                           ? "in " + std::string(kTrainingFile)
-                           : expected->second) +
-                      " of '" + program::printable(tensor) + "', got " + got +
-                      ": the files are damaged. Resume from another "
-                      "checkpoint: give its folder to --resume, and move this "
-                      "one away");
+    throw failure(folder, "expected the checksum " +
+                              (expected == checksums.end()
+                                   ? "in " + std::string(kTrainingFile)
+                                   : expected->second) +
+                              " of '" + program::printable(tensor) + "', got " +
+                              got + ": the files are damaged" + kTakeAnother);
 }
 
 void SavedState::read(const std::string &name, program::DataType type,

@@ -150,7 +150,7 @@ TEST(Progress, WritesOneFileIfTheOtherFails) {
                        .eventFolder = folder});
     EXPECT_THROW(progress.step({0, Loss{0, 2.5}, 1}), std::runtime_error);
     EXPECT_NO_THROW(progress.step({1, Loss{0, 3.5}, 7}));
-    EXPECT_NO_THROW(progress.evaluation(2, {4.5, 5.5}));
+    EXPECT_NO_THROW(progress.evaluation(2, {4.5, 5.5}, true));
     EXPECT_NO_THROW(progress.finish({}));
   }
   const std::filesystem::path file =

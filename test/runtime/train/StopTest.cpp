@@ -411,6 +411,34 @@ TEST(Signals, EndTheRunWhenTheGraceTimeIsOver) {
       testing::ExitedWithCode(SIGTERM), "");
 }
 
+// A run that ends in or after its grace time says what is lost.
+TEST(Signals, SayWhatIsLostIfTheGraceTimeIsNotEnough) {
+  const auto end = [](std::optional<Grace> grace, int signals) {
+    setEndProcess([](int status) { _exit(status); });
+    Signals all(std::move(grace));
+    std::atomic<bool> hasBegun = false;
+    SignalListener listening(&all, [&](int signal) {
+      if (signal == SIGUSR1)
+        return hasBegun.store(true);
+      std::cerr << "ended" << all.lossText() << std::endl;
+      _exit(3);
+    });
+    for (int i = 0; i < signals; ++i) {
+      kill(getpid(), SIGTERM);
+      while (!hasBegun.load())
+        std::this_thread::sleep_for(1ms);
+      std::this_thread::sleep_for(2 * Signals::kRepeatTime);
+    }
+    sleep(1000);
+  };
+  EXPECT_EXIT(end(Grace{200ms, {}, "all is lost"}, 1),
+              testing::ExitedWithCode(3),
+              "^ended, 0.2 s after the first signal: all is lost\n$");
+  EXPECT_EXIT(end(Grace{1h, {}, "all is lost"}, 2), testing::ExitedWithCode(3),
+              "^ended, at a second signal: all is lost\n$");
+  EXPECT_EXIT(end(std::nullopt, 1), testing::ExitedWithCode(3), "^ended\n$");
+}
+
 TEST(Signals, EndTheProcessWhereNobodyListensInSpiteOfAGraceTime) {
   EXPECT_EXIT(
       {

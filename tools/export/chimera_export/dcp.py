@@ -24,6 +24,8 @@ STEP = "step"
 # A state of each parameter that AdamW updates. In a DCP it has its number of updates
 # beside it.
 OF_ADAMW = "exp_avg"
+# An error shows at most this many differences. More are mostly of one kind.
+SHOWN = 5
 
 
 @dataclasses.dataclass
@@ -192,9 +194,12 @@ def _check(found, source, like, keys):
         if of_kind and {keys.of(tensor) for tensor in of_kind} <= set(missing):
             missing = sorted(set(missing) - {keys.of(tensor) for tensor in of_kind})
             lines += _all_missing(found, keys, option, of_kind)
-    lines += wrong
-    lines += [f"{key}: missing" for key in missing]
-    lines += [f"{key}: not in {like.path}" for key in unknown]
+    differences = wrong
+    differences += [f"{key}: missing" for key in missing]
+    differences += [f"{key}: not in {like.path}" for key in unknown]
+    lines += differences[:SHOWN]
+    if len(differences) > SHOWN:
+        lines.append(f"… and {len(differences) - SHOWN} more")
     raise Refused("\n  ".join(lines))
 
 

@@ -132,7 +132,7 @@ TEST_F(DescriptionTest, saysWhatIsWrong) {
     write("training.json", text);
     EXPECT_EQ(errorOf([&] { readDescription(folder); }),
               "cannot resume from '" + folder.string() +
-                  "': training.json: " + expected)
+                  "': training.json: " + expected + kTakeAnother)
         << text;
   }
   std::filesystem::remove(folder / "training.json");
@@ -203,7 +203,8 @@ TEST_F(DescriptionTest, saysWhyResultsWillDiffer) {
   now.numbers = R"({"learning_rate":0.001})"; // a constant learning rate
   EXPECT_EQ(note(), "lr_steps was 30 and is not set");
   const std::string others =
-      " with other operators or numbers, such as another activation or dropout";
+      " with other operators or numbers, such as another activation, dropout "
+      "or number of heads";
   now.graphs[2] = "x";
   EXPECT_EQ(note(), "layer 2 computes" + others);
   now.graphs[1] = now.graphs[2] = "x";

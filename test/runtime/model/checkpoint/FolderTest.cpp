@@ -47,7 +47,8 @@ TEST_F(FolderTest, refusesAnIncompleteCheckpoint) {
   write("step-00000200/model.safetensors.index.json", "");
   const std::string expected = "'" + (folder / "step-00000200").string() +
                                "' is not complete: it has no training.json. "
-                               "Move it away";
+                               "Move it away, to continue from the one "
+                               "before it";
   EXPECT_EQ(errorOf([&] { findCheckpoint(folder); }), expected);
   EXPECT_EQ(errorOf([&] {
               CheckpointFolder taken(folder, 100, folder / "step-00000100");
@@ -121,6 +122,32 @@ TEST_F(FolderTest, waitsForARunThatEnds) {
   });
   EXPECT_EQ(errorOf([&] { CheckpointFolder second(folder, 0, {}, 60s); }), "");
   ending.join();
+}
+
+// A run that resumes looks for the newest checkpoint after the run before it.
+TEST_F(FolderTest, canBeAwaited) {
+  int waits = 0;
+  const auto onWait = [&] { ++waits; };
+  awaitOtherRun(folder / "nowhere", onWait);
+  awaitOtherRun(folder, onWait); // no run has written there
+  std::optional<CheckpointFolder> other(std::in_place, folder, 0);
+  EXPECT_EQ(errorOf([&] { awaitOtherRun(folder, onWait, 10ms); }),
+            "another run writes its checkpoints to '" + folder.string() +
+                "': give another --checkpoint folder");
+  EXPECT_EQ(waits, 1);
+  std::thread ends([&] {
+    std::this_thread::sleep_for(100ms);
+    write("step-00000300/training.json", "");
+    other.reset();
+  });
+  awaitOtherRun(folder, onWait, 1h);
+  EXPECT_EQ(waits, 2);
+  EXPECT_EQ(findCheckpoint(folder), folder / "step-00000300");
+  ends.join();
+  // Several ranks may wait at the same time, and leave no lock.
+  awaitOtherRun(folder, onWait);
+  EXPECT_EQ(waits, 2);
+  CheckpointFolder(folder, 300, folder / "step-00000300", 0ms);
 }
 
 TEST_F(FolderTest, removesWhatKilledRunsLeave) {
