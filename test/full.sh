@@ -82,6 +82,7 @@ kills() {
 
 resume() {
   test/e2e/resume.py --tools $bin --mpirun mpirun --gpus
+  test/e2e/resume_signals.py --tools $bin --mpirun mpirun
   test/e2e/resume_kills.py --tools $bin --mpirun mpirun --torchrun $torchrun \
     --kills 100 --every-call 1
 }

@@ -14,9 +14,9 @@
 #include "runtime/program/Layers.h"
 #include "tools/CommonOptions.h"
 #include "tools/RunFiles.h"
+#include "tools/StartNotices.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -26,60 +26,14 @@
 #include <functional>
 #include <map>
 #include <sstream>
-#include <string_view>
 
 using namespace chimera;
 using namespace chimera::runtime;
 
 namespace {
-uint64_t samplesPerStep(const program::ProgramT &program) {
-  return uint64_t(program.micro_batches) * program.data_parallel *
-         program.micro_batch_size;
-}
-
 uint64_t tokensPerStep(const program::ProgramT &program) {
-  return samplesPerStep(program) *
+  return program::samplesPerStep(program) *
          static_cast<uint64_t>(program::contextOf(*program.model).value_or(0));
-}
-
-/// Whether the costs of stages are times. If they are not, the program has no
-/// predicted time of a step.
-bool hasTimes(const program::ProgramT &program) {
-  const std::array<std::string_view, 4> times = {"s", "ms", "us", "ns"};
-  return std::ranges::find(times, program.time_unit) != times.end();
-}
-
-/// The program's name and schedule: "train (1f1b)" or "mine (given order)". If
-/// the name is the schedule's name, only "1f1b".
-std::string titleOf(const program::ProgramT &program) {
-  if (program.name == program.schedule)
-    return program.name;
-  return program.name + " (" +
-         (program.schedule == "given" ? "given order" : program.schedule) + ")";
-}
-
-/// If ranks share cores, a sentence about how this changes the time of a step;
-/// else empty.
-std::string noteOfSharedCores(const RunSettings &settings,
-                              const program::ProgramT &program,
-                              const Workload &load,
-                              const HostResources &share) {
-  const uint32_t cores = findCores().host;
-  // In these cases ranks do not slow each other down: synthetic stages only
-  // sleep, stages on GPUs hardly need a core, and simulated devices share a
-  // thread.
-  if (share.ranks <= cores || load.kind == kSynthetic ||
-      settings.device != kHost)
-    return {};
-  const std::string text = program::countWithNoun(share.ranks, "rank") +
-                           " share " + program::countWithNoun(cores, "core");
-  if (!hasTimes(program))
-    return text + ", so a step takes longer than with a core for each rank";
-  return text +
-         ": steps take longer than predicted, unless chimera.machine "
-         "has node_devices(" +
-         std::to_string(share.ranks) + ") node_cores(" +
-         std::to_string(std::max(cores / share.threads.computing, 1u)) + ")";
 }
 
 /// "stage 2", "stages 0 and 1" or "stages 0, 1 and 2".
@@ -156,40 +110,6 @@ std::string stepsOf(const std::vector<uint64_t> &weightsAfter) {
 }
 } // namespace
 
-std::string chimera::sizeText(uint64_t bytes) {
-  const auto [unit, name] = bytes < 1'000'000       ? std::pair(1e3, "kB")
-                            : bytes < 1'000'000'000 ? std::pair(1e6, "MB")
-                                                    : std::pair(1e9, "GB");
-  char text[40];
-  std::snprintf(text, sizeof text, "%.1f %s", static_cast<double>(bytes) / unit,
-                name);
-  return text;
-}
-
-void chimera::printRunSummary(const RunSettings &settings,
-                              const program::ProgramT &program,
-                              const Workload &load, const std::string &where,
-                              const HostResources &share) {
-  if (settings.quiet)
-    return;
-  std::printf("%s: %s x %s, %s, %s stages", titleOf(program).c_str(),
-              program::countWithNoun(program.workers.size(), "worker").c_str(),
-              program::countWithNoun(program.data_parallel, "copy").c_str(),
-              where.c_str(), load.kind.c_str());
-  if (load.kind == kModel)
-    std::printf(", %s per rank", program::countWithNoun(share.threads.computing,
-                                                        "computing thread")
-                                     .c_str());
-  std::printf("\n");
-  if (!load.noGraphsReason.empty())
-    std::printf("no CUDA graphs: %s\n", load.noGraphsReason.c_str());
-  if (const std::string note =
-          noteOfSharedCores(settings, program, load, share);
-      !note.empty())
-    std::printf("%s\n", note.c_str());
-  std::fflush(stdout);
-}
-
 Results::Results(const RunSettings &settings, const program::ProgramT &program,
                  const Workload &load, RunConditions conditions)
     : settings(settings), program(program), load(load),
@@ -200,7 +120,8 @@ Results::Results(const RunSettings &settings, const program::ProgramT &program,
                 .logFile = settings.log,
                 .firstStep = load.firstStep,
                 .resumes = !load.resumedFrom.empty(),
-                .samplesPerStep = load.dataset ? samplesPerStep(program) : 0,
+                .samplesPerStep =
+                    load.dataset ? program::samplesPerStep(program) : 0,
                 .eventFolder = settings.tensorboard}),
       lastCheckpoint(load.resumedFrom) {
   if (load.resumedFrom.empty())
@@ -280,16 +201,15 @@ void Results::onCheckpoint(const CheckpointOutcome &outcome) {
 void Results::onEvaluation(uint64_t step, const EvaluationResult &result) {
   heldOut = result;
   heldOutAfter = step;
-  attempt([&] { progress.evaluation(step, result, /*isLast=*/hasEnded); });
+  attempt(
+      [&] { progress.evaluation(step, result, /*isLast=*/end.has_value()); });
 }
 
 void Results::finish(const RunResult &result, nlohmann::json given) {
   summary = std::move(given);
   auto steps = static_cast<unsigned long long>(result.steps);
   progress.endLine();
-  stepsDone = result.steps;
-  hasEnded = true;
-  endedRegularly = result.endedRegularly();
+  end = {.steps = result.steps, .isRegular = result.endedRegularly()};
   summary["steps"] = result.steps;
   summary["seconds"] = result.seconds;
   if (result.steps < settings.steps)
@@ -489,9 +409,9 @@ void Results::saveDocument(const std::string &file,
 /// Prints the loss and the accuracy on held-out data. If predicting tokens is
 /// the model's only task, also prints the loss of a unigram model.
 void Results::printHeldOut() {
-  if (!heldOut || heldOutAfter != stepsDone) {
+  if (!heldOut || heldOutAfter != end->steps) {
     // A run that diverged or was ended by SIGTERM has said how to continue.
-    if (load.heldOut && endedRegularly && stepsDone < settings.steps &&
+    if (load.heldOut && end->isRegular && end->steps < settings.steps &&
         !settings.quiet)
       std::printf("no evaluation, because steps are left: --resume %s "
                   "continues\n",

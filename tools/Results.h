@@ -24,18 +24,6 @@
 
 namespace chimera {
 
-/// A number of bytes with a unit: "0.5 kB", "23.4 MB", "1.2 GB".
-std::string sizeText(uint64_t bytes);
-
-/// Prints one line about the run, unless --quiet is given: the pipeline and its
-/// schedule, the numbers of workers and copies, where the ranks are (`where`),
-/// and the number of threads per rank. Adds a line if CUDA graphs are wanted
-/// but impossible, and a line if ranks share cores.
-void printRunSummary(const RunSettings &settings,
-                     const program::ProgramT &program, const Workload &load,
-                     const std::string &where,
-                     const runtime::HostResources &share);
-
 /// Prints, logs and saves the results of a run.
 class Results {
 public:
@@ -104,10 +92,13 @@ private:
   std::vector<std::string> earlierProfiles;
   std::optional<runtime::EvaluationResult> heldOut; ///< the last one
   uint64_t heldOutAfter = 0;                        ///< its number of steps
-  uint64_t stepsDone = 0;      ///< of the training, when the run has ended
-  bool hasEnded = false;       ///< whether all steps have ended
-  bool endedRegularly = false; ///< RunResult::endedRegularly
-  uint64_t skipped = 0;        ///< steps that were left out
+  /// The end of the steps.
+  struct End {
+    uint64_t steps; ///< of the training
+    bool isRegular; ///< RunResult::endedRegularly
+  };
+  std::optional<End> end; ///< none while steps run
+  uint64_t skipped = 0;   ///< steps that were left out
   nlohmann::json summary;
   bool hasFailed = false;
   bool hasCheckpointFault = false; ///< of the last checkpoint

@@ -12,14 +12,10 @@
 
 #include "tools/Commands.h"
 
-#include "runtime/calibrate/DeviceSpeed.h"
 #include "runtime/data/ShardFolders.h"
-#include "runtime/model/LearningRate.h"
 #include "runtime/model/checkpoint/Folder.h"
-#include "runtime/model/graph/GraphStage.h"
 #include "runtime/model/tensors/Tensors.h"
 #include "runtime/program/Layers.h"
-#include "runtime/program/Output.h"
 #include "runtime/program/Predictions.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/random/Mix.h"
@@ -32,6 +28,7 @@
 #include "tools/PassiveOpenMP.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
+#include "tools/StartNotices.h"
 #include "tools/TrainingOptions.h"
 #include "tools/Workload.h"
 
@@ -39,7 +36,6 @@
 #include <atomic>
 #include <bit>
 #include <cstdio>
-#include <filesystem>
 #include <set>
 
 using namespace chimera;
@@ -190,119 +186,6 @@ RunConditions conditionsOf(const RunSettings &settings, const Workload &load,
   return conditions;
 }
 
-/// If this host computes slowly in the model's activation type, prints how
-/// slowly. Calls `takeThreads` before it measures, so that this thread computes
-/// with as many threads as a rank.
-void warnOfSlowType(const RunSettings &settings,
-                    const program::ProgramT &program, const Workload &load,
-                    const std::function<void()> &takeThreads) {
-  const program::DataType type = program::typesOf(program).activations;
-  if (load.kind != kModel || settings.device == kCuda || settings.quiet ||
-      settings.steps == 0 || type != program::DataType::BFloat16)
-    return;
-  takeThreads();
-  const std::string note = noteOfSlowType(
-      type, relativeTimeOfType(
-                program, [](const program::ProgramT &block, uint32_t stage) {
-                  return makeGraphStage(block, stage);
-                }));
-  if (note.empty())
-    return;
-  std::printf("%s\n", note.c_str());
-  std::fflush(stdout);
-}
-
-/// If the run trains a model and does not save it, prints that.
-void warnOfLostWeights(const RunSettings &settings, const Workload &load) {
-  if (load.kind != kModel || settings.quiet || settings.steps == 0 ||
-      !settings.save.empty() || !settings.checkpoint.empty())
-    return;
-  std::printf("the weights are not kept: --save FILE writes them\n");
-  std::fflush(stdout);
-}
-
-/// If the last finite weights of an earlier run would be replaced, prints that.
-void warnOfOldWeights(const RunSettings &settings) {
-  const std::string file = lastFiniteFile(settings.save);
-  std::error_code ignored;
-  if (settings.quiet || file.empty() ||
-      !std::filesystem::exists(file, ignored) ||
-      program::areSameFile(file, settings.load))
-    return;
-  std::printf(
-      "%s is of an earlier run: this run replaces it if it diverges%s\n",
-      file.c_str(), settings.checkpoint.empty() ? " or a signal ends it" : "");
-  std::fflush(stdout);
-}
-
-/// Prints where the run begins, if --resume is given.
-void reportResume(const RunSettings &settings, const Workload &load) {
-  if (settings.resume.empty())
-    return;
-  // A wrong name of the folder has the same effect, so --quiet does not hide
-  // this line.
-  if (load.resumedFrom.empty())
-    std::printf("no checkpoint in %s yet: starts at the first step\n",
-                settings.resume.c_str());
-  else if (!settings.quiet)
-    std::printf("resumes from %s, after %s\n", load.resumedFrom.c_str(),
-                program::countWithNoun(load.firstStep, "step").c_str());
-  if (!load.resumeNote.empty())
-    std::printf("%s\n", load.resumeNote.c_str());
-  std::fflush(stdout);
-}
-
-/// Prints the memory that checkpoints need.
-void reportCheckpoints(const RunSettings &settings,
-                       const program::ProgramT &program, const Workload &load) {
-  if (settings.checkpoint.empty() || settings.quiet || load.kind != kModel ||
-      settings.sequential)
-    return;
-  std::printf(
-      "checkpoints: a rank needs memory for a copy of its state, at most "
-      "%s\n",
-      sizeText(largestCheckpointCopy(program)).c_str());
-  std::fflush(stdout);
-}
-
-/// Prints the memory of the samples that ranks read ahead, if it is 10 MB or
-/// more.
-void reportReadAhead(const RunSettings &settings, const TrainingRun &run) {
-  const std::vector<uint64_t> bytes = readAheadBytesOf(run);
-  const uint64_t largest = *std::ranges::max_element(bytes);
-  if (settings.quiet || settings.sequential || largest < 10'000'000)
-    return;
-  std::printf("a rank reads at most %s of samples ahead\n",
-              sizeText(largest).c_str());
-  std::fflush(stdout);
-}
-
-/// If evaluations leave out held-out samples, prints how many they take.
-void reportEvaluations(const RunSettings &settings, const Workload &load) {
-  if (settings.quiet || !load.heldOut)
-    return;
-  const uint64_t all =
-      (load.validation ? *load.validation : *load.dataset).heldOutCount();
-  if (load.heldOutSamples >= all)
-    return;
-  std::printf("evaluates %llu of %llu held-out samples (--evaluate-samples)\n",
-              static_cast<unsigned long long>(load.heldOutSamples),
-              static_cast<unsigned long long>(all));
-  std::fflush(stdout);
-}
-
-/// If the run is too short for its schedule of the learning rate, prints that.
-void warnOfShortSchedule(const RunSettings &settings,
-                         const program::ProgramT &program,
-                         const Workload &load) {
-  const std::string note =
-      noteOfShortSchedule(*program.optimizer, settings.steps);
-  if (load.kind != kModel || settings.quiet || note.empty())
-    return;
-  std::printf("%s\n", note.c_str());
-  std::fflush(stdout);
-}
-
 /// The texts of a run: none, one, or two with --validation.
 std::set<const TextData *> textsOf(const Workload &load) {
   std::set<const TextData *> texts = {load.text, load.heldOutText};
@@ -344,15 +227,17 @@ void announceCheck(const RunSettings &settings,
 /// launcher sends it to all of its ranks, and nobody would read the message in
 /// time.
 void reportGrace(const RunSettings &settings, int signal, double seconds) {
-  char time[40];
-  std::snprintf(time, sizeof time, "%g s", seconds);
-  if (signal == SIGINT)
-    writeReport(std::string("SIGINT: within ") + time +
-                ", the run ends after this step and " +
-                (settings.checkpoint.empty()
-                     ? "saves the weights to " + fileAfterSignal(settings)
-                     : "writes a checkpoint to " + settings.checkpoint) +
-                "; a second SIGINT ends it at once; " + kHowToStop + "\n");
+  if (signal != SIGINT)
+    return;
+  char begin[80];
+  std::snprintf(begin, sizeof begin,
+                "SIGINT: within %g s, the run ends after this step and ",
+                seconds);
+  writeReport(begin +
+              (settings.checkpoint.empty()
+                   ? "saves the weights to " + fileAfterSignal(settings)
+                   : "writes a checkpoint to " + settings.checkpoint) +
+              "; a second SIGINT ends it at once; " + kHowToStop + "\n");
 }
 
 /// Trains, and returns the process's exit status.
@@ -365,9 +250,9 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     if (std::string fault = checkSamples(load, findCores().usable, 0, 1);
         !fault.empty())
       throw std::runtime_error(fault);
-  const std::optional<Job> started = job ? job->job : std::nullopt;
-  Signals signals(graceAfterSignal(settings, started, [&](int signal) {
-    reportGrace(settings, signal, graceSeconds(settings, started));
+  const std::optional<Job> launched = job ? job->job : std::nullopt;
+  Signals signals(graceAfterSignal(settings, launched, [&](int signal) {
+    reportGrace(settings, signal, graceSeconds(settings, launched));
   }));
   TrainingRun run = makeRun(settings, program, load, signals);
   std::atomic<int> stoppedBy = 0;
@@ -384,33 +269,17 @@ int train(const RunSettings &settings, const program::ProgramT &program,
     };
   use.onReady = [&](const HostResources &share) {
     checkDiskSpace(settings, program, load.tensorNames);
-    // A rank takes this folder later. If it cannot, find that out now: the
-    // error of a rank has a report on all ranks, which would not help.
+    // A rank takes this folder later. If it cannot, say so here: its error
+    // would look like the failure of a rank, and the log would already be open.
     if (!settings.checkpoint.empty())
       CheckpointFolder(settings.checkpoint, load.firstStep, load.resumedFrom);
     results = std::make_unique<Results>(
         settings, program, load, conditionsOf(settings, load, job, share));
-    if (!settings.quiet && !load.conversionMessage.empty())
-      std::printf("--load: %s\n", load.conversionMessage.c_str());
-    if (!settings.sequential)
-      printRunSummary(settings, program, load,
-                      describeRanks(settings, program, job, share), share);
-    if (load.drawsWeights && !settings.quiet)
-      std::printf(
-          "the weights are drawn at random: --load starts from others\n");
-    if (!load.noEvaluationReason.empty() && !settings.quiet)
-      std::printf("%s\n", load.noEvaluationReason.c_str());
-    reportResume(settings, load);
-    reportCheckpoints(settings, program, load);
-    reportReadAhead(settings, run);
-    reportEvaluations(settings, load);
-    warnOfLostWeights(settings, load);
-    warnOfOldWeights(settings);
-    warnOfShortSchedule(settings, program, load);
-    warnOfSlowType(settings, program, load, [&] {
-      if (use.setThreads)
-        use.setThreads(share.threads.computing);
-    });
+    printStart(settings, run, load,
+               describeRanks(settings, program, job, share), share, [&] {
+                 if (use.setThreads)
+                   use.setThreads(share.threads.computing);
+               });
   };
   run.onStep = [&](const StepEvent &event) { results->onStep(event); };
   run.onCheckpoint = [&](const CheckpointOutcome &outcome) {

@@ -217,20 +217,28 @@ static void refuseFolderOfCheckpoints(const std::string &folder) {
                                 folder);
 }
 
+/// If the run continues in a folder to which another run still writes, waits
+/// for the end of that run.
+static void awaitRunBefore(const RunSettings &settings,
+                           const program::ProgramT &program) {
+  if (settings.resume.empty() || settings.checkpoint.empty())
+    return;
+  awaitOtherRun(settings.checkpoint, [&] {
+    const std::optional<Job> job = findJob();
+    if (settings.quiet || (job && job->rank != rootOf(program)))
+      return;
+    std::printf("waits for another run that writes to %s\n",
+                settings.checkpoint.c_str());
+    std::fflush(stdout);
+  });
+}
+
 /// The values with which the training begins: those of a checkpoint of --resume
 /// if there is one, else those of --load, else null.
 static std::shared_ptr<const InitialValues>
 valuesOf(Workload &load, const RunSettings &settings,
          const program::ProgramT &program) {
-  if (!settings.resume.empty() && !settings.checkpoint.empty())
-    awaitOtherRun(settings.checkpoint, [&] {
-      const std::optional<Job> job = findJob();
-      if (settings.quiet || (job && job->rank != rootOf(program)))
-        return;
-      std::printf("waits for another run that writes to %s\n",
-                  settings.checkpoint.c_str());
-      std::fflush(stdout);
-    });
+  awaitRunBefore(settings, program);
   const std::optional<std::string> folder =
       settings.resume.empty() ? std::nullopt : findCheckpoint(settings.resume);
   if (folder) {
@@ -300,10 +308,10 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
     return;
   }
   const Dataset &data = load.validation ? *load.validation : *load.dataset;
-  const uint64_t ofStep = uint64_t{program.micro_batches} *
-                          program.data_parallel * program.micro_batch_size;
-  const uint64_t samples = std::min(settings.evaluateSamples,
-                                    std::max<uint64_t>(data.heldOutCount(), 1));
+  const uint64_t all = data.heldOutCount(),
+                 ofStep = program::samplesPerStep(program);
+  const uint64_t samples =
+      std::min(settings.evaluateSamples, std::max<uint64_t>(all, 1));
   load.evaluationPasses = (samples + ofStep - 1) / ofStep;
   load.heldOutSamples = load.evaluationPasses * ofStep;
   load.heldOut = data.heldOut(load.heldOutSamples);
@@ -319,8 +327,13 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
       load.heldOutText || !program::predictedField(*program.model) ||
       !program::ignoredLabel(*program.model) ||
       countLabels(program, *load.heldOut, load.evaluationPasses) > 0;
-  if (weight > 0 && hasLabels)
+  if (weight > 0 && hasLabels) {
+    if (load.heldOutSamples < all)
+      load.evaluationNote = "evaluates " + std::to_string(load.heldOutSamples) +
+                            " of " + std::to_string(all) +
+                            " held-out samples (--evaluate-samples)";
     return;
+  }
   // If no label counts, there is no mean loss, so there is no evaluation.
   if (settings.givenOptions.contains("--evaluate-every"))
     throw std::invalid_argument(
@@ -328,10 +341,9 @@ static void addHeldOut(Workload &load, const RunSettings &settings,
         "none: give more of them (--evaluate-samples)");
   load.heldOut.reset();
   load.evaluationPasses = load.heldOutSamples = 0;
-  load.noEvaluationReason =
-      "no label of the held-out samples counts, so the model "
-      "is not evaluated: give more of them "
-      "(--evaluate-samples)";
+  load.evaluationNote = "no label of the held-out samples counts, so the model "
+                        "is not evaluated: give more of them "
+                        "(--evaluate-samples)";
 }
 
 /// The files that have arrays. Throws std::invalid_argument if some have arrays

@@ -54,9 +54,9 @@ struct Workload {
   uint64_t heldOutSamples = 0;   ///< samples in these passes
   /// Whether the model starts with weights drawn at random.
   bool drawsWeights = false;
-  /// The reason why there is no evaluation although samples were held out.
-  /// Empty if there is an evaluation.
-  std::string noEvaluationReason;
+  /// Why there is no evaluation although samples were held out, or how many of
+  /// the held-out samples an evaluation takes. Empty if it takes all.
+  std::string evaluationNote;
   std::unique_ptr<runtime::MemoryMeter>
       hostMeter; ///< measures the memory of tensors on the host
   const runtime::MemoryMeter *memoryMeter = nullptr;

@@ -83,6 +83,12 @@ inline uint64_t gradientBytes(const Stage &stage) {
   return stage.weights_bytes() - stage.copy_bytes();
 }
 
+/// The samples of a step, of all data-parallel copies together: a mini-batch.
+inline uint64_t samplesPerStep(const ProgramT &program) {
+  return uint64_t{program.micro_batches} * program.data_parallel *
+         program.micro_batch_size;
+}
+
 /// The number of updates of each stage's weights in a step.
 inline uint64_t updatesPerStep(const ProgramT &program) {
   return program.updates == Updates::EachMicroBatch ? program.micro_batches : 1;

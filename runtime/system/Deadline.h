@@ -59,7 +59,7 @@ watcherTimeout(std::chrono::milliseconds timeout) {
          std::chrono::milliseconds(500);
 }
 
-/// The begin of the error message of a wait that timed out.
+/// The beginning of the error message of a wait that timed out.
 inline constexpr char kTimedOut[] = "timed out after ";
 
 /// The error message of a wait that timed out. `what` says what the wait was

@@ -74,7 +74,7 @@ void chimera::runtime::runOnThreads(
       endProcess(1);
     }
     writeReport(run.program, page, all, {},
-                kEndedBy + signalName(signal) + run.signals->lossText());
+                kEndedBy + signalName(signal) + run.signals->unsavedText());
     endProcess(128 + signal);
   });
   auto runThread = [&](uint32_t rank) {

@@ -354,7 +354,7 @@ void chimera::runtime::runInJob(const TrainingRun &run, Control &control,
       handleSaveSignal(run, page,
                        [&] { oneHost ? page.askToSave() : vote.askToSave(); });
     else
-      watcher.endForSignal(signal, run.signals->lossText());
+      watcher.endForSignal(signal, run.signals->unsavedText());
   });
   auto fail = [&](const std::string &reason) { watcher.fail(reason); };
   CallWatch calls([&] { return channels.callsInFlight(); }, run.timeout, fail);

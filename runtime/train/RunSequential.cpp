@@ -48,7 +48,8 @@ void chimera::runtime::runSequential(TrainingRun run, const HostOptions &use,
                  : now == Evaluating
                      ? " while evaluating\n"
                      : " in step " + std::to_string(stepsDone.load() + 1) +
-                           run.signals->lossText() + "\n" + kHowToStop + "\n"));
+                           run.signals->unsavedText() + "\n" + kHowToStop +
+                           "\n"));
     endProcess(128 + signal);
   });
   if (run.onThread)

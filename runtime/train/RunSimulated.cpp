@@ -34,7 +34,7 @@ double runSteps(const TrainingRun &run, SimulatedRanks &ranks, StatusPage &page,
     if (signal == SIGUSR2)
       return handleSaveSignal(run, page, {});
     writeReport(run.program, page, all, {},
-                kEndedBy + signalName(signal) + run.signals->lossText());
+                kEndedBy + signalName(signal) + run.signals->unsavedText());
     endProcess(128 + signal);
   });
   int64_t begin = steadyNanoseconds();

@@ -118,7 +118,7 @@ void Signals::act(int signal) {
     runOrEnd("handling a signal", [&] { grace->onBegin(signal); });
 }
 
-std::string Signals::lossText() const {
+std::string Signals::unsavedText() const {
   if (!graceBegin)
     return {};
   char time[48];
@@ -126,7 +126,7 @@ std::string Signals::lossText() const {
                 std::chrono::duration<double>(grace->time).count());
   return (Clock::now() >= *graceBegin + grace->time ? time
                                                     : ", at a second signal") +
-         (grace->loss.empty() ? "" : ": " + grace->loss);
+         (grace->unsaved.empty() ? "" : ": " + grace->unsaved);
 }
 
 void Signals::tell(int signal) {

@@ -38,9 +38,9 @@ struct Grace {
   std::chrono::milliseconds time;
   /// Called with the first SIGINT or SIGTERM, on the thread that reads signals.
   std::function<void(int)> onBegin = {};
-  /// What to say if the run ends before it has saved its state: "the weights
-  /// are not saved".
-  std::string loss = {};
+  /// What a report says if the run ends before it has saved its state: "the
+  /// weights are not saved".
+  std::string unsaved = {};
 };
 
 class Signals {
@@ -71,9 +71,10 @@ public:
   /// SIGTERM that began the grace time, or SIGUSR1. 0 if there is none.
   int stopSignal() const { return askedBy.load(); }
 
-  /// For a listener that ends the run: a text that says why the run ends within
-  /// or after its grace time, and what is lost. Empty without a grace time.
-  std::string lossText() const;
+  /// For a listener that ends the run. If a grace time has begun, returns a
+  /// text that says why the run ends before it has saved its state, and
+  /// Grace::unsaved. Otherwise returns an empty text.
+  std::string unsavedText() const;
 
 private:
   friend class SignalListener;

@@ -146,14 +146,14 @@ void Watcher::endAfterAbort(const std::string &reason) {
   endProcess(reportOrWait(1, findDead(), reason));
 }
 
-void Watcher::endForSignal(int signal, const std::string &loss) {
+void Watcher::endForSignal(int signal, const std::string &unsaved) {
   // A launcher sends the same signal after a rank has died and when a user
   // stops the run. So look for dead ranks first.
   std::vector<uint32_t> dead = findDead();
   int exitStatus = dead.empty() && !anyFailed() ? 128 + signal : 1;
   endProcess(reportOrWait(exitStatus, dead,
                           kEndedBy + signalName(signal) + ", which rank " +
-                              std::to_string(self) + " received" + loss));
+                              std::to_string(self) + " received" + unsaved));
 }
 
 bool Watcher::submitAccount(const std::vector<uint32_t> &dead,

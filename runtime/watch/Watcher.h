@@ -64,8 +64,9 @@ public:
   /// Called if the signal `signal` must end this process. Makes a report, which
   /// names the dead ranks if there are any. Then ends the process with status
   /// 128 + signal, or with status 1 if a rank has died or failed. Any thread
-  /// may call it.
-  [[noreturn]] void endForSignal(int signal, const std::string &loss = {});
+  /// may call it. The report has `unsaved` after the name of the signal
+  /// (Signals::unsavedText).
+  [[noreturn]] void endForSignal(int signal, const std::string &unsaved);
 
 private:
   void watch();

@@ -395,6 +395,9 @@ class Test(Runs):
                               program, option, "")
             self.expect_error(f"{option}: expected a file, got -: write ./-",
                               program, option, "-")
+        for option in ("--checkpoint", "--resume", "--tensorboard"):
+            self.expect_error(f"{option}: expected a folder, got an empty name",
+                              program, option, "")
         self.expect_error("PROGRAM: expected a file, got an empty name", "")
 
     def test_no_steps(self):

@@ -9,8 +9,8 @@ are in three parts, which can run at the same time.
 
 Exports some groups of operators. With --full, exports all groups, and each operator that
 the runtime knows must be called by one of them or by a package of the runtime's tests.
---full also exports each module without fault a second time, with --no-values. Needs a Python with torch: that of build/venv, unless
-another Python runs this script."""
+--full also exports each module without fault a second time, with --no-values. Needs a
+Python with torch: that of build/venv, unless another Python runs this script."""
 
 import argparse
 import importlib

@@ -1,8 +1,8 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small programs of one model under several schedules, and runs of them, for resume.py,
-resume_kills.py, resumed_files.py and jobs.py. The arguments of the test are in
-OPTIONS."""
+resume_signals.py, resume_kills.py, resumed_files.py and jobs.py. The arguments of the test
+are in OPTIONS."""
 
 import argparse
 import array

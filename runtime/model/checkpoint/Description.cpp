@@ -175,8 +175,7 @@ chimera::runtime::describeCheckpoint(const program::ProgramT &program,
                                      uint64_t dataDigest) {
   return {.step = step,
           .updates = step * program::updatesPerStep(program),
-          .samplesPerStep = uint64_t{program.micro_batches} *
-                            program.data_parallel * program.micro_batch_size,
+          .samplesPerStep = program::samplesPerStep(program),
           .seed = program.seed,
           .optimizer = program.optimizer->name,
           .weightType = program::nameOf(program.weight_type),

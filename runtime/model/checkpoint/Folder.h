@@ -62,10 +62,10 @@ std::string indexName(std::string_view prefix);
 /// - a checkpoint in `path` is not complete.
 std::optional<std::string> findCheckpoint(const std::string &path);
 
-/// Waits until no other run writes to the folder of checkpoints `path`. So the
-/// newest checkpoint is then the last one of that run, which may be about to
-/// end. Calls `onWait` once if there is something to wait for. Throws
-/// std::runtime_error if the other run still writes after `patience`.
+/// Waits until no other run writes to the folder of checkpoints `path`. After
+/// that, the newest checkpoint in the folder is the last one of the other run.
+/// Calls `onWait` once before it waits. Throws std::runtime_error if the other
+/// run still writes after `patience`.
 void awaitOtherRun(
     const std::string &path, const std::function<void()> &onWait,
     std::chrono::milliseconds patience = std::chrono::seconds(30));
