@@ -32,7 +32,8 @@ import two_ranks
 
 STEPS_PER_COPY = 3  # when memory is measured
 QUIET = 5  # measurements of 0.2 s without work, after which ranks count as stopped
-STATED = re.compile(r"a copy of its state of at most ([0-9.]+) MB")
+STATED = re.compile(r"a copy of its state, at most ([0-9.]+) (kB|MB|GB)")
+BYTES = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 def cpu_seconds(process):
@@ -137,7 +138,10 @@ class Bench(two_ranks.Bench):
             "--threads", 1, "--evaluate-samples", 0, *saving,
         ).stdout
         # fmt: on
-        return float(STATED.search(said)[1]) * 1e6, grown
+        stated = STATED.search(said)
+        if not stated:
+            sys.exit(f"expected the memory of a copy for checkpoints, got:\n{said}")
+        return float(stated[1]) * BYTES[stated[2]], grown
 
 
 def main():

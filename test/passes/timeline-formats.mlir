@@ -43,7 +43,7 @@
 // FOLDED-NEXT: slot 5 6 7 8 9{{$}}
 // FOLDED-NEXT: P0 f3 b3 B0 . B1{{$}}
 // FOLDED: P3 F1 B1 b2 . b3{{$}}
-// FOLDED-NEXT: (small letters: the copy
+// FOLDED-NEXT: (small letters: the pipeline whose activations go up the workers)
 // FOLDED-NEXT: makespan 10
 // RUN: %python %S/Inputs/terminal.py 26 chimera-opt %s --chimera-to-scheduled --chimera-print-timeline -o /dev/null | FileCheck %s --check-prefix=TERMINAL
 // TERMINAL: slot 0 1 2 3 4 5 6{{$}}
