@@ -9,7 +9,7 @@
 
 #include "compiler/OpSuggestions.h"
 #include "compiler/OriginNotes.h"
-#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/text/Magnitude.h"
 
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"

@@ -13,9 +13,9 @@
 #ifndef CHIMERA_PASSES_BRIDGE_H
 #define CHIMERA_PASSES_BRIDGE_H
 
-#include "compiler/schedule/Problem.h"
-#include "compiler/schedule/Schedule.h"
-#include "compiler/schedule/Verify.h"
+#include "compiler/schedule/model/Problem.h"
+#include "compiler/schedule/model/Schedule.h"
+#include "compiler/schedule/verify/Verify.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/Program.h"
 

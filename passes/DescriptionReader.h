@@ -8,8 +8,8 @@
 #ifndef CHIMERA_PASSES_DESCRIPTIONREADER_H
 #define CHIMERA_PASSES_DESCRIPTIONREADER_H
 
-#include "compiler/schedule/Registry.h"
-#include "compiler/schedule/TimeUnit.h"
+#include "compiler/schedule/families/Registry.h"
+#include "compiler/schedule/text/TimeUnit.h"
 #include "dialect/Chimera.h"
 #include "runtime/program/Layers.h"
 

@@ -7,7 +7,7 @@
 
 #include "passes/Orders.h"
 
-#include "compiler/schedule/OrderText.h"
+#include "compiler/schedule/formats/OrderText.h"
 #include "passes/Bridge.h"
 #include "runtime/program/Printable.h"
 

@@ -13,7 +13,7 @@
 #ifndef CHIMERA_PASSES_ORDERS_H
 #define CHIMERA_PASSES_ORDERS_H
 
-#include "compiler/schedule/Verify.h"
+#include "compiler/schedule/verify/Verify.h"
 #include "dialect/Chimera.h"
 
 namespace chimera {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/plan/Cut.h"
+#include "compiler/cost/Cut.h"
 #include "compiler/schedule/MakePlan.h"
 #include "passes/Bridge.h"
 #include "passes/DescriptionReader.h"
@@ -55,26 +55,26 @@ BytesAttr bytesOf(MLIRContext *context, const schedule::StageBytes &bytes) {
                         bytes.boundary, bytes.parameterCopy, bytes.weightStash);
 }
 
-LogicalResult makeModelStages(PipelineOp pipeline, const plan::Model &model,
+LogicalResult makeModelStages(PipelineOp pipeline, const cost::Model &model,
                               int64_t parts, OpBuilder &builder) {
   auto stages = static_cast<int64_t>(pipeline.getStages());
   auto batch = static_cast<int64_t>(pipeline.getMicroBatchSize());
-  std::optional<plan::Machine> named;
+  std::optional<cost::Machine> named;
   if (MachineOp op = machineOf(pipeline)) {
-    FailureOr<plan::Machine> read = planMachineOf(op);
+    FailureOr<cost::Machine> read = planMachineOf(op);
     if (failed(read))
       return failure();
     named = std::move(*read);
   }
-  const plan::Machine *machine = named ? &*named : nullptr;
-  std::string problem = plan::checkCut(model.layerCount(), stages);
+  const cost::Machine *machine = named ? &*named : nullptr;
+  std::string problem = cost::checkCut(model.layerCount(), stages);
   if (problem.empty())
     problem = model.check(batch, parts, machine);
   if (!problem.empty())
     return pipeline.emitOpError(problem);
-  plan::LayerTable table = model.table(batch, parts, machine);
+  cost::LayerTable table = model.table(batch, parts, machine);
   for (auto [index, stage] :
-       llvm::enumerate(plan::cutIntoStages(table, static_cast<int32_t>(stages),
+       llvm::enumerate(cost::cutIntoStages(table, static_cast<int32_t>(stages),
                                            recomputeOf(pipeline), parts))) {
     // A stage of a bare model has no layer numbers, because it is not trained.
     IntegerAttr first, end;
@@ -183,7 +183,7 @@ LogicalResult setTimeUnit(PipelineOp pipeline, StringRef unit) {
 /// Makes the stages of a pipeline. If an earlier call made stages, replaces
 /// them.
 LogicalResult remakeStages(PipelineOp pipeline,
-                           const std::optional<plan::Model> &model,
+                           const std::optional<cost::Model> &model,
                            int64_t parts) {
   Block &body = pipeline.getBody().front();
   for (auto stage : llvm::make_early_inc_range(body.getOps<StageOp>()))
@@ -276,7 +276,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
         return op.emitOpError("expected a pipeline with stages only, or with "
                               "directions and orders but no schedule(NAME): "
                               "this one is partitioned already, or has both");
-    FailureOr<std::optional<plan::Model>> model = planModelOf(pipeline);
+    FailureOr<std::optional<cost::Model>> model = planModelOf(pipeline);
     if (failed(model))
       return failure();
     if (isGiven ? failed(checkGiven(pipeline)) : failed(schemeOf(pipeline)))

@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace chimera {
 
-static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
-  std::vector<plan::BareLayer> all;
+static std::vector<cost::BareLayer> bareLayersOf(ArrayAttr layers) {
+  std::vector<cost::BareLayer> all;
   for (auto layer : layers.getAsRange<LayerAttr>()) {
     int64_t backward =
         layer.getBackward() > 0
@@ -39,24 +39,24 @@ static std::vector<plan::BareLayer> bareLayersOf(ArrayAttr layers) {
   return all;
 }
 
-FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
+FailureOr<cost::Model> planModelOf(ModelOp op, program::Types types,
                                    program::OptimizerT optimizer) {
   if (ArrayAttr layers = op.getBareLayersAttr())
-    return plan::Model(bareLayersOf(layers), types, std::move(optimizer));
+    return cost::Model(bareLayersOf(layers), types, std::move(optimizer));
   FailureOr<std::unique_ptr<program::PackageT>> model =
       modelOf(op, types.activations);
   if (failed(model))
     return failure();
-  return plan::Model(std::move(*model), types, std::move(optimizer));
+  return cost::Model(std::move(*model), types, std::move(optimizer));
 }
 
-FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline) {
+FailureOr<std::optional<cost::Model>> planModelOf(PipelineOp pipeline) {
   FailureOr<ModelOp> op = modelOpOf(pipeline);
   if (failed(op))
     return failure();
   if (!*op)
-    return std::optional<plan::Model>();
-  FailureOr<plan::Model> model =
+    return std::optional<cost::Model>();
+  FailureOr<cost::Model> model =
       planModelOf(*op, typesOf(pipeline), optimizerOf(pipeline));
   if (failed(model))
     return failure();
@@ -119,7 +119,7 @@ schedule::Network networkOf(MachineOp op) {
   return network;
 }
 
-static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
+static FailureOr<cost::Profile> profileOf(MachineOp op, StringRef path) {
   std::string file = pathFrom(op, path);
   auto refuse = [&](const std::string &reason) {
     return op.emitOpError("expected a profile in ")
@@ -135,9 +135,9 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
   auto text = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!text)
     return refuse(text.getError().message());
-  plan::Profile profile;
+  cost::Profile profile;
   std::string error =
-      plan::readProfile(file, std::string_view((*text)->getBuffer()), profile);
+      cost::readProfile(file, std::string_view((*text)->getBuffer()), profile);
   if (!error.empty())
     return op.emitOpError(program::printable(error));
   if (op.getNodeCores() && profile.hasSharedCores())
@@ -153,11 +153,11 @@ static FailureOr<plan::Profile> profileOf(MachineOp op, StringRef path) {
   return profile;
 }
 
-FailureOr<plan::Machine> planMachineOf(MachineOp op) {
-  plan::Machine machine;
+FailureOr<cost::Machine> planMachineOf(MachineOp op) {
+  cost::Machine machine;
   if (ArrayAttr paths = op.getProfileAttr())
     for (auto path : paths.getAsValueRange<StringAttr>()) {
-      FailureOr<plan::Profile> profile = profileOf(op, path);
+      FailureOr<cost::Profile> profile = profileOf(op, path);
       if (failed(profile))
         return failure();
       machine.profiles.push_back(std::move(*profile));

@@ -5,33 +5,33 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Converts IR to plan::Model and plan::Machine.
+// Converts IR to cost::Model and cost::Machine.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef CHIMERA_PASSES_PLANNERINPUTS_H
 #define CHIMERA_PASSES_PLANNERINPUTS_H
 
-#include "compiler/plan/Model.h"
+#include "compiler/cost/Model.h"
 #include "dialect/Chimera.h"
 
 namespace chimera {
 
 /// The model of `op` with values of these types and this optimizer. Fails with
 /// a diagnostic if the model is not bare and cannot be trained.
-mlir::FailureOr<plan::Model> planModelOf(ModelOp op, program::Types types,
+mlir::FailureOr<cost::Model> planModelOf(ModelOp op, program::Types types,
                                          program::OptimizerT optimizer);
 
 /// The model of the pipeline, or none if the pipeline names none. Fails with a
 /// diagnostic if the model does not exist, or if it is not bare and cannot be
 /// trained.
-mlir::FailureOr<std::optional<plan::Model>> planModelOf(PipelineOp pipeline);
+mlir::FailureOr<std::optional<cost::Model>> planModelOf(PipelineOp pipeline);
 
 /// The machine with its profiles, which are read from their files. Fails with a
 /// diagnostic if a profile cannot be read. Warns if the machine has node_cores
 /// and a profile has times of ranks that shared cores: the simulator adds the
 /// slowdown by shared cores itself, so it would count twice.
-mlir::FailureOr<plan::Machine> planMachineOf(MachineOp op);
+mlir::FailureOr<cost::Machine> planMachineOf(MachineOp op);
 
 /// The link's times in ticks. A unit of the times of `link` has `perUnit`
 /// ticks.

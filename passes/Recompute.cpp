@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "dialect/LoopCarried.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Orders.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "passes/Bridge.h"
 #include "passes/Orders.h"

@@ -7,7 +7,7 @@
 
 #include "passes/ScheduledProblem.h"
 
-#include "compiler/schedule/OrderText.h"
+#include "compiler/schedule/formats/OrderText.h"
 #include "compiler/schedule/simulate/Memory.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Orders.h"

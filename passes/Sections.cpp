@@ -7,7 +7,7 @@
 
 #include "passes/Sections.h"
 
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/model/Steps.h"
 #include "dialect/LoopCarried.h"
 #include "passes/DescriptionReader.h"
 #include "passes/ScheduledProblem.h"

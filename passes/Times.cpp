@@ -7,8 +7,8 @@
 
 #include "passes/Times.h"
 
-#include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
+#include "compiler/schedule/text/Magnitude.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_PASSES_TIMES_H
 #define CHIMERA_PASSES_TIMES_H
 
-#include "compiler/schedule/TimeUnit.h"
+#include "compiler/schedule/text/TimeUnit.h"
 #include "dialect/Decimal.h"
 #include "passes/Reporting.h"
 #include "passes/ScheduleAnalysis.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/model/Steps.h"
 #include "passes/Sections.h"
 #include "passes/StepBuilder.h"
 #include "passes/Unroll.h"

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_TOOLS_PLANSETTINGS_H
 #define CHIMERA_TOOLS_PLANSETTINGS_H
 
-#include "compiler/plan/Space.h"
+#include "compiler/planner/search/Space.h"
 #include "dialect/Chimera.h"
 
 #include <algorithm>

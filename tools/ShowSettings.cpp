@@ -7,7 +7,7 @@
 
 #include "tools/ShowSettings.h"
 
-#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/families/Registry.h"
 #include "tools/CommandLine.h"
 #include "tools/Version.h"
 

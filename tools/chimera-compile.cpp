@@ -10,7 +10,7 @@
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
 #include "compiler/VerifyProgram.h"
-#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/text/Magnitude.h"
 #include "compiler/schedule/timeline/Text.h"
 #include "dialect/Chimera.h"
 #include "passes/DescriptionReader.h"

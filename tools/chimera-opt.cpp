@@ -9,7 +9,7 @@
 #include "compiler/OriginNotes.h"
 #include "compiler/PassPipelines.h"
 #include "compiler/Source.h"
-#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/families/Registry.h"
 #include "dialect/Chimera.h"
 #include "tools/Arguments.h"
 #include "tools/DriverFiles.h"

@@ -7,10 +7,10 @@
 
 #include "compiler/DiagnosticPrinter.h"
 #include "compiler/Source.h"
-#include "compiler/plan/AnswerFormats.h"
 #include "compiler/planner/AnswerJson.h"
 #include "compiler/planner/Assumptions.h"
 #include "compiler/planner/Planner.h"
+#include "compiler/planner/search/AnswerFormats.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
 #include "passes/PlannerInputs.h"
@@ -130,8 +130,8 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
       ops->machine.getProfileAttr() && !settings.costsFrom.empty();
   if (!setProfiles(module, settings.costsFrom))
     return std::nullopt;
-  FailureOr<plan::Model> described = planModelOf(*ops);
-  FailureOr<plan::Machine> machine = planMachineOf(ops->machine);
+  FailureOr<cost::Model> described = planModelOf(*ops);
+  FailureOr<cost::Machine> machine = planMachineOf(ops->machine);
   if (failed(described) || failed(machine))
     return std::nullopt;
   PlanRequest request{*ops,
@@ -139,7 +139,7 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
                        settings.batch, settings.pins,
                        ops->training && ops->training.getClipNorm()},
                       {}};
-  plan::Machine &used = request.question.machine;
+  cost::Machine &used = request.question.machine;
   const int64_t devices = settings.devices.value_or(used.devices);
   if (devices < 1 || devices > used.devices) {
     fail("expected --devices from 1 to the machine's " +

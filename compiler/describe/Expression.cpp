@@ -7,7 +7,7 @@
 
 #include "compiler/describe/Expression.h"
 
-#include "compiler/plan/Pins.h"
+#include "compiler/planner/search/Pins.h"
 #include "compiler/schedule/MakePlan.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include "compiler/describe/OrderFile.h"
 
 #include "compiler/describe/Spelling.h"
-#include "compiler/schedule/Action.h"
+#include "compiler/schedule/model/Action.h"
 #include "runtime/program/Printable.h"
 
 #include <algorithm>

@@ -16,8 +16,8 @@ namespace chimera {
 
 using namespace program;
 
-/// The letter of an action in an order (compiler/schedule/OrderText.h). None if
-/// `opcode` is not an action.
+/// The letter of an action in an order (compiler/schedule/formats/OrderText.h).
+/// None if `opcode` is not an action.
 static std::optional<char> letterOf(Opcode opcode) {
   switch (opcode) {
   case Opcode::Forward:

@@ -7,7 +7,7 @@
 
 #include "compiler/planner/AnswerJson.h"
 
-#include "compiler/plan/AnswerFormats.h"
+#include "compiler/planner/search/AnswerFormats.h"
 
 #include <nlohmann/json.hpp>
 

@@ -47,7 +47,7 @@ static void addSpeeds(MachineOp machine, Lines &lines) {
 /// Adds lines for a machine with profiles: clauses that are not used, and
 /// measurements that the profiles lack.
 static void addProfiles(MachineOp machine,
-                        const std::vector<plan::Profile> &profiles,
+                        const std::vector<cost::Profile> &profiles,
                         Lines &lines) {
   std::string unused;
   auto addUnused = [&](bool isGiven, const char *clause) {
@@ -64,15 +64,15 @@ static void addProfiles(MachineOp machine,
   lines.push_back(
       "times for micro-batch sizes that no profile has are interpolated "
       "linearly between two profiles, or are proportional to the only one");
-  const unsigned missing = plan::missingKinds(profiles);
-  if (missing & plan::kSplitBackward)
+  const unsigned missing = cost::missingKinds(profiles);
+  if (missing & cost::kSplitBackward)
     lines.push_back("the halves of a split backward share the time of a whole "
                     "one as they share its operations (add a profile with "
                     "split backwards to measure them)");
-  if (missing & plan::kBackward)
+  if (missing & cost::kBackward)
     lines.push_back("a whole backward takes as long as its two halves (add a "
                     "profile with whole backwards to measure it)");
-  if (missing & plan::kRecompute)
+  if (missing & cost::kRecompute)
     lines.push_back("a recompute takes as long as the forward (a profile has "
                     "no recompute)");
 }
@@ -94,7 +94,7 @@ static void addBareLayers(ArrayAttr layers, Lines &lines) {
 }
 
 std::vector<std::string> assumptionsOf(PlannerOps ops,
-                                       const plan::Machine &machine) {
+                                       const cost::Machine &machine) {
   Lines lines;
   addLinks(ops.machine, lines);
   if (machine.profiles.empty())

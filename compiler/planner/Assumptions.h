@@ -22,7 +22,7 @@ namespace chimera {
 /// is missing. There are also lines for values that are stated but not used.
 /// Requires that `machine` is the machine of `ops`.
 std::vector<std::string> assumptionsOf(PlannerOps ops,
-                                       const plan::Machine &machine);
+                                       const cost::Machine &machine);
 
 } // namespace chimera
 

@@ -121,9 +121,9 @@ static std::pair<OwningOpRef<ModuleOp>, OpBuilder> moduleOf(PlannerOps ops) {
   return {std::move(module), builder};
 }
 
-FailureOr<plan::Model> planModelOf(PlannerOps ops) {
+FailureOr<cost::Model> planModelOf(PlannerOps ops) {
   auto [module, builder] = moduleOf(ops);
-  FailureOr<std::optional<plan::Model>> model =
+  FailureOr<std::optional<cost::Model>> model =
       planModelOf(makePipeline(builder, ops));
   if (failed(model))
     return failure();

@@ -13,7 +13,7 @@
 #ifndef CHIMERA_COMPILER_PLANNER_PLANDESCRIPTION_H
 #define CHIMERA_COMPILER_PLANNER_PLANDESCRIPTION_H
 
-#include "compiler/plan/Evaluate.h"
+#include "compiler/planner/search/Evaluate.h"
 #include "dialect/Chimera.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -42,7 +42,7 @@ mlir::FailureOr<PlannerOps> findPlannerOps(mlir::ModuleOp module,
 
 /// The model of `ops` as the planner reads it. Fails, with a diagnostic, if the
 /// model is not bare and cannot be trained.
-mlir::FailureOr<plan::Model> planModelOf(PlannerOps ops);
+mlir::FailureOr<cost::Model> planModelOf(PlannerOps ops);
 
 /// The text of a module for chimera-compile. The module has `ops` and a
 /// pipeline @plan for `proposal`. File names in the text are absolute, so the

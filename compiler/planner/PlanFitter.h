@@ -14,8 +14,8 @@
 #ifndef CHIMERA_COMPILER_PLANNER_PLANFITTER_H
 #define CHIMERA_COMPILER_PLANNER_PLANFITTER_H
 
-#include "compiler/plan/Search.h"
 #include "compiler/planner/PlanDescription.h"
+#include "compiler/planner/search/Search.h"
 
 #include <functional>
 #include <map>

@@ -7,8 +7,8 @@
 
 #include "compiler/planner/Planner.h"
 
-#include "compiler/plan/Parallel.h"
 #include "compiler/planner/PlanFitter.h"
+#include "compiler/planner/search/Parallel.h"
 
 #include <algorithm>
 

@@ -13,9 +13,9 @@
 #ifndef CHIMERA_COMPILER_PLANNER_PLANNER_H
 #define CHIMERA_COMPILER_PLANNER_PLANNER_H
 
-#include "compiler/plan/Search.h"
-#include "compiler/plan/StepBreakdown.h"
 #include "compiler/planner/PlanDescription.h"
+#include "compiler/planner/search/Search.h"
+#include "compiler/planner/search/StepBreakdown.h"
 
 namespace chimera {
 

@@ -14,7 +14,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_MAKEPLAN_H
 #define CHIMERA_COMPILER_SCHEDULE_MAKEPLAN_H
 
-#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/families/Registry.h"
 #include "compiler/schedule/simulate/StepTime.h"
 
 #include <functional>

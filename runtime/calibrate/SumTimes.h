@@ -48,10 +48,10 @@ inline constexpr uint64_t kLeastGradient = 64 * 1024;
 SumLine fitSums(std::span<const TimedSize> sums, uint32_t ranks);
 
 /// Converts the line of all-reduces to the message in the compiler's formula
-/// for them (Rabenseifner's algorithm, see compiler/schedule/AllReduceTime.h).
-/// In this formula, a sum over r ranks takes 2 ceil(log2 r) times the message's
-/// base plus 2 (r - 1) / r of the message's time for its bytes. Requires at
-/// least 2 ranks.
+/// for them (Rabenseifner's algorithm, see
+/// compiler/schedule/model/AllReduceTime.h). In this formula, a sum over r
+/// ranks takes 2 ceil(log2 r) times the message's base plus 2 (r - 1) / r of
+/// the message's time for its bytes. Requires at least 2 ranks.
 Line messageOfSum(const Line &sum, uint32_t ranks);
 
 } // namespace chimera::runtime

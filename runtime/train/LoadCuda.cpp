@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/Accelerator.h"
-#include "runtime/train/cuda/Module.h"
+#include "runtime/train/CudaModule.h"
 
 #include <dlfcn.h>
 #include <filesystem>

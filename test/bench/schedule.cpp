@@ -19,11 +19,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/MakePlan.h"
-#include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Registry.h"
-#include "compiler/schedule/Verify.h"
 #include "compiler/schedule/families/Chimera.h"
+#include "compiler/schedule/families/Registry.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Simulate.h"
+#include "compiler/schedule/verify/Verify.h"
 
 #include <benchmark/benchmark.h>
 

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_FAMILIES_CHIMERA_H
 #define CHIMERA_COMPILER_SCHEDULE_FAMILIES_CHIMERA_H
 
-#include "compiler/schedule/Formulas.h"
+#include "compiler/schedule/families/Formulas.h"
 
 namespace chimera::schedule {
 

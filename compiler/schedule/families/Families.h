@@ -12,7 +12,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_FAMILIES_FAMILIES_H
 #define CHIMERA_COMPILER_SCHEDULE_FAMILIES_FAMILIES_H
 
-#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/families/Scheme.h"
 
 namespace chimera::schedule {
 

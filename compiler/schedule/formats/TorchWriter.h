@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_FORMATS_TORCHWRITER_H
 #define CHIMERA_COMPILER_SCHEDULE_FORMATS_TORCHWRITER_H
 
-#include "compiler/schedule/Schedule.h"
+#include "compiler/schedule/model/Schedule.h"
 
 #include <optional>
 #include <string>

@@ -7,12 +7,12 @@
 
 #include "compiler/schedule/report/Report.h"
 
-#include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/MakePlan.h"
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Memory.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/simulate/SteadyState.h"
+#include "compiler/schedule/text/Magnitude.h"
 
 #include <algorithm>
 

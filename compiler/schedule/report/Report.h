@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_REPORT_H
 #define CHIMERA_COMPILER_SCHEDULE_REPORT_H
 
-#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/families/Registry.h"
 #include "compiler/schedule/simulate/Bounds.h"
 #include "compiler/schedule/simulate/SteadyState.h"
 #include "compiler/schedule/simulate/StepTime.h"

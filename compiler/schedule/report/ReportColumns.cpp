@@ -7,8 +7,8 @@
 
 #include "compiler/schedule/report/ReportColumns.h"
 
-#include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/model/Steps.h"
+#include "compiler/schedule/text/Magnitude.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Magnitude.h"
 #include "compiler/schedule/report/ReportColumns.h"
+#include "compiler/schedule/text/Magnitude.h"
 
 #include <algorithm>
 #include <array>

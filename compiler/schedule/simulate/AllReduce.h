@@ -17,7 +17,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SIMULATE_ALLREDUCE_H
 #define CHIMERA_COMPILER_SCHEDULE_SIMULATE_ALLREDUCE_H
 
-#include "compiler/schedule/AllReduceTime.h"
+#include "compiler/schedule/model/AllReduceTime.h"
 #include "compiler/schedule/simulate/Timing.h"
 
 namespace chimera::schedule {

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/simulate/Bounds.h"
 
-#include "compiler/schedule/CoreGroups.h"
+#include "compiler/schedule/model/CoreGroups.h"
 #include "compiler/schedule/simulate/Memory.h"
 
 #include <algorithm>

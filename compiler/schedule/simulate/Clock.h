@@ -20,8 +20,8 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SIMULATE_CLOCK_H
 #define CHIMERA_COMPILER_SCHEDULE_SIMULATE_CLOCK_H
 
-#include "compiler/schedule/AllReduceTime.h"
-#include "compiler/schedule/CoreGroups.h"
+#include "compiler/schedule/model/AllReduceTime.h"
+#include "compiler/schedule/model/CoreGroups.h"
 
 #include <algorithm>
 #include <cmath>

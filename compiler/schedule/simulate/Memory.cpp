@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/simulate/Memory.h"
 
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/model/Steps.h"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 
 #include "compiler/schedule/simulate/SteadyState.h"
 
-#include "compiler/schedule/CoreGroups.h"
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/model/CoreGroups.h"
+#include "compiler/schedule/model/Steps.h"
 #include "compiler/schedule/simulate/Bounds.h"
 #include "compiler/schedule/simulate/Simulate.h"
 

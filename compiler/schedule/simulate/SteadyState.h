@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SIMULATE_STEADYSTATE_H
 #define CHIMERA_COMPILER_SCHEDULE_SIMULATE_STEADYSTATE_H
 
-#include "compiler/schedule/Schedule.h"
+#include "compiler/schedule/model/Schedule.h"
 
 namespace chimera::schedule {
 

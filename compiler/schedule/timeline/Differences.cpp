@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/Differences.h"
 
-#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/text/Magnitude.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/Grid.h"
 
-#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/text/Magnitude.h"
 #include "compiler/schedule/timeline/Timeline.h"
 
 #include <algorithm>

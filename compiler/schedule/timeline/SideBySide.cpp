@@ -7,8 +7,8 @@
 
 #include "compiler/schedule/timeline/SideBySide.h"
 
-#include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/TextTable.h"
+#include "compiler/schedule/text/Magnitude.h"
+#include "compiler/schedule/text/TextTable.h"
 #include "compiler/schedule/timeline/Differences.h"
 
 namespace chimera::schedule {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/SvgText.h"
+#include "compiler/schedule/text/Magnitude.h"
+#include "compiler/schedule/text/SvgText.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SideBySide.h"
 #include "compiler/schedule/timeline/SvgHeading.h"

@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/SteadyStep.h"
 
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/model/Steps.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/simulate/SteadyState.h"
 

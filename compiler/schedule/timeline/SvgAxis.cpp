@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/SvgAxis.h"
 
-#include "compiler/schedule/SvgText.h"
+#include "compiler/schedule/text/SvgText.h"
 #include "compiler/schedule/timeline/SvgStyle.h"
 
 #include <charconv>

@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SVGAXIS_H
 #define CHIMERA_COMPILER_SCHEDULE_SVGAXIS_H
 
-#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/text/Magnitude.h"
 #include "compiler/schedule/timeline/Timeline.h"
 
 namespace chimera::schedule::svg {

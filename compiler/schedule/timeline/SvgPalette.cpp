@@ -31,7 +31,7 @@ constexpr Colour rgb(int red, int green, int blue) {
 constexpr Hue kHues[] = {
 #define ACTION_KIND(kind, name, letter, cost, result, gradient, dark, pale)    \
   {rgb dark, rgb pale},
-#include "compiler/schedule/ActionKinds.def"
+#include "compiler/schedule/model/ActionKinds.def"
 };
 
 /// If there are two directions, each has this part of the range of shades from

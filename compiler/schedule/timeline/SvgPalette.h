@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_SVGPALETTE_H
 #define CHIMERA_COMPILER_SCHEDULE_SVGPALETTE_H
 
-#include "compiler/schedule/Problem.h"
+#include "compiler/schedule/model/Problem.h"
 
 #include <string>
 

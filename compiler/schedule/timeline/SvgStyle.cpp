@@ -7,8 +7,8 @@
 
 #include "compiler/schedule/timeline/SvgStyle.h"
 
-#include "compiler/schedule/Magnitude.h"
-#include "compiler/schedule/SvgText.h"
+#include "compiler/schedule/text/Magnitude.h"
+#include "compiler/schedule/text/SvgText.h"
 
 #include <algorithm>
 

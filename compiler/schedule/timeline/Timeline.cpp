@@ -7,9 +7,9 @@
 
 #include "compiler/schedule/timeline/Timeline.h"
 
-#include "compiler/schedule/CoreGroups.h"
-#include "compiler/schedule/Magnitude.h"
+#include "compiler/schedule/model/CoreGroups.h"
 #include "compiler/schedule/simulate/SteadyState.h"
+#include "compiler/schedule/text/Magnitude.h"
 
 #include <algorithm>
 #include <cmath>

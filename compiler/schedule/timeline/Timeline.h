@@ -8,8 +8,8 @@
 #ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 #define CHIMERA_COMPILER_SCHEDULE_TIMELINE_H
 
-#include "compiler/schedule/TimeUnit.h"
 #include "compiler/schedule/simulate/StepTime.h"
+#include "compiler/schedule/text/TimeUnit.h"
 
 #include <algorithm>
 #include <optional>

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/cuda/Module.h"
+#include "runtime/train/CudaModule.h"
 
 #include "runtime/train/cuda/Accelerator.h"
 #include "runtime/train/cuda/TensorGraphs.h"

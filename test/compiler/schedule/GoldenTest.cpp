@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/OrderText.h"
+#include "compiler/schedule/formats/OrderText.h"
 #include "compiler/schedule/simulate/Bounds.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"

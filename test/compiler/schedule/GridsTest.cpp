@@ -11,10 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/compiler/schedule/Grids.h"
-#include "compiler/schedule/Verify.h"
 #include "compiler/schedule/simulate/Memory.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/Timeline.h"
+#include "compiler/schedule/verify/Verify.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

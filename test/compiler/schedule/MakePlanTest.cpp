@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/MakePlan.h"
 
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/report/Report.h"
 #include "compiler/schedule/simulate/Memory.h"
 #include "compiler/schedule/simulate/Simulate.h"

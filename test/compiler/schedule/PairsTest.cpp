@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/OrderText.h"
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/formats/OrderText.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Bounds.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/simulate/StepTime.h"

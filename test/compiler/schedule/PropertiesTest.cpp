@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Formulas.h"
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/families/Formulas.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Bounds.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"

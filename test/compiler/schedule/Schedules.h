@@ -9,9 +9,9 @@
 #define CHIMERA_TEST_COMPILER_SCHEDULE_SCHEDULES_H
 
 #include "compiler/schedule/MakePlan.h"
-#include "compiler/schedule/Registry.h"
-#include "compiler/schedule/Verify.h"
 #include "compiler/schedule/families/Chimera.h"
+#include "compiler/schedule/families/Registry.h"
+#include "compiler/schedule/verify/Verify.h"
 
 #include <string>
 #include <vector>

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/train/cuda/Accelerator.h"
-#include "runtime/train/cuda/Module.h"
+#include "runtime/train/CudaModule.h"
 #include "test/runtime/cuda/RecordedGraphs.h"
 #include "test/runtime/cuda/SoftwareGpu.h"
 

@@ -7,8 +7,8 @@
 
 #include "compiler/schedule/formats/TorchWriter.h"
 #include "compiler/schedule/MakePlan.h"
-#include "compiler/schedule/Recompute.h"
-#include "compiler/schedule/Registry.h"
+#include "compiler/schedule/families/Registry.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "test/compiler/schedule/Schedules.h"
 #include "test/compiler/schedule/formats/TorchFiles.h"
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/CoreGroups.h"
+#include "compiler/schedule/model/CoreGroups.h"
 
 #include "compiler/schedule/simulate/Bounds.h"
 #include "compiler/schedule/simulate/Simulate.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/simulate/Simulate.h"
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "test/compiler/schedule/Schedules.h"
 
 #include <gtest/gtest.h>

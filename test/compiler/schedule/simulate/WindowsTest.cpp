@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/simulate/Windows.h"
 
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 

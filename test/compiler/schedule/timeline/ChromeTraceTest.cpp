@@ -7,7 +7,7 @@
 
 #include "compiler/schedule/timeline/ChromeTrace.h"
 
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"
 

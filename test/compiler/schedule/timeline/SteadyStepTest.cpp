@@ -9,7 +9,7 @@
 #include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/simulate/SteadyState.h"
 
-#include "compiler/schedule/Steps.h"
+#include "compiler/schedule/model/Steps.h"
 #include "compiler/schedule/timeline/ChromeTrace.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/Grid.h"

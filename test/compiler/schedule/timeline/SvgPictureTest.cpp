@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/Recompute.h"
+#include "compiler/schedule/model/Recompute.h"
 #include "compiler/schedule/simulate/Simulate.h"
 #include "compiler/schedule/timeline/SvgLegend.h"
 #include "compiler/schedule/timeline/SvgStyle.h"

@@ -1,0 +1,508 @@
+//===- Verify.cpp - The constraints of a valid schedule -------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/schedule/verify/Verify.h"
+
+#include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/verify/PlacedActions.h"
+
+#include <algorithm>
+
+namespace chimera::schedule {
+
+namespace {
+
+using Constraint = Violation::Constraint;
+
+class Verifier : private PlacedActions {
+public:
+  using PlacedActions::PlacedActions;
+
+  std::vector<Violation> run() {
+    checkActions();
+    checkPairs();
+    Stuck stuck = walk();
+    if (stuck.any || stuck.ignoredDependency)
+      checkOrder();
+    if (stuck.any)
+      reportDeadlock(stuck);
+    // Missing actions are reported last, because there may be many.
+    if (required < ids.required())
+      checkMissing();
+    if (schedule.hasSlots())
+      checkSlots();
+    checkMemory();
+    if (stepsOverlap(problem.updates))
+      return verifySteps(std::move(*this));
+    return std::move(violations);
+  }
+
+private:
+  void checkActions() {
+    if (schedule.workers.size() != static_cast<size_t>(problem.workers))
+      report(Constraint::Placement,
+             "expected orders for " + std::to_string(problem.workers) +
+                 " workers, got " + std::to_string(schedule.workers.size()));
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      int64_t position = first[w];
+      for (const Action &action : schedule.workers[w]) {
+        std::optional<int64_t> id = ids.find(action);
+        bool isNew = id && positionOf[*id] == kNowhere;
+        if (!isNew || workerOf(action) != w)
+          reportAction(w, position, action, id);
+        if (isNew) {
+          positionOf[*id] = position;
+          idAt[position] = *id;
+          ++placed;
+          required += action.kind != Kind::Recompute || !ids.isOptional(*id);
+        }
+        ++position;
+      }
+    }
+  }
+
+  /// Checks that each pair is a forward and a backward that do not depend on
+  /// each other.
+  void checkPairs() {
+    for (size_t w = 0; w < schedule.workers.size(); ++w) {
+      const std::vector<Action> &order = schedule.workers[w];
+      for (size_t i = 0; i < order.size(); ++i)
+        if (order[i].pairedWithNext)
+          checkPair(w, i, i + 1 < order.size() ? &order[i + 1] : nullptr);
+    }
+  }
+
+  void checkPair(size_t worker, size_t index, const Action *second) {
+    const Action &action = schedule.workers[worker][index];
+    const int64_t position = first[worker] + static_cast<int64_t>(index);
+    auto refuse = [&](const std::string &why) {
+      report(Constraint::Order, position,
+             onWorker(worker) + describe(action) + " cannot be paired with " +
+                 (second ? describe(*second) : "nothing") + ": " + why);
+    };
+    if (action.kind != Kind::Forward || !second || !makesGradient(second->kind))
+      return refuse("a pair is a forward and then a backward or an input "
+                    "gradient");
+    if (stepsOverlap(problem.updates))
+      return refuse("pairs need a flush at the end of each step");
+    const int64_t id = idAt[position], next = idAt[position + 1];
+    if (id != kNoAction && next != kNoAction &&
+        !forEachDependency(*second, next, [&](int64_t dependency) {
+          return dependency != id;
+        }))
+      refuse("the second needs the result of the first");
+  }
+
+  /// If the problem does not have `action` but has a similar one, an
+  /// explanation of the difference.
+  std::string whyUnknown(Action action) const {
+    auto has = [&](Kind kind) {
+      Action other = action;
+      other.kind = kind;
+      return ids.find(other).has_value();
+    };
+    if (action.kind == Kind::Backward && has(Kind::InputGradient))
+      return ": this backward is split, so write I (its input gradient) here, "
+             "and W (its weight gradient) here or later (zero-bubble papers "
+             "write B and W: chimera-show --zero-bubble-notation reads a file "
+             "of them)";
+    if ((action.kind == Kind::InputGradient ||
+         action.kind == Kind::WeightGradient) &&
+        has(Kind::Backward))
+      return ": this backward is whole, so write B";
+    if (action.kind == Kind::Recompute &&
+        (has(Kind::Backward) || has(Kind::InputGradient)))
+      return ": this stage is not recomputed";
+    return {};
+  }
+
+  void reportAction(size_t worker, int64_t position, const Action &action,
+                    std::optional<int64_t> id) {
+    if (!id)
+      return report(Constraint::UnknownAction, position,
+                    onWorker(worker) + "unknown action " + describe(action) +
+                        whyUnknown(action));
+    if (workerOf(action) != worker)
+      report(Constraint::Placement, position,
+             onWorker(worker) + describe(action) + " belongs on worker " +
+                 std::to_string(workerOf(action)));
+    if (positionOf[*id] != kNowhere)
+      report(Constraint::Duplicate, position,
+             onWorker(worker) + describe(action) + " is in the order twice");
+  }
+
+  size_t workerOf(const Action &action) const {
+    return problem.pipelines[action.pipeline].workers[action.stage];
+  }
+
+  /// Calls `visit(id, worker)` for each action that is missing, with its
+  /// worker.
+  template <typename Visit> void forEachMissing(Visit visit) const {
+    for (int64_t id = 0; id < ids.count(); ++id)
+      if (positionOf[id] == kNowhere && ids.has(id) && !ids.isOptional(id))
+        visit(id, workerOf(ids.action(id)));
+  }
+
+  /// For each worker, the indices of its violations `constraint`, at most two.
+  std::vector<std::vector<size_t>> firstOfEachWorker(Constraint constraint) {
+    std::vector<std::vector<size_t>> found(problem.workers);
+    for (size_t i = 0; i < violations.size(); ++i)
+      if (const Violation &each = violations[i];
+          each.constraint == constraint && each.worker < problem.workers &&
+          found[each.worker].size() < 2)
+        found[each.worker].push_back(i);
+    return found;
+  }
+
+  /// If a worker has one action twice and lacks one, both are one mistake and
+  /// one report.
+  void checkMissing() {
+    const std::vector<std::vector<size_t>> twice =
+        firstOfEachWorker(Constraint::Duplicate);
+    std::vector<int64_t> counts(problem.workers);
+    forEachMissing([&](int64_t, size_t worker) { ++counts[worker]; });
+    forEachMissing([&](int64_t id, size_t worker) {
+      if (counts[worker] == 1 && twice[worker].size() == 1)
+        violations[twice[worker].front()].message +=
+            ": is " + describeId(id) + " meant, which is missing?";
+      else
+        violations.push_back({Constraint::Missing,
+                              describeId(id) + " is missing",
+                              static_cast<int32_t>(worker)});
+    });
+  }
+
+  /// True if `worker` runs the action `id` later than `position`. If the action
+  /// at `position` depends on the action `id`, the worker would wait for
+  /// itself.
+  bool isLaterOnWorker(int64_t id, int64_t position, size_t worker) const {
+    return positionOf[id] > position && positionOf[id] < first[worker + 1];
+  }
+
+  /// Checks the dependencies between actions of one worker: on the same stage,
+  /// and on the stage before or after if the worker has that stage too.
+  void checkOrder() {
+    forEachKnown([&](size_t w, const Action &action, int64_t id) {
+      forEachDependency(action, id, [&](int64_t dependency) {
+        if (isLaterOnWorker(dependency, positionOf[id], w))
+          reportOrder(w, positionOf[id], action, ids.action(dependency));
+        return true;
+      });
+    });
+  }
+
+  void reportOrder(size_t worker, int64_t position, const Action &action,
+                   const Action &dependency) {
+    std::string stage;
+    if (dependency.stage != action.stage)
+      stage = " of stage " + std::to_string(dependency.stage);
+    report(Constraint::Order, position,
+           onWorker(worker) + describe(action) + " must come after the " +
+               nameOf(dependency.kind) + stage + " that it depends on");
+  }
+
+  /// The state of all workers when none can continue.
+  struct Stuck {
+    std::vector<size_t> next;      ///< of each worker, the first action it
+                                   ///< cannot run
+    std::vector<int64_t> waitsFor; ///< of each worker, the dependency it waits
+                                   ///< for
+    bool any = false;
+    bool ignoredDependency = false; ///< true if a dependency was ignored
+                                    ///< because the order violates it
+  };
+
+  /// Runs the order without times until no worker can continue.
+  Stuck walk() const {
+    constexpr int32_t kPending = -1, kDone = -2;
+    size_t workers = schedule.workers.size();
+    Stuck stuck;
+    stuck.next.assign(workers, 0);
+    stuck.waitsFor.assign(workers, kNoAction);
+    // For each action: kPending, kDone, or a worker that waits for it. A worker
+    // waits for at most one action, so `alsoWaiting` can link the other workers
+    // that wait for the same action.
+    std::vector<int32_t> state(ids.count(), kPending), alsoWaiting(workers);
+    if (placed < ids.count())
+      for (int64_t id = 0; id < ids.count(); ++id)
+        if (positionOf[id] == kNowhere)
+          state[id] = kDone;
+    std::vector<int32_t> ready;
+    for (size_t w = workers; w-- > 0;)
+      ready.push_back(static_cast<int32_t>(w));
+    while (!ready.empty()) {
+      size_t w = ready.back();
+      ready.pop_back();
+      std::span<const Action> order = schedule.workers[w];
+      size_t i = stuck.next[w];
+      int64_t waitsFor = kNoAction;
+      auto complete = [&](size_t index) {
+        int64_t id = idAt[first[w] + static_cast<int64_t>(index)];
+        if (id == kNoAction)
+          return;
+        for (int32_t v = state[id]; v >= 0; v = alsoWaiting[v])
+          ready.push_back(v);
+        state[id] = kDone;
+      };
+      // The first action that has not ended. All actions of a pair end when the
+      // last of them can run.
+      while (endsPair(order, i))
+        --i;
+      size_t begin = i;
+      for (; i < order.size(); ++i) {
+        int64_t position = first[w] + static_cast<int64_t>(i);
+        int64_t id = idAt[position];
+        auto isMet = [&](int64_t dependency) {
+          if (state[dependency] == kDone)
+            return true;
+          int64_t at = positionOf[dependency];
+          bool isInPair =
+              at < position && at >= first[w] + static_cast<int64_t>(begin);
+          if (isInPair || isLaterOnWorker(dependency, position, w)) {
+            stuck.ignoredDependency = true;
+            return true;
+          }
+          waitsFor = dependency;
+          return false;
+        };
+        if (id != kNoAction)
+          forEachDependency(order[i], id, isMet);
+        if (waitsFor != kNoAction) {
+          alsoWaiting[w] = state[waitsFor];
+          state[waitsFor] = static_cast<int32_t>(w);
+          break;
+        }
+        if (order[i].pairedWithNext && i + 1 < order.size())
+          continue;
+        while (begin <= i)
+          complete(begin++);
+      }
+      stuck.next[w] = i;
+      stuck.waitsFor[w] = waitsFor;
+    }
+    for (int64_t dependency : stuck.waitsFor)
+      stuck.any |= dependency != kNoAction;
+    return stuck;
+  }
+
+  /// The worker that `worker` waits for: the next action of `worker` depends on
+  /// an action of that worker. That worker is stuck too, at the awaited action
+  /// or before it.
+  size_t awaitedBy(const Stuck &stuck, size_t worker) const {
+    return workerAt(positionOf[stuck.waitsFor[worker]]);
+  }
+
+  /// True if the action at which `worker` is stuck violates the order
+  /// constraint. If it were later, where it belongs, the worker might run the
+  /// actions that others wait for.
+  bool isStuckAtOrder(const Stuck &stuck, size_t worker) const {
+    const Action &action = schedule.workers[worker][stuck.next[worker]];
+    const int64_t position =
+        first[worker] + static_cast<int64_t>(stuck.next[worker]);
+    return !forEachDependency(action, idAt[position], [&](int64_t dependency) {
+      return !isLaterOnWorker(dependency, position, worker);
+    });
+  }
+
+  /// All cycles of workers that wait for each other, the shortest first. Each
+  /// cycle starts with its lowest worker. A worker waits for only one other
+  /// worker, so cycles do not share workers.
+  std::vector<std::vector<size_t>> findCycles(const Stuck &stuck) const {
+    constexpr size_t kNobody = SIZE_MAX;
+    std::vector<std::vector<size_t>> cycles;
+    std::vector<size_t> visitedFrom(schedule.workers.size(), kNobody);
+    for (size_t w = 0; w < visitedFrom.size(); ++w) {
+      if (stuck.waitsFor[w] == kNoAction)
+        continue;
+      size_t v = w;
+      for (; visitedFrom[v] == kNobody; v = awaitedBy(stuck, v))
+        visitedFrom[v] = w;
+      if (visitedFrom[v] != w)
+        continue; // ends at a worker that was visited before
+      std::vector<size_t> &cycle = cycles.emplace_back();
+      for (size_t u = v; cycle.empty() || u != v; u = awaitedBy(stuck, u))
+        cycle.push_back(u);
+      std::ranges::rotate(cycle, std::ranges::min_element(cycle));
+    }
+    std::ranges::sort(cycles, {}, [](const std::vector<size_t> &cycle) {
+      return std::pair(cycle.size(), cycle.front());
+    });
+    return cycles;
+  }
+
+  /// Reports each worker of each cycle, but of no cycle with a worker that is
+  /// stuck at an action that violates the order constraint: such a deadlock may
+  /// be only a consequence of that violation. There is at least one cycle,
+  /// because every waiting worker waits for a worker that waits too.
+  void reportDeadlock(const Stuck &stuck) {
+    int64_t others = std::ssize(stuck.waitsFor) -
+                     std::ranges::count(stuck.waitsFor, kNoAction);
+    bool isWhole = true;
+    for (const std::vector<size_t> &cycle : findCycles(stuck)) {
+      if (std::ranges::any_of(
+              cycle, [&](size_t w) { return isStuckAtOrder(stuck, w); })) {
+        isWhole = false;
+        continue;
+      }
+      for (size_t w : cycle) {
+        --others;
+        reportWait(stuck, w);
+      }
+    }
+    // If a cycle is left out, the other workers may wait for that cycle only.
+    if (!isWhole || others == 0)
+      return;
+    // This note has no place of its own. As the first note it directly follows
+    // the error, whose place tools have just shown.
+    std::vector<Violation::Note> &notes = violations.back().notes;
+    notes.insert(notes.begin(),
+                 {std::to_string(others) +
+                  (others == 1 ? " more worker waits" : " more workers wait") +
+                  " for these workers"});
+  }
+
+  /// Reports that `worker` waits for another worker: for the action at which
+  /// the other worker is stuck, or for a later action.
+  void reportWait(const Stuck &stuck, size_t worker) {
+    size_t other = awaitedBy(stuck, worker);
+    int64_t awaited = stuck.waitsFor[worker];
+    int64_t index = positionOf[awaited] - first[other];
+    auto next = static_cast<int64_t>(stuck.next[other]);
+    std::string before;
+    if (index != next)
+      before = (index > next ? " before " : " without ") +
+               describe(schedule.workers[other][next]);
+    if (index < next)
+      before += ", with which it is paired";
+    report(Constraint::Deadlock,
+           first[worker] + static_cast<int64_t>(stuck.next[worker]),
+           "deadlock: worker " + std::to_string(worker) + " cannot run " +
+               describe(schedule.workers[worker][stuck.next[worker]]) +
+               ", because it waits for " + describeId(awaited) +
+               ", which worker " + std::to_string(other) + " cannot run" +
+               before);
+    // If the other worker is stuck at the awaited action itself, the report of
+    // the other worker has the place of this action.
+    if (index != next)
+      violations.back().notes.push_back({describeId(awaited) + " is here",
+                                         static_cast<int32_t>(other),
+                                         static_cast<int32_t>(index)});
+  }
+
+  /// Checks that slots increase on each worker, and that each dependency has an
+  /// earlier slot.
+  void checkSlots() {
+    bool fits = schedule.slots.size() == schedule.workers.size();
+    for (size_t w = 0; fits && w < schedule.workers.size(); ++w)
+      fits = schedule.slots[w].size() == schedule.workers[w].size();
+    if (!fits)
+      return report(Constraint::Slots, "expected a slot for each action");
+    std::vector<int64_t> slots;
+    for (const std::vector<int64_t> &row : schedule.slots)
+      slots.insert(slots.end(), row.begin(), row.end());
+    for (size_t w = 0; w < schedule.workers.size(); ++w)
+      for (size_t i = 0; i < schedule.workers[w].size(); ++i) {
+        int64_t position = first[w] + static_cast<int64_t>(i);
+        const Action &action = schedule.workers[w][i];
+        int64_t slot = slots[position];
+        if (endsPair(schedule.workers[w], i) && slot != slots[position - 1] + 1)
+          report(Constraint::Slots, position,
+                 onWorker(w) + "expected " + describe(action) + " in slot " +
+                     std::to_string(slots[position - 1] + 1) +
+                     ", right after the forward with which it is paired, got "
+                     "slot " +
+                     std::to_string(slot));
+        else if (slot < 0 || (i > 0 && slot <= slots[position - 1]))
+          report(Constraint::Slots, position,
+                 onWorker(w) +
+                     "expected a slot after that of the previous action, got "
+                     "slot " +
+                     std::to_string(slot) + " for " + describe(action));
+        if (idAt[position] == kNoAction)
+          continue;
+        forEachDependency(action, idAt[position], [&](int64_t dependency) {
+          int64_t at = positionOf[dependency];
+          // The order constraint covers a dependency on the same worker.
+          bool here = at >= first[w] && at < first[w + 1];
+          if (at != kNowhere && !here && slots[at] >= slot)
+            report(Constraint::Slots, position,
+                   describe(action) + " in slot " + std::to_string(slot) +
+                       " depends on " + describeId(dependency) +
+                       ", which is not in an earlier slot, but in slot " +
+                       std::to_string(slots[at]));
+          return true;
+        });
+      }
+  }
+
+  void checkMemory() {
+    size_t workers =
+        std::min(problem.memoryCaps.size(), schedule.workers.size());
+    std::vector<int64_t> resident = residentBytes(problem);
+    MemoryPeaks peaks(problem);
+    std::vector<Action> known;
+    for (size_t w = 0; w < workers; ++w) {
+      std::span<const Action> order = schedule.workers[w];
+      if (placed < std::ssize(idAt)) {
+        known.clear();
+        for (size_t i = 0; i < order.size(); ++i)
+          if (idAt[first[w] + i] != kNoAction)
+            known.push_back(order[i]);
+        order = known;
+      }
+      MemoryPeak peak = peaks.peakOf(order, resident[w]);
+      if (peak.bytes <= problem.memoryCaps[w])
+        continue;
+      std::string when = "before its first action";
+      if (peak.index >= 0)
+        when = "at " + describe(order[peak.index]);
+      report(Constraint::Memory, "worker " + std::to_string(w) + " needs " +
+                                     std::to_string(peak.bytes) + " bytes " +
+                                     when + ", more than its cap of " +
+                                     std::to_string(problem.memoryCaps[w]));
+    }
+  }
+
+  /// The number of the problem's actions that are in the schedule, and how many
+  /// of these actions are required.
+  int64_t placed = 0, required = 0;
+};
+
+} // namespace
+
+const char *nameOf(Constraint constraint) {
+  switch (constraint) {
+  case Constraint::UnknownAction:
+    return "unknown-action";
+  case Constraint::Missing:
+    return "missing";
+  case Constraint::Duplicate:
+    return "duplicate";
+  case Constraint::Placement:
+    return "placement";
+  case Constraint::Order:
+    return "order";
+  case Constraint::Deadlock:
+    return "deadlock";
+  case Constraint::Slots:
+    return "slots";
+  case Constraint::Memory:
+    return "memory";
+  case Constraint::Period:
+    return "period";
+  case Constraint::Versions:
+    return "versions";
+  }
+  return "unknown";
+}
+
+std::vector<Violation> verify(const Problem &problem,
+                              const Schedule &schedule) {
+  return Verifier(problem, schedule).run();
+}
+
+} // namespace chimera::schedule
