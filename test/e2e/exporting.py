@@ -27,12 +27,13 @@ def has(python, *modules):
     return found.returncode == 0
 
 
-def run_inside(description, modules, inside):
+def run_inside(description, modules, inside, exports=True):
     """Calls the function `inside` under a Python that has the modules: that of build/venv,
-    or the one of the option --python. If it lacks some, prints which."""
+    or the one of the option --python. If it lacks some, prints which. Forks have the
+    modules in memory and, if `exports`, what an export needs."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--python", default=PYTHON)
-    if restart_with(parser.parse_args().python, *modules):
+    if restart_with(parser.parse_args().python, *modules, exports=exports):
         inside()
 
 

@@ -74,15 +74,16 @@ def call(function, *arguments):
         return fork.exitcode, *(pathlib.Path(path).read_text() for path in outputs)
 
 
-def _run(words):
+def _run(words, folder):
+    os.chdir(folder)
     sys.argv = words
     sys.path.insert(0, os.path.dirname(words[0]))
     runpy.run_path(words[0], run_name="__main__")
 
 
-def call_script(script, *arguments):
-    """Runs the Python file `script` in a fork. Returns the same as call()."""
-    return call(_run, [str(word) for word in (script, *arguments)])
+def call_script(script, *arguments, folder="."):
+    """Runs the Python file `script` in a fork, in `folder`. Returns the same as call()."""
+    return call(_run, [str(word) for word in (script, *arguments)], os.path.abspath(folder))
 
 
 def run_script(script, *arguments):

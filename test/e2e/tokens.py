@@ -4,9 +4,9 @@
 """Compares the tokens that chimera-tokens writes with the tokens of the whole text. Some
 tokenizer files have settings for single inputs of a model. The texts have all line ends,
 byte order marks and bytes that files may have. Some come through pipes. Some are in JSON
-lines, and an index says where they end. Also checks which files are never overwritten, and how much memory a large text takes. Exits non-zero
-if one fails. Needs a Python with tokenizers: that of build/venv, unless another Python
-runs this script."""
+lines, and an index says where they end. Also checks which files are never overwritten,
+and how much memory a large text takes. Exits non-zero if one fails. Needs a Python with
+tokenizers: that of build/venv, unless another Python runs this script."""
 
 import array
 import json
@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 from exporting import ROOT, run_inside
+from forks import call_script
 
 COMMAND = ROOT / "tools/export/chimera-tokens"
 TEXT = (ROOT / "LICENSE").read_text()
@@ -43,10 +44,9 @@ class Bench:
             paths[-1].write_bytes(content)
         output = self.folder / "tokens.bin"
         output.unlink(missing_ok=True)
-        done = subprocess.run(
-            [sys.executable, COMMAND, *paths, "--tokenizer",
-             self.folder / "tokenizer.json", "-o", output, *options],
-            capture_output=True, text=True,
+        status, *said = call_script(
+            COMMAND, *paths, "--tokenizer", self.folder / "tokenizer.json", "-o", output,
+            *options,
         )  # fmt: skip
         raw = output.read_bytes() if output.exists() else b""
         head = array.array("i", raw[:12])
@@ -54,7 +54,7 @@ class Bench:
         if raw and (head[0] != 20240520 or head[2] != len(numbers)):
             numbers = None
         assert not list(self.folder.glob("*.part"))
-        return done.returncode, numbers, done.stdout + done.stderr
+        return status, numbers, "".join(said)
 
 
 def make(**model):
@@ -215,11 +215,11 @@ def outputs(bench):
     def run(output, *more):
         for name, each in zip(names, content):
             (folder / name).write_bytes(each)
-        done = subprocess.run(
-            [sys.executable, COMMAND, *more, "one.txt", "two.txt", "--tokenizer",
-             "tokenizer.json", "-o", output], capture_output=True, text=True, cwd=folder,
+        status, *said = call_script(
+            COMMAND, *more, "one.txt", "two.txt", "--tokenizer", "tokenizer.json", "-o",
+            output, folder=folder,
         )  # fmt: skip
-        return done.returncode, done.stdout + done.stderr
+        return status, "".join(said)
 
     def refused(what, output, answer, *more):
         status, text = run(output, *more)
@@ -283,12 +283,11 @@ def tokenizers_that_fail(bench):
         ("empty", "Is a directory"),
         (".", "; did you mean tokenizer.json?"),
     ):
-        done = subprocess.run(
-            [sys.executable, COMMAND, "0.txt", "--tokenizer", name, "-o", "tokens.bin"],
-            capture_output=True, text=True, cwd=bench.folder,
-        )  # fmt: skip
-        good = done.returncode and answer in done.stderr and done.stderr.count("\n") == 1
-        bench.check(good, f"refused: {name} as a tokenizer", done.stderr)
+        status, _, said = call_script(
+            COMMAND, "0.txt", "--tokenizer", name, "-o", "tokens.bin", folder=bench.folder
+        )
+        good = status and answer in said and said.count("\n") == 1
+        bench.check(good, f"refused: {name} as a tokenizer", said)
 
 
 def losses(bench):
@@ -321,11 +320,10 @@ def indices(bench):
 
     def run(text, *options):
         (folder / "texts.jsonl").write_text(text)
-        done = subprocess.run(
-            [sys.executable, COMMAND, "texts.jsonl", "--tokenizer", "tokenizer.json",
-             *options], capture_output=True, text=True, cwd=folder,
-        )  # fmt: skip
-        return done.returncode, done.stdout + done.stderr
+        status, *said = call_script(
+            COMMAND, "texts.jsonl", "--tokenizer", "tokenizer.json", *options, folder=folder
+        )
+        return status, "".join(said)
 
     rows = "".join(json.dumps({"text": line, "id": 1}) + "\n\n" for line in lines)
     status, output = run(rows, "--between", "<|end|>", "--index", "-o", "a.bin")
@@ -366,24 +364,23 @@ def indices(bench):
         (["--json-lines"], "b2.bin: "),
         (["--no-json-lines"], "b2.bin: "),
     ):
-        done = subprocess.run(
-            [sys.executable, COMMAND, "rows.txt", "--tokenizer", "tokenizer.json", "-o",
-             "b2.bin", *options], capture_output=True, text=True, cwd=folder,
+        status, *said = call_script(
+            COMMAND, "rows.txt", "--tokenizer", "tokenizer.json", "-o", "b2.bin", *options,
+            folder=folder,
         )  # fmt: skip
-        good = answer in done.stdout + done.stderr and (done.returncode == 0) == bool(options)
+        good = answer in "".join(said) and (status == 0) == bool(options)
         if options == ["--json-lines"]:
             good = good and (folder / "b2.bin").read_bytes() == expected
-        bench.check(good, f"JSON lines named .txt, {options}", done.stdout + done.stderr)
+        bench.check(good, f"JSON lines named .txt, {options}", "".join(said))
     status, output = run(rows, "-o", "a.bin")
     good = status and "a.idx would be read as its index" in output
     bench.check(good, "refused: an index that would no longer fit", output)
     (folder / "numbers").write_text("1 2 70000")
-    done = subprocess.run(
-        [sys.executable, COMMAND, "--decode", "numbers", "--tokenizer", "tokenizer.json"],
-        capture_output=True, text=True, cwd=folder,
-    )  # fmt: skip
-    good = done.returncode and "the tokenizer has no token 70000" in done.stderr
-    bench.check(good, "refused: numbers that the tokenizer does not have", done.stderr)
+    status, _, said = call_script(
+        COMMAND, "--decode", "numbers", "--tokenizer", "tokenizer.json", folder=folder
+    )
+    good = status and "the tokenizer has no token 70000" in said
+    bench.check(good, "refused: numbers that the tokenizer does not have", said)
     status, output = run(rows, "--index", "-o", "tokens")
     bench.check(status and "expected --output NAME.bin" in output, "refused: another name")
     (folder / "e.idx").mkdir()
@@ -447,4 +444,4 @@ def inside():
 
 
 if __name__ == "__main__":
-    run_inside(__doc__, ["tokenizers"], inside)
+    run_inside(__doc__, ["tokenizers"], inside, exports=False)

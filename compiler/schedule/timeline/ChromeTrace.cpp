@@ -7,6 +7,7 @@
 
 #include "compiler/schedule/timeline/ChromeTrace.h"
 
+#include "compiler/schedule/simulate/ActionRules.h"
 #include "compiler/schedule/simulate/Memory.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SideBySide.h"
