@@ -8,8 +8,7 @@
 #include "tools/PlanSettings.h"
 
 #include "runtime/program/Program.h"
-#include "tools/Arguments.h"
-#include "tools/Help.h"
+#include "tools/MlirDriver.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"

@@ -19,8 +19,7 @@
 #include "runtime/program/Output.h"
 #include "runtime/program/Program.h"
 #include "runtime/proof/ProvenFile.h"
-#include "tools/Arguments.h"
-#include "tools/Help.h"
+#include "tools/MlirDriver.h"
 #include "tools/Start.h"
 
 #include "mlir/IR/MLIRContext.h"

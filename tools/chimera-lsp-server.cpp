@@ -7,7 +7,7 @@
 
 #include "dialect/Chimera.h"
 #include "passes/DescriptionInterface.h"
-#include "tools/Help.h"
+#include "tools/MlirDriver.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/LogicalResult.h"

@@ -11,9 +11,7 @@
 #include "compiler/Source.h"
 #include "compiler/schedule/families/Registry.h"
 #include "dialect/Chimera.h"
-#include "tools/Arguments.h"
-#include "tools/DriverFiles.h"
-#include "tools/Help.h"
+#include "tools/MlirDriver.h"
 #include "tools/Start.h"
 
 #include "mlir/Debug/Counter.h"

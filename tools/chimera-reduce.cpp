@@ -9,8 +9,7 @@
 #include "compiler/Reduce.h"
 #include "compiler/Source.h"
 #include "dialect/Chimera.h"
-#include "tools/DriverFiles.h"
-#include "tools/Help.h"
+#include "tools/MlirDriver.h"
 #include "tools/Start.h"
 
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"

@@ -12,9 +12,7 @@
 #include "passes/PassOptions.h"
 #include "runtime/program/File.h"
 #include "runtime/proof/ProvenFile.h"
-#include "tools/Arguments.h"
-#include "tools/DriverFiles.h"
-#include "tools/Help.h"
+#include "tools/MlirDriver.h"
 #include "tools/Start.h"
 
 #include "mlir/IR/AsmState.h"

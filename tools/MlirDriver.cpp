@@ -1,34 +1,27 @@
-//===- DriverFiles.h - Input and output files of MLIR drivers ---*- C++ -*-===//
+//===- MlirDriver.cpp - What all MLIR tools do ----------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// MLIR's drivers (MlirOptMain and others) truncate the file of -o before they
-// read the input. An option of a pass may also write a file that another option
-// reads. Therefore the tools check the file names in the arguments before they
-// call a driver.
-//
-//===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_TOOLS_DRIVERFILES_H
-#define CHIMERA_TOOLS_DRIVERFILES_H
+#include "tools/MlirDriver.h"
 
 #include "runtime/program/Output.h"
+#include "tools/Version.h"
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <string>
 
-namespace chimera {
+using namespace chimera;
 
-/// The files that the arguments of a driver name.
+namespace {
+
+/// The files that the arguments of a driver name. An option of a pass may also
+/// write a file that another option reads.
 class DriverFiles {
 public:
   explicit DriverFiles(llvm::ArrayRef<char *> arguments) {
@@ -96,16 +89,70 @@ private:
   llvm::SmallVector<std::string> inputs, read, written;
 };
 
-/// Prints an error and returns true if an output file of the driver is also an
-/// input file, or if two options name it.
-inline bool reportBadOutputs(llvm::ArrayRef<char *> arguments) {
+} // namespace
+
+void chimera::hideLibraryOptions(llvm::cl::OptionCategory *ownCategory,
+                                 llvm::StringRef passName) {
+  llvm::StringMap<llvm::cl::Option *> &all = llvm::cl::getRegisteredOptions();
+  const llvm::cl::Option *list = all.lookup(passName);
+  for (auto &entry : all) {
+    llvm::cl::Option &option = *entry.second;
+    bool isGeneric = option.Categories.front()->getName() == "Generic Options";
+    if (&option == list || isGeneric ||
+        llvm::is_contained(option.Categories, ownCategory) ||
+        option.getOptionHiddenFlag() != llvm::cl::NotHidden)
+      continue;
+    option.setHiddenFlag(llvm::cl::Hidden);
+  }
+}
+
+void chimera::setVersion(llvm::StringRef tool) {
+  llvm::cl::SetVersionPrinter([tool = tool.str()](llvm::raw_ostream &os) {
+    os << tool << " " << kVersion << "\n";
+  });
+}
+
+std::string chimera::setSingleInput(llvm::ArrayRef<std::string> files,
+                                    std::string &input, llvm::StringRef content,
+                                    llvm::StringRef command) {
+  if (files.size() > 1)
+    return "expected one file with " + content.str() + ", got " +
+           std::to_string(files.size()) + ": put them into one file (" +
+           command.str() + ")";
+  input = files.empty() ? "-" : files.front();
+  return {};
+}
+
+llvm::SmallVector<char *> chimera::withoutOpsInDiagnostics(int argc,
+                                                           char **argv) {
+  static char off[] = "--mlir-print-op-on-diagnostic=false";
+  llvm::SmallVector<char *> arguments(argv, argv + argc);
+  for (llvm::StringRef argument : arguments)
+    if (argument.ltrim('-').starts_with("mlir-print-op-on-diagnostic"))
+      return arguments;
+  arguments.insert(arguments.begin() + (argc > 0), off);
+  return arguments;
+}
+
+llvm::SmallVector<char *>
+chimera::withReadableBytecode(llvm::SmallVector<char *> arguments) {
+  static char version[] = "--emit-bytecode-version=4";
+  bool isAskedFor = false;
+  for (llvm::StringRef argument : arguments) {
+    llvm::StringRef name = argument.ltrim('-');
+    if (name.starts_with("emit-bytecode-version"))
+      return arguments;
+    isAskedFor |= name == "emit-bytecode" || name == "emit-bytecode=true";
+  }
+  if (isAskedFor)
+    arguments.insert(arguments.begin() + 1, version);
+  return arguments;
+}
+
+bool chimera::reportBadOutputs(llvm::ArrayRef<char *> arguments) {
   std::string error = DriverFiles(arguments).error();
   if (!error.empty())
     llvm::errs() << llvm::sys::path::filename(arguments.front()) << ": "
                  << error << "\n";
   return !error.empty();
 }
-
-} // namespace chimera
-
-#endif // CHIMERA_TOOLS_DRIVERFILES_H
