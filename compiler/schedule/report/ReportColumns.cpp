@@ -43,13 +43,29 @@ ordered_json timesInUnits(const Report &report,
   return times;
 }
 
-template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
+/// A time of each stage, which `of` returns: one number if all are equal.
+template <typename Of> ordered_json timeOfStages(const Report &report, Of of) {
   std::vector<int64_t> times;
   for (const StageCost &stage : report.problem.stages)
-    times.push_back(stage.*member);
+    times.push_back(of(stage));
   if (std::ranges::count(times, times.front()) == std::ssize(times))
     return timeInUnits(report, times.front());
   return timesInUnits(report, times);
+}
+
+template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
+  return timeOfStages(report,
+                      [](const StageCost &stage) { return stage.*member; });
+}
+
+/// StageCost::pairedForward. Null if no stage has it.
+ordered_json pairedForwardOf(const Report &report) {
+  if (std::ranges::none_of(report.problem.stages, [](const StageCost &stage) {
+        return stage.pairedForward.has_value();
+      }))
+    return {};
+  return timeOfStages(
+      report, [](const StageCost &stage) { return stage.pairedForwardTime(); });
 }
 
 /// A cost of whole backwards or, if `isSplit`, of split backwards. Null if the
@@ -195,6 +211,8 @@ constexpr ReportColumn kReportColumns[] = {
     {"time_unit", "unit of time",
      [](const Report &r) -> ordered_json { return r.scale.unit->name; }},
     {"forward", "forward (f)", cost<&StageCost::forward>, ReportForm::Time},
+    {"paired_forward", "  adds to a backward in a pair", pairedForwardOf,
+     ReportForm::Time},
     {"backward", "backward (b)", costOf<&StageCost::backward, false>,
      ReportForm::Time},
     {"input_gradient", "input gradient",

@@ -21,6 +21,7 @@
 
 #include "compiler/schedule/simulate/AllReduceProgress.h"
 #include "compiler/schedule/simulate/Clock.h"
+#include "compiler/schedule/simulate/CriticalPath.h"
 #include "compiler/schedule/simulate/DeviceStreams.h"
 #include "compiler/schedule/simulate/ReceiveWindows.h"
 #include "compiler/schedule/simulate/StepGraph.h"
@@ -82,7 +83,11 @@ public:
   /// The critical path of the last run: see Timing::criticalPath. Requires that
   /// all workers began at 0, that all actions ran, and that there are no
   /// windows.
-  std::vector<ActionRef> criticalPath() const;
+  std::vector<ActionRef> criticalPath() const {
+    return CriticalPath<Clock>(graph, timing, sent,
+                               streams ? &*streams : nullptr)
+        .find();
+  }
 
 private:
   static constexpr Time kUnknown = Clock::kUnknown;
@@ -550,63 +555,6 @@ private:
     return work;
   }
 
-  //===--------------------------------------------------------------------===//
-  // The critical path
-  //===--------------------------------------------------------------------===//
-
-  /// The action that determined when the action at `ref`, or the receive before
-  /// it, began: the worker became free after this action, or its message
-  /// arrived, at exactly that time. Its index is -1 if there is none. `last`
-  /// has, for each worker, the index of the last action that is possible.
-  ActionRef before(const ActionRef &ref, std::span<const int32_t> last) const {
-    const ActionRef previous = {ref.worker, ref.index - 1};
-    const int64_t begin = graph.beginOf(timing, ref);
-    if (ref.index > 0 && (graph.actionAt(previous).pairedWithNext ||
-                          graph.freeAfter(timing, previous) == begin))
-      return previous;
-    const Action *action = &graph.actionAt(ref);
-    const ActionRule *own = &graph.rules.ruleOf(*action);
-    // A pair begins with the message that arrives last.
-    if (action->pairedWithNext && !arrivesAt(*action, begin)) {
-      action = &graph.actionAt({ref.worker, ref.index + 1});
-      own = &graph.rules.ruleOf(*action);
-    }
-    const ActionRule &rule = *own;
-    if (rule.otherStage == 0)
-      return {ref.worker, -1};
-    int64_t other = graph.rules.idOf(*action, rule) + rule.otherStage;
-    int32_t sender = rule.sender;
-    if (streams && rule.receivesMessage) {
-      other = streams->causeOf(other);
-      const Action cause = graph.rules.actionIds().action(other);
-      sender = graph.problem.pipelines[cause.pipeline].workers[cause.stage];
-    }
-    return {sender, lastBefore(Clock::ticks(sent[other]), timing.starts[sender],
-                               last[sender])};
-  }
-
-  /// Whether the message that `action` needs has arrived at `time` and no
-  /// earlier.
-  bool arrivesAt(const Action &action, int64_t time) const {
-    const ActionRule &rule = graph.rules.ruleOf(action);
-    return rule.otherStage != 0 &&
-           Clock::ticks(arrivalOf<false>(rule, graph.rules.idOf(action, rule) +
-                                                   rule.otherStage)) == time;
-  }
-
-  /// The last action that starts before `time`. Its index is at most `most` and
-  /// probably near `most`, so the search goes back from `most` in steps that
-  /// double.
-  static int32_t lastBefore(int64_t time, std::span<const int64_t> starts,
-                            int32_t most) {
-    int32_t step = 1, least = most;
-    for (; least > 0 && starts[least] >= time; step *= 2)
-      least = std::max(least - step, 0);
-    auto begin = starts.begin();
-    auto at = std::lower_bound(begin + least, begin + most + 1, time);
-    return static_cast<int32_t>(at - begin) - 1;
-  }
-
   const StepGraph &graph;
   SimulationParts parts;
   Clock clock;
@@ -655,25 +603,6 @@ SyncAndUpdate Simulation<Clock>::runAfter(const Timing &actions) {
   }
   result.ends = std::move(ends[0]);
   return std::move(result);
-}
-
-template <typename Clock>
-std::vector<ActionRef> Simulation<Clock>::criticalPath() const {
-  std::vector<ActionRef> path;
-  ActionRef ref{-1, -1};
-  std::vector<int32_t> last;
-  for (size_t w = 0; w < workers.size(); ++w) {
-    last.push_back(static_cast<int32_t>(timing.ends[w].size()) - 1);
-    if (last[w] >= 0 && timing.ends[w].back() == timing.makespan)
-      ref = {static_cast<int32_t>(w), last[w]};
-  }
-  while (ref.index >= 0) {
-    path.push_back(ref);
-    last[ref.worker] = ref.index;
-    ref = before(ref, last);
-  }
-  std::ranges::reverse(path);
-  return path;
 }
 
 } // namespace chimera::schedule
