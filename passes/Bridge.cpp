@@ -8,8 +8,8 @@
 #include "passes/Bridge.h"
 
 #include "dialect/LoopCarried.h"
+#include "passes/CostInputs.h"
 #include "passes/DescriptionReader.h"
-#include "passes/PlannerInputs.h"
 #include "runtime/program/Layers.h"
 #include "runtime/program/Saturated.h"
 

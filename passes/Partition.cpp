@@ -8,10 +8,10 @@
 #include "compiler/cost/Cut.h"
 #include "compiler/schedule/MakePlan.h"
 #include "passes/Bridge.h"
+#include "passes/CostInputs.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Orders.h"
 #include "passes/Passes.h"
-#include "passes/PlannerInputs.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -61,7 +61,7 @@ LogicalResult makeModelStages(PipelineOp pipeline, const cost::Model &model,
   auto batch = static_cast<int64_t>(pipeline.getMicroBatchSize());
   std::optional<cost::Machine> named;
   if (MachineOp op = machineOf(pipeline)) {
-    FailureOr<cost::Machine> read = planMachineOf(op);
+    FailureOr<cost::Machine> read = costMachineOf(op);
     if (failed(read))
       return failure();
     named = std::move(*read);
@@ -276,7 +276,7 @@ struct Partition : impl::PartitionPassBase<Partition> {
         return op.emitOpError("expected a pipeline with stages only, or with "
                               "directions and orders but no schedule(NAME): "
                               "this one is partitioned already, or has both");
-    FailureOr<std::optional<cost::Model>> model = planModelOf(pipeline);
+    FailureOr<std::optional<cost::Model>> model = costModelOf(pipeline);
     if (failed(model))
       return failure();
     if (isGiven ? failed(checkGiven(pipeline)) : failed(schemeOf(pipeline)))

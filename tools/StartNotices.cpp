@@ -83,7 +83,7 @@ std::string noteOfPipeline(const program::ProgramT &program,
   return note;
 }
 
-/// Where a run with --resume begins.
+/// The notice that says after which step a run with --resume begins.
 std::string noteOfResume(const RunSettings &settings, const Workload &load) {
   return load.resumedFrom.empty()
              ? "no checkpoint in " + settings.resume +
@@ -92,7 +92,7 @@ std::string noteOfResume(const RunSettings &settings, const Workload &load) {
                    program::countWithNoun(load.firstStep, "step");
 }
 
-/// The memory that checkpoints need.
+/// The notice of the memory that checkpoints need.
 std::string noteOfCheckpoints(const RunSettings &settings,
                               const program::ProgramT &program) {
   return settings.checkpoint.empty() || settings.sequential

@@ -11,9 +11,9 @@
 #include "compiler/planner/Assumptions.h"
 #include "compiler/planner/Planner.h"
 #include "compiler/planner/search/AnswerFormats.h"
+#include "passes/CostInputs.h"
 #include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
-#include "passes/PlannerInputs.h"
 #include "runtime/program/Output.h"
 #include "runtime/program/Printable.h"
 #include "runtime/program/Program.h"
@@ -130,8 +130,8 @@ static std::optional<PlanRequest> makeRequest(ModuleOp module,
       ops->machine.getProfileAttr() && !settings.costsFrom.empty();
   if (!setProfiles(module, settings.costsFrom))
     return std::nullopt;
-  FailureOr<cost::Model> described = planModelOf(*ops);
-  FailureOr<cost::Machine> machine = planMachineOf(ops->machine);
+  FailureOr<cost::Model> described = costModelOf(*ops);
+  FailureOr<cost::Machine> machine = costMachineOf(ops->machine);
   if (failed(described) || failed(machine))
     return std::nullopt;
   PlanRequest request{*ops,

@@ -7,8 +7,8 @@
 
 #include "compiler/planner/PlanDescription.h"
 
+#include "passes/CostInputs.h"
 #include "passes/DescriptionReader.h"
-#include "passes/PlannerInputs.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FileSystem.h"
@@ -121,10 +121,10 @@ static std::pair<OwningOpRef<ModuleOp>, OpBuilder> moduleOf(PlannerOps ops) {
   return {std::move(module), builder};
 }
 
-FailureOr<cost::Model> planModelOf(PlannerOps ops) {
+FailureOr<cost::Model> costModelOf(PlannerOps ops) {
   auto [module, builder] = moduleOf(ops);
   FailureOr<std::optional<cost::Model>> model =
-      planModelOf(makePipeline(builder, ops));
+      costModelOf(makePipeline(builder, ops));
   if (failed(model))
     return failure();
   return std::move(**model);

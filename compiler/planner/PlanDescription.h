@@ -42,7 +42,7 @@ mlir::FailureOr<PlannerOps> findPlannerOps(mlir::ModuleOp module,
 
 /// The model of `ops` as the planner reads it. Fails, with a diagnostic, if the
 /// model is not bare and cannot be trained.
-mlir::FailureOr<cost::Model> planModelOf(PlannerOps ops);
+mlir::FailureOr<cost::Model> costModelOf(PlannerOps ops);
 
 /// The text of a module for chimera-compile. The module has `ops` and a
 /// pipeline @plan for `proposal`. File names in the text are absolute, so the

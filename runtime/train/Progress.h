@@ -55,8 +55,8 @@ public:
   /// Shows the step, then logs it.
   void step(const StepEvent &event);
   /// Logs the result on held-out data after this number of steps, unless an
-  /// earlier run logged it. Also shows it, unless it is the last one of the run,
-  /// which the caller shows.
+  /// earlier run logged it. Also shows it, unless it is the last one of the
+  /// run, which the caller shows.
   void evaluation(uint64_t steps, const EvaluationResult &result, bool isLast);
   /// Logs a checkpoint.
   void checkpoint(const CheckpointOutcome &outcome);

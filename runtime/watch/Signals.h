@@ -38,8 +38,8 @@ struct Grace {
   std::chrono::milliseconds time;
   /// Called with the first SIGINT or SIGTERM, on the thread that reads signals.
   std::function<void(int)> onBegin = {};
-  /// What a report says if the run ends before it has saved its state: "the
-  /// weights are not saved".
+  /// Says what is not saved, such as "the weights are not saved". The report of
+  /// a run has this text if the run ends before it has saved its state.
   std::string unsaved = {};
 };
 

@@ -29,8 +29,9 @@ struct Proposal {
   schedule::AllReducePolicy policy;
   double stepTime; ///< ns, the mean of many steps (StepTime.h)
   /// Peak bytes of the worker that needs most. They are computed as in
-  /// compiler/schedule/simulate/Memory.h, with two differences: all sums of gradients
-  /// have memory from the start of the program, and losses have memory too.
+  /// compiler/schedule/simulate/Memory.h, with two differences: all sums of
+  /// gradients have memory from the start of the program, and losses have
+  /// memory too.
   int64_t peakBytes;
   int32_t peakWorker;
 };

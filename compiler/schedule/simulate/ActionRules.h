@@ -40,8 +40,8 @@ struct Message {
 
 /// A table of the rules of all actions of a problem. A simulation needs a rule
 /// for every action that it runs, so rules are computed once. The verifier has
-/// its own code for dependencies (PlacedActions.h) on purpose: if one of the
-/// two has an error, tests that use both fail.
+/// its own code for dependencies (verify/PlacedActions.h) on purpose: if one of
+/// the two has an error, tests that use both fail.
 class ActionRules {
 public:
   /// Keeps a reference to `problem`.

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/train/cuda/Accelerator.h"
 #include "runtime/train/CudaModule.h"
+#include "runtime/train/cuda/Accelerator.h"
 #include "test/runtime/cuda/RecordedGraphs.h"
 #include "test/runtime/cuda/SoftwareGpu.h"
 

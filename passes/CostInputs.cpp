@@ -1,11 +1,11 @@
-//===- PlannerInputs.cpp - From the IR to plan inputs ---------------------===//
+//===- CostInputs.cpp - From the IR to models and machines ----------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/PlannerInputs.h"
+#include "passes/CostInputs.h"
 
 #include "passes/DescriptionReader.h"
 #include "runtime/program/Printable.h"
@@ -39,7 +39,7 @@ static std::vector<cost::BareLayer> bareLayersOf(ArrayAttr layers) {
   return all;
 }
 
-FailureOr<cost::Model> planModelOf(ModelOp op, program::Types types,
+FailureOr<cost::Model> costModelOf(ModelOp op, program::Types types,
                                    program::OptimizerT optimizer) {
   if (ArrayAttr layers = op.getBareLayersAttr())
     return cost::Model(bareLayersOf(layers), types, std::move(optimizer));
@@ -50,14 +50,14 @@ FailureOr<cost::Model> planModelOf(ModelOp op, program::Types types,
   return cost::Model(std::move(*model), types, std::move(optimizer));
 }
 
-FailureOr<std::optional<cost::Model>> planModelOf(PipelineOp pipeline) {
+FailureOr<std::optional<cost::Model>> costModelOf(PipelineOp pipeline) {
   FailureOr<ModelOp> op = modelOpOf(pipeline);
   if (failed(op))
     return failure();
   if (!*op)
     return std::optional<cost::Model>();
   FailureOr<cost::Model> model =
-      planModelOf(*op, typesOf(pipeline), optimizerOf(pipeline));
+      costModelOf(*op, typesOf(pipeline), optimizerOf(pipeline));
   if (failed(model))
     return failure();
   return std::optional(std::move(*model));
@@ -153,7 +153,7 @@ static FailureOr<cost::Profile> profileOf(MachineOp op, StringRef path) {
   return profile;
 }
 
-FailureOr<cost::Machine> planMachineOf(MachineOp op) {
+FailureOr<cost::Machine> costMachineOf(MachineOp op) {
   cost::Machine machine;
   if (ArrayAttr paths = op.getProfileAttr())
     for (auto path : paths.getAsValueRange<StringAttr>()) {

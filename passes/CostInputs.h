@@ -1,4 +1,4 @@
-//===- PlannerInputs.h - From the IR to plan inputs -------------*- C++ -*-===//
+//===- CostInputs.h - From the IR to models and machines --------*- C++ -*-===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_PASSES_PLANNERINPUTS_H
-#define CHIMERA_PASSES_PLANNERINPUTS_H
+#ifndef CHIMERA_PASSES_COSTINPUTS_H
+#define CHIMERA_PASSES_COSTINPUTS_H
 
 #include "compiler/cost/Model.h"
 #include "dialect/Chimera.h"
@@ -19,19 +19,19 @@ namespace chimera {
 
 /// The model of `op` with values of these types and this optimizer. Fails with
 /// a diagnostic if the model is not bare and cannot be trained.
-mlir::FailureOr<cost::Model> planModelOf(ModelOp op, program::Types types,
+mlir::FailureOr<cost::Model> costModelOf(ModelOp op, program::Types types,
                                          program::OptimizerT optimizer);
 
 /// The model of the pipeline, or none if the pipeline names none. Fails with a
 /// diagnostic if the model does not exist, or if it is not bare and cannot be
 /// trained.
-mlir::FailureOr<std::optional<cost::Model>> planModelOf(PipelineOp pipeline);
+mlir::FailureOr<std::optional<cost::Model>> costModelOf(PipelineOp pipeline);
 
 /// The machine with its profiles, which are read from their files. Fails with a
 /// diagnostic if a profile cannot be read. Warns if the machine has node_cores
 /// and a profile has times of ranks that shared cores: the simulator adds the
 /// slowdown by shared cores itself, so it would count twice.
-mlir::FailureOr<cost::Machine> planMachineOf(MachineOp op);
+mlir::FailureOr<cost::Machine> costMachineOf(MachineOp op);
 
 /// The link's times in ticks. A unit of the times of `link` has `perUnit`
 /// ticks.
@@ -42,4 +42,4 @@ schedule::Network networkOf(MachineOp op);
 
 } // namespace chimera
 
-#endif // CHIMERA_PASSES_PLANNERINPUTS_H
+#endif // CHIMERA_PASSES_COSTINPUTS_H
