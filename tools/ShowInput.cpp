@@ -9,6 +9,7 @@
 
 #include "compiler/Source.h"
 #include "compiler/describe/OrderFile.h"
+#include "compiler/describe/OrderWords.h"
 #include "compiler/describe/ProgramText.h"
 #include "compiler/schedule/formats/TorchReport.h"
 #include "runtime/program/File.h"

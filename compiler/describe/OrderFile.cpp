@@ -7,12 +7,11 @@
 
 #include "compiler/describe/OrderFile.h"
 
+#include "compiler/describe/OrderWords.h"
 #include "compiler/describe/Spelling.h"
-#include "compiler/schedule/model/Action.h"
 #include "runtime/program/Printable.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -20,12 +19,9 @@
 
 namespace chimera {
 
-namespace {
+using namespace words;
 
-/// The numbers of stages and of micro-batches in an order file must be below
-/// this limit. With larger numbers there would be more actions than can be
-/// compiled.
-constexpr int32_t kMost = 65535;
+namespace {
 
 struct Line {
   size_t number;          ///< number of the line in the file, from 1
@@ -34,101 +30,6 @@ struct Line {
   std::string_view whole; ///< the whole line of the file
 };
 
-void skipBlanks(std::string_view &text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r"), text.size()));
-}
-
-/// If `line` begins with a worker, such as "P12:", removes this text from
-/// `line` and returns the worker's number.
-std::optional<int32_t> takeWorker(std::string_view &line) {
-  if (!line.starts_with('P') && !line.starts_with('p'))
-    return std::nullopt;
-  int32_t worker = 0;
-  auto [end, code] =
-      std::from_chars(line.data() + 1, line.data() + line.size(), worker);
-  if (code != std::errc())
-    return std::nullopt;
-  std::string_view rest = line.substr(end - line.data());
-  skipBlanks(rest);
-  if (!rest.starts_with(':'))
-    return std::nullopt;
-  line = rest.substr(1);
-  return worker;
-}
-
-/// True if `line` begins with a worker and "=", such as "P1 = F0".
-bool hasEquals(std::string_view line) {
-  std::string head(line.substr(0, line.find('=')));
-  head += ':';
-  std::string_view rest = head;
-  return head.size() <= line.size() && takeWorker(rest) && rest.empty();
-}
-
-bool isComment(std::string_view line) {
-  return line.starts_with('#') || line.starts_with("//");
-}
-
-/// Calls `visit(action)` for each of the two actions of a pair such as F1+B0,
-/// or for `word` itself. Stops and returns false if a call returns false.
-template <typename Visit> bool eachAction(std::string_view word, Visit visit) {
-  const size_t plus = word.find('+');
-  return visit(word.substr(0, plus)) &&
-         (plus == word.npos || visit(word.substr(plus + 1)));
-}
-
-/// One action of a line, such as 1F0.
-struct ActionWord {
-  std::optional<int32_t> stage;
-  schedule::Kind kind{};
-  int32_t first = 0, last = 0; ///< first and last micro-batch
-  std::optional<int32_t> part;
-};
-
-/// The action that `text` names. Nothing if `text` does not name an action.
-std::optional<ActionWord> actionWordOf(std::string_view text) {
-  const char *at = text.data(), *const end = at + text.size();
-  auto number = [&](int32_t &value) {
-    auto [stop, code] = std::from_chars(at, end, value);
-    if (code != std::errc() || value < 0 || value >= kMost || *at == '-')
-      return false;
-    at = stop;
-    return true;
-  };
-  ActionWord word;
-  if (at != end && *at >= '0' && *at <= '9') {
-    word.stage = 0;
-    if (!number(*word.stage))
-      return std::nullopt;
-  }
-  std::optional<schedule::Kind> kind;
-  if (at != end)
-    kind = schedule::kindOf(*at++);
-  if (!kind)
-    return std::nullopt;
-  word.kind = *kind;
-  if (at == end || !number(word.first))
-    return std::nullopt;
-  word.last = word.first;
-  if (at != end && *at == '-') {
-    ++at;
-    if (at == end || !number(word.last) || word.last < word.first)
-      return std::nullopt;
-  } else if (at != end && *at == '.') {
-    ++at;
-    word.part = 0;
-    if (at == end || !number(*word.part) || *word.part > UINT8_MAX)
-      return std::nullopt;
-  }
-  return at == end ? std::optional(word) : std::nullopt;
-}
-
-/// True if `text` names an action, or the two actions of a pair.
-bool namesActions(std::string_view text) {
-  return eachAction(text, [](std::string_view action) {
-    return actionWordOf(action).has_value();
-  });
-}
-
 /// `text` with capital letters.
 std::string capitals(std::string_view text) {
   std::string result(text);
@@ -136,11 +37,6 @@ std::string capitals(std::string_view text) {
     if (c >= 'a' && c <= 'z')
       c = static_cast<char>(c - 'a' + 'A');
   return result;
-}
-
-bool isIdle(std::string_view word) {
-  return word.starts_with('.') &&
-         word.find_first_not_of("0123456789", 1) == word.npos;
 }
 
 class Reader {
@@ -493,29 +389,6 @@ bool isOrderFile(std::string_view text) {
     return isIdle(word) || namesActions(word);
   }
   return false;
-}
-
-std::string fromZeroBubbleNotation(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789", kSeparators = " \t\r\n+";
-  std::string result(text);
-  for (size_t at = 0; at < text.size();) {
-    size_t begin = text.find_first_not_of(kSeparators, at);
-    if (begin == text.npos)
-      break;
-    size_t end = std::min(text.find_first_of(kSeparators, begin), text.size());
-    at = end;
-    size_t letter = text.find_first_not_of(kDigits, begin); // after the stage
-    if (letter >= end || text[letter] != 'B')
-      continue;
-    if (letter + 1 < end && text[letter + 1] == 'W') {
-      // A blank at the end keeps the size.
-      result.erase(letter + 1, 1);
-      result.insert(end - 1, 1, ' ');
-    } else {
-      result[letter] = 'I';
-    }
-  }
-  return result;
 }
 
 std::optional<std::string> describeOrderFile(std::string_view path,

@@ -37,13 +37,6 @@ namespace chimera {
 /// like a line of an order file. The first line of a module never does.
 bool isOrderFile(std::string_view text);
 
-/// The text of an order file with the letters that OrderText.h defines, made
-/// from `text`, which has the letters of the zero-bubble papers (Qi et al.,
-/// ICLR'24): B is an input gradient, W a weight gradient and BW a whole
-/// backward. The result has the same size, and each word begins at the same
-/// place.
-std::string fromZeroBubbleNotation(std::string_view text);
-
 /// The text of a module with one pipeline, @order. The pipeline has the
 /// placement and the orders of the order file `text`. Each chimera.order op has
 /// the location of its line in the file `path`. Returns nothing if a word is

@@ -61,6 +61,13 @@ struct PlacedActions {
            first.begin() - 1;
   }
 
+  /// True if `worker` runs the action `id` later than `position`. If the action
+  /// at `position` depends on the action `id`, the worker would wait for
+  /// itself.
+  bool isLaterOnWorker(int64_t id, int64_t position, size_t worker) const {
+    return positionOf[id] > position && positionOf[id] < first[worker + 1];
+  }
+
   /// Calls `visit(worker, action, id)` for each action of the problem that is
   /// in the schedule, at its first position.
   template <typename Visit> void forEachKnown(Visit visit) const {

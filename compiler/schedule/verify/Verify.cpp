@@ -8,6 +8,7 @@
 #include "compiler/schedule/verify/Verify.h"
 
 #include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/verify/Deadlock.h"
 #include "compiler/schedule/verify/PlacedActions.h"
 
 #include <algorithm>
@@ -25,11 +26,11 @@ public:
   std::vector<Violation> run() {
     checkActions();
     checkPairs();
-    Stuck stuck = walk();
+    const Stuck stuck = runWithoutTimes(*this);
     if (stuck.any || stuck.ignoredDependency)
       checkOrder();
     if (stuck.any)
-      reportDeadlock(stuck);
+      reportDeadlock(*this, stuck);
     // Missing actions are reported last, because there may be many.
     if (required < ids.required())
       checkMissing();
@@ -176,13 +177,6 @@ private:
     });
   }
 
-  /// True if `worker` runs the action `id` later than `position`. If the action
-  /// at `position` depends on the action `id`, the worker would wait for
-  /// itself.
-  bool isLaterOnWorker(int64_t id, int64_t position, size_t worker) const {
-    return positionOf[id] > position && positionOf[id] < first[worker + 1];
-  }
-
   /// Checks the dependencies between actions of one worker: on the same stage,
   /// and on the stage before or after if the worker has that stage too.
   void checkOrder() {
@@ -203,194 +197,6 @@ private:
     report(Constraint::Order, position,
            onWorker(worker) + describe(action) + " must come after the " +
                nameOf(dependency.kind) + stage + " that it depends on");
-  }
-
-  /// The state of all workers when none can continue.
-  struct Stuck {
-    std::vector<size_t> next;      ///< of each worker, the first action it
-                                   ///< cannot run
-    std::vector<int64_t> waitsFor; ///< of each worker, the dependency it waits
-                                   ///< for
-    bool any = false;
-    bool ignoredDependency = false; ///< true if a dependency was ignored
-                                    ///< because the order violates it
-  };
-
-  /// Runs the order without times until no worker can continue.
-  Stuck walk() const {
-    constexpr int32_t kPending = -1, kDone = -2;
-    size_t workers = schedule.workers.size();
-    Stuck stuck;
-    stuck.next.assign(workers, 0);
-    stuck.waitsFor.assign(workers, kNoAction);
-    // For each action: kPending, kDone, or a worker that waits for it. A worker
-    // waits for at most one action, so `alsoWaiting` can link the other workers
-    // that wait for the same action.
-    std::vector<int32_t> state(ids.count(), kPending), alsoWaiting(workers);
-    if (placed < ids.count())
-      for (int64_t id = 0; id < ids.count(); ++id)
-        if (positionOf[id] == kNowhere)
-          state[id] = kDone;
-    std::vector<int32_t> ready;
-    for (size_t w = workers; w-- > 0;)
-      ready.push_back(static_cast<int32_t>(w));
-    while (!ready.empty()) {
-      size_t w = ready.back();
-      ready.pop_back();
-      std::span<const Action> order = schedule.workers[w];
-      size_t i = stuck.next[w];
-      int64_t waitsFor = kNoAction;
-      auto complete = [&](size_t index) {
-        int64_t id = idAt[first[w] + static_cast<int64_t>(index)];
-        if (id == kNoAction)
-          return;
-        for (int32_t v = state[id]; v >= 0; v = alsoWaiting[v])
-          ready.push_back(v);
-        state[id] = kDone;
-      };
-      // The first action that has not ended. All actions of a pair end when the
-      // last of them can run.
-      while (endsPair(order, i))
-        --i;
-      size_t begin = i;
-      for (; i < order.size(); ++i) {
-        int64_t position = first[w] + static_cast<int64_t>(i);
-        int64_t id = idAt[position];
-        auto isMet = [&](int64_t dependency) {
-          if (state[dependency] == kDone)
-            return true;
-          int64_t at = positionOf[dependency];
-          bool isInPair =
-              at < position && at >= first[w] + static_cast<int64_t>(begin);
-          if (isInPair || isLaterOnWorker(dependency, position, w)) {
-            stuck.ignoredDependency = true;
-            return true;
-          }
-          waitsFor = dependency;
-          return false;
-        };
-        if (id != kNoAction)
-          forEachDependency(order[i], id, isMet);
-        if (waitsFor != kNoAction) {
-          alsoWaiting[w] = state[waitsFor];
-          state[waitsFor] = static_cast<int32_t>(w);
-          break;
-        }
-        if (order[i].pairedWithNext && i + 1 < order.size())
-          continue;
-        while (begin <= i)
-          complete(begin++);
-      }
-      stuck.next[w] = i;
-      stuck.waitsFor[w] = waitsFor;
-    }
-    for (int64_t dependency : stuck.waitsFor)
-      stuck.any |= dependency != kNoAction;
-    return stuck;
-  }
-
-  /// The worker that `worker` waits for: the next action of `worker` depends on
-  /// an action of that worker. That worker is stuck too, at the awaited action
-  /// or before it.
-  size_t awaitedBy(const Stuck &stuck, size_t worker) const {
-    return workerAt(positionOf[stuck.waitsFor[worker]]);
-  }
-
-  /// True if the action at which `worker` is stuck violates the order
-  /// constraint. If it were later, where it belongs, the worker might run the
-  /// actions that others wait for.
-  bool isStuckAtOrder(const Stuck &stuck, size_t worker) const {
-    const Action &action = schedule.workers[worker][stuck.next[worker]];
-    const int64_t position =
-        first[worker] + static_cast<int64_t>(stuck.next[worker]);
-    return !forEachDependency(action, idAt[position], [&](int64_t dependency) {
-      return !isLaterOnWorker(dependency, position, worker);
-    });
-  }
-
-  /// All cycles of workers that wait for each other, the shortest first. Each
-  /// cycle starts with its lowest worker. A worker waits for only one other
-  /// worker, so cycles do not share workers.
-  std::vector<std::vector<size_t>> findCycles(const Stuck &stuck) const {
-    constexpr size_t kNobody = SIZE_MAX;
-    std::vector<std::vector<size_t>> cycles;
-    std::vector<size_t> visitedFrom(schedule.workers.size(), kNobody);
-    for (size_t w = 0; w < visitedFrom.size(); ++w) {
-      if (stuck.waitsFor[w] == kNoAction)
-        continue;
-      size_t v = w;
-      for (; visitedFrom[v] == kNobody; v = awaitedBy(stuck, v))
-        visitedFrom[v] = w;
-      if (visitedFrom[v] != w)
-        continue; // ends at a worker that was visited before
-      std::vector<size_t> &cycle = cycles.emplace_back();
-      for (size_t u = v; cycle.empty() || u != v; u = awaitedBy(stuck, u))
-        cycle.push_back(u);
-      std::ranges::rotate(cycle, std::ranges::min_element(cycle));
-    }
-    std::ranges::sort(cycles, {}, [](const std::vector<size_t> &cycle) {
-      return std::pair(cycle.size(), cycle.front());
-    });
-    return cycles;
-  }
-
-  /// Reports each worker of each cycle, but of no cycle with a worker that is
-  /// stuck at an action that violates the order constraint: such a deadlock may
-  /// be only a consequence of that violation. There is at least one cycle,
-  /// because every waiting worker waits for a worker that waits too.
-  void reportDeadlock(const Stuck &stuck) {
-    int64_t others = std::ssize(stuck.waitsFor) -
-                     std::ranges::count(stuck.waitsFor, kNoAction);
-    bool isWhole = true;
-    for (const std::vector<size_t> &cycle : findCycles(stuck)) {
-      if (std::ranges::any_of(
-              cycle, [&](size_t w) { return isStuckAtOrder(stuck, w); })) {
-        isWhole = false;
-        continue;
-      }
-      for (size_t w : cycle) {
-        --others;
-        reportWait(stuck, w);
-      }
-    }
-    // If a cycle is left out, the other workers may wait for that cycle only.
-    if (!isWhole || others == 0)
-      return;
-    // This note has no place of its own. As the first note it directly follows
-    // the error, whose place tools have just shown.
-    std::vector<Violation::Note> &notes = violations.back().notes;
-    notes.insert(notes.begin(),
-                 {std::to_string(others) +
-                  (others == 1 ? " more worker waits" : " more workers wait") +
-                  " for these workers"});
-  }
-
-  /// Reports that `worker` waits for another worker: for the action at which
-  /// the other worker is stuck, or for a later action.
-  void reportWait(const Stuck &stuck, size_t worker) {
-    size_t other = awaitedBy(stuck, worker);
-    int64_t awaited = stuck.waitsFor[worker];
-    int64_t index = positionOf[awaited] - first[other];
-    auto next = static_cast<int64_t>(stuck.next[other]);
-    std::string before;
-    if (index != next)
-      before = (index > next ? " before " : " without ") +
-               describe(schedule.workers[other][next]);
-    if (index < next)
-      before += ", with which it is paired";
-    report(Constraint::Deadlock,
-           first[worker] + static_cast<int64_t>(stuck.next[worker]),
-           "deadlock: worker " + std::to_string(worker) + " cannot run " +
-               describe(schedule.workers[worker][stuck.next[worker]]) +
-               ", because it waits for " + describeId(awaited) +
-               ", which worker " + std::to_string(other) + " cannot run" +
-               before);
-    // If the other worker is stuck at the awaited action itself, the report of
-    // the other worker has the place of this action.
-    if (index != next)
-      violations.back().notes.push_back({describeId(awaited) + " is here",
-                                         static_cast<int32_t>(other),
-                                         static_cast<int32_t>(index)});
   }
 
   /// Checks that slots increase on each worker, and that each dependency has an

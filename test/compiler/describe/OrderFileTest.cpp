@@ -189,14 +189,6 @@ TEST(OrderFile, FaultsShowTheirLine) {
 }
 
 /// Each word begins at the same place, so errors show the words of the file.
-TEST(OrderFile, MayHaveTheLettersOfZeroBubblePapers) {
-  EXPECT_EQ(fromZeroBubbleNotation("P0: F0 B0 W0\nP1:\t1F0 1BW0\r\n"),
-            "P0: F0 I0 W0\nP1:\t1F0 1B0 \r\n");
-  for (const char *text : {"", "F0 R0 I0 .3 F0-1 W0.1 |", "P0: X0 WB0 b0"})
-    EXPECT_EQ(fromZeroBubbleNotation(text), text);
-  EXPECT_EQ(fromZeroBubbleNotation("B0.1 BW0.0 BW"), "I0.1 B0.0  B ");
-}
-
 TEST(OrderFile, IsToldFromAModule) {
   for (const char *text : {"F0 B0", "P0: 0F0", "# words\n\n 0F0 B0",
                            "// words\n.3 F0", "F0, B0", "P0 = F0"})

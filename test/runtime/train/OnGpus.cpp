@@ -1,0 +1,74 @@
+//===- OnGpus.cpp - Fixture of tests with runs on GPUs --------------------===//
+//
+// Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/train/OnGpus.h"
+
+#include "runtime/model/ExactStage.h"
+#include "runtime/proof/ProvenFile.h"
+#include "runtime/train/RunOnHost.h"
+
+#include <gtest/gtest.h>
+
+namespace chimera::runtime::test {
+
+using namespace std::chrono_literals;
+
+std::unique_ptr<Accelerator> OnGpus::accelerator() {
+  return makeCudaAccelerator({.stagesOnHost = true}, {});
+}
+
+std::unique_ptr<Accelerator> OnGpus::workingOnDevice() {
+  return makeCudaAccelerator({}, {.streamGuard = [](cudaStream_t stream) {
+                               (void)cudaStreamSynchronize(stream);
+                               return nullptr;
+                             }});
+}
+
+program::ProgramT OnGpus::sample(const program::SampleOptions &options) {
+  program::ProgramT program = program::samplePipeline(options);
+  std::string error;
+  EXPECT_TRUE(program::proveForStreamPerDevice(program, "sample", error))
+      << error;
+  return program;
+}
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
+}
+
+void expectStep3(const std::string &report) {
+  EXPECT_TRUE((report + "\n").find(" of step 3\n") != std::string::npos ||
+              report.find(": step 3, instruction ") != std::string::npos)
+      << report;
+}
+
+Outcome outcomeOf(const program::ProgramT &program, Accelerator *accelerator) {
+  SyntheticData data(program.seed);
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 4;
+  run.timeout = 30s;
+  run.gatherWeights = run.gatherGradients = run.checkReplicas = true;
+  run.accelerator = accelerator;
+  Outcome outcome;
+  run.onStep = [&](const StepEvent &event) {
+    outcome.losses.push_back(event.loss);
+  };
+  run.onResult = [&](const RunResult &result) {
+    outcome.weights = result.weights;
+    outcome.gradients = result.gradients;
+    outcome.ranks = result.ranks;
+  };
+  runInProcess(run);
+  return outcome;
+}
+
+void Data::load(program::ValueKind kind, MicroBatch microBatch, Bytes output) {
+  before(microBatch);
+  SyntheticData(1).load(kind, microBatch, output);
+}
+
+} // namespace chimera::runtime::test
