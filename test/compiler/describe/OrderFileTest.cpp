@@ -188,7 +188,6 @@ TEST(OrderFile, FaultsShowTheirLine) {
       << error;
 }
 
-/// Each word begins at the same place, so errors show the words of the file.
 TEST(OrderFile, IsToldFromAModule) {
   for (const char *text : {"F0 B0", "P0: 0F0", "# words\n\n 0F0 B0",
                            "// words\n.3 F0", "F0, B0", "P0 = F0"})

@@ -12,6 +12,7 @@
 using namespace chimera;
 
 namespace {
+/// Each word begins at the same place, so errors show the words of the file.
 TEST(OrderWords, MayHaveTheLettersOfZeroBubblePapers) {
   EXPECT_EQ(fromZeroBubbleNotation("P0: F0 B0 W0\nP1:\t1F0 1BW0\r\n"),
             "P0: F0 I0 W0\nP1:\t1F0 1B0 \r\n");

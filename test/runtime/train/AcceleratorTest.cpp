@@ -176,18 +176,7 @@ TEST_F(OnGpus, StepsTakeNoMemory) {
 }
 
 TEST_F(OnGpus, AFailureOfOneRankEndsAllAndIsReported) {
-  program::ProgramT program = sample({.workers = 3});
-  const std::unique_ptr<Accelerator> gpus = accelerator();
-  Data data([](MicroBatch microBatch) {
-    if (microBatch.step == 2 && microBatch.index == 2)
-      throw std::runtime_error("the disk is gone");
-  });
-  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.steps = 5;
-  run.accelerator = gpus.get();
-  std::string report = test::failureOf(run);
-  expectContains(report, "failed: the disk is gone");
-  expectStep3(report);
+  expectFailureIsReported();
 }
 
 TEST_F(OnGpus, AHangOfAGpuIsReported) {

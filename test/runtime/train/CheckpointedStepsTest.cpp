@@ -12,6 +12,7 @@
 #include "test/runtime/model/checkpoint/TestFolder.h"
 #include "test/runtime/program/SamplePrograms.h"
 #include "test/runtime/train/Failures.h"
+#include "test/runtime/train/ForwardingControl.h"
 
 #include <algorithm>
 #include <array>
@@ -199,28 +200,17 @@ TEST_F(CheckpointedRun, AResumeMakesAnEvaluationThatIsDue) {
 
 /// The control of a rank that calls a function before each receive, with the
 /// sender.
-class Listening final : public Control {
+class Listening final : public test::ForwardingControl {
 public:
   Listening(Control &control, std::function<void(uint32_t)> before)
-      : control(control), before(std::move(before)) {}
-  uint32_t rank() const override { return control.rank(); }
-  uint32_t ranks() const override { return control.ranks(); }
-  void send(uint32_t to, ConstBytes bytes,
-            std::chrono::milliseconds timeout) override {
-    control.send(to, bytes, timeout);
-  }
+      : ForwardingControl(control), before(std::move(before)) {}
   void receive(uint32_t from, Bytes bytes,
                std::chrono::milliseconds timeout) override {
     before(from);
-    control.receive(from, bytes, timeout);
-  }
-  void abort(const std::string &reason) override { control.abort(reason); }
-  void onAbort(std::function<void(const std::string &)> handler) override {
-    control.onAbort(std::move(handler));
+    ForwardingControl::receive(from, bytes, timeout);
   }
 
 private:
-  Control &control;
   const std::function<void(uint32_t)> before;
 };
 

@@ -10,6 +10,7 @@
 #include "runtime/model/ExactStage.h"
 #include "runtime/proof/ProvenFile.h"
 #include "runtime/train/RunOnHost.h"
+#include "test/runtime/train/Failures.h"
 
 #include <gtest/gtest.h>
 
@@ -36,14 +37,26 @@ program::ProgramT OnGpus::sample(const program::SampleOptions &options) {
   return program;
 }
 
-void expectContains(const std::string &text, const std::string &part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
-}
-
-void expectStep3(const std::string &report) {
+void OnGpus::expectFailureIsReported() {
+  const program::ProgramT program = sample({.workers = 3});
+  const std::unique_ptr<Accelerator> gpus = accelerator();
+  Data data([](MicroBatch microBatch) {
+    if (microBatch.step == 2 && microBatch.index == 2)
+      throw std::runtime_error("the disk is gone");
+  });
+  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
+  run.steps = 5;
+  run.accelerator = gpus.get();
+  const std::string report = failureOf(run);
+  expectContains(report, "failed: the disk is gone");
+  // Either a line ends with the step, or the number of an instruction follows.
   EXPECT_TRUE((report + "\n").find(" of step 3\n") != std::string::npos ||
               report.find(": step 3, instruction ") != std::string::npos)
       << report;
+}
+
+void expectContains(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks " << part;
 }
 
 Outcome outcomeOf(const program::ProgramT &program, Accelerator *accelerator) {

@@ -32,13 +32,12 @@ protected:
   /// A sample that is proven for the message model StreamPerDevice, which GPUs
   /// need.
   static program::ProgramT sample(const program::SampleOptions &options);
+  /// Runs three ranks, one of which fails in step 3. Expects that the run ends
+  /// and that its report names the error and the step.
+  static void expectFailureIsReported();
 };
 
 void expectContains(const std::string &text, const std::string &part);
-
-/// Expects that a rank was in step 3. The report names the instruction of its
-/// host or, if its GPU had nothing more to do, no second one.
-void expectStep3(const std::string &report);
 
 /// The results of a run, and how its ranks used their devices.
 struct Outcome {

@@ -9,10 +9,12 @@
 #include "runtime/model/ExactStage.h"
 #include "runtime/train/RunOnHost.h"
 #include "test/runtime/train/Failures.h"
+#include "test/runtime/train/ForwardingControl.h"
 #include "test/runtime/train/OnGpus.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 using namespace chimera;
@@ -97,18 +99,7 @@ TEST_F(SharedGpus, StepsOnASharedGpuTakeNoMemory) {
 
 TEST_F(SharedGpus, AFailureOfOneRankOnASharedGpuIsReported) {
   test::setDevices(1, 1 << 20);
-  program::ProgramT program = sample({.workers = 3});
-  const std::unique_ptr<Accelerator> gpus = accelerator();
-  Data data([](MicroBatch microBatch) {
-    if (microBatch.step == 2 && microBatch.index == 2)
-      throw std::runtime_error("the disk is gone");
-  });
-  TrainingRun run{.program = program, .stages = makeExactStage, .data = data};
-  run.steps = 5;
-  run.accelerator = gpus.get();
-  std::string report = test::failureOf(run);
-  expectContains(report, "failed: the disk is gone");
-  expectStep3(report);
+  expectFailureIsReported();
 }
 
 TEST_F(SharedGpus, AHangingRankOnASharedGpuIsNamed) {
@@ -129,33 +120,21 @@ TEST_F(SharedGpus, AHangingRankOnASharedGpuIsNamed) {
                  "failed: timed out after 0.3 s waiting for ");
 }
 
-/// A Control that forwards to another Control. Messages from rank `others` and
-/// higher ranks seem to come from another host, and so from other processes.
-class OfOtherProcesses final : public Control {
+/// The control of a rank to which messages from rank `others` and higher ranks
+/// seem to come from another host, and so from other processes.
+class OfOtherProcesses final : public test::ForwardingControl {
 public:
-  OfOtherProcesses(Control &inner, uint32_t others)
-      : inner(inner), others(others) {}
-
-  uint32_t rank() const override { return inner.rank(); }
-  uint32_t ranks() const override { return inner.ranks(); }
-  void send(uint32_t to, ConstBytes bytes,
-            std::chrono::milliseconds timeout) override {
-    inner.send(to, bytes, timeout);
-  }
+  OfOtherProcesses(Control &control, uint32_t others)
+      : ForwardingControl(control), others(others) {}
   void receive(uint32_t from, Bytes bytes,
                std::chrono::milliseconds timeout) override {
-    inner.receive(from, bytes, timeout);
+    ForwardingControl::receive(from, bytes, timeout);
     if (from >= others)
       // The message begins with the name of the host. Change the name.
       bytes.front() = std::byte('#');
   }
-  void abort(const std::string &reason) override { inner.abort(reason); }
-  void onAbort(std::function<void(const std::string &)> handler) override {
-    inner.onAbort(std::move(handler));
-  }
 
 private:
-  Control &inner;
   const uint32_t others;
 };
 
