@@ -8,8 +8,8 @@
 #include "compiler/Emit.h"
 
 #include "compiler/EmitStream.h"
-#include "passes/DescriptionReader.h"
 #include "passes/Workers.h"
+#include "passes/describe/DescriptionReader.h"
 #include "runtime/program/Printable.h"
 #include "runtime/proof/Verify.h"
 

@@ -8,8 +8,8 @@
 #include "compiler/EmitStream.h"
 
 #include "dialect/LoopCarried.h"
-#include "passes/Buffers.h"
-#include "passes/DescriptionReader.h"
+#include "passes/allocate/Buffers.h"
+#include "passes/describe/DescriptionReader.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

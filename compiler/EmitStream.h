@@ -8,7 +8,7 @@
 #ifndef CHIMERA_COMPILER_EMITSTREAM_H
 #define CHIMERA_COMPILER_EMITSTREAM_H
 
-#include "passes/Bridge.h"
+#include "passes/describe/Bridge.h"
 #include "runtime/program/Program.h"
 
 #include <memory>

@@ -22,9 +22,10 @@ inline constexpr llvm::StringLiteral kBareModel = "bare";
 
 /// The schedules, units of time and models that exist. The dialect itself does
 /// not know them. A tool may attach an interface
-/// (passes/DescriptionInterface.h). Then descriptions are verified against the
-/// interface when they are parsed, so an editor can show the errors. Without an
-/// interface, the phase that looks a name up reports the error.
+/// (passes/describe/DescriptionInterface.h). Then descriptions are verified
+/// against the interface when they are parsed, so an editor can show the
+/// errors. Without an interface, the phase that looks a name up reports the
+/// error.
 class DescriptionInterface
     : public mlir::DialectInterface::Base<DescriptionInterface> {
 public:

@@ -9,7 +9,7 @@
 #define CHIMERA_TOOLS_SHOWSETTINGS_H
 
 #include "compiler/schedule/timeline/Timeline.h"
-#include "passes/Times.h"
+#include "passes/report/Times.h"
 
 #include <optional>
 #include <string>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Chimera.h"
-#include "passes/DescriptionInterface.h"
+#include "passes/describe/DescriptionInterface.h"
 #include "tools/MlirDriver.h"
 
 #include "mlir/IR/DialectRegistry.h"

@@ -9,11 +9,11 @@
 
 #include "compiler/PassPipelines.h"
 #include "dialect/Chimera.h"
-#include "passes/Allocator.h"
-#include "passes/DescriptionReader.h"
 #include "passes/Passes.h"
-#include "passes/Posts.h"
 #include "passes/Workers.h"
+#include "passes/allocate/Allocator.h"
+#include "passes/communicate/Posts.h"
+#include "passes/describe/DescriptionReader.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"

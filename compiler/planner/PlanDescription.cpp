@@ -7,8 +7,8 @@
 
 #include "compiler/planner/PlanDescription.h"
 
-#include "passes/CostInputs.h"
-#include "passes/DescriptionReader.h"
+#include "passes/describe/CostInputs.h"
+#include "passes/describe/DescriptionReader.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FileSystem.h"
