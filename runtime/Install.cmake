@@ -1,7 +1,7 @@
 # `cmake --install`: the tools, and the runtime as a CMake package, `chimera`,
 # with the targets chimera::program, chimera::proof, chimera::model,
 # chimera::tensors, chimera::optimizer, chimera::weights,
-# chimera::stage_weights, chimera::graph, chimera::checkpoint,
+# chimera::weight_files, chimera::stage_weights, chimera::graph, chimera::checkpoint,
 # chimera::saved_state, chimera::system, chimera::device, chimera::channel,
 # chimera::control (and with _mpi where MPI was found), chimera::interpreter,
 # chimera::watch, chimera::train, chimera::train_job, chimera::calibrate and
@@ -11,7 +11,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(libraries options program proof system random device data model tensors optimizer
-  weights stage_weights graph checkpoint saved_state channel
+  weights weight_files stage_weights graph checkpoint saved_state channel
   channel_mpi control control_tcp control_store control_join interpreter watch train train_job
   calibrate calibrate_ranks)
 set(targets)
@@ -40,13 +40,14 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
 get_target_property(torch_library chimera::torch_cpu IMPORTED_LOCATION)
 cmake_path(GET torch_library PARENT_PATH torch_lib)
 cmake_path(GET torch_lib PARENT_PATH torch_dir)
-# Not found by itself where it is under the build tree, as in build/venv.
-set_property(TARGET chimera-run APPEND PROPERTY INSTALL_RPATH ${torch_lib})
-if(TARGET chimera_cuda)
-  set_property(TARGET chimera_cuda APPEND PROPERTY INSTALL_RPATH ${torch_lib})
-  install(TARGETS chimera_cuda
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/chimera)
-endif()
+foreach(module torch cuda)
+  if(TARGET chimera_${module})
+    # CMake leaves out folders in the build tree, such as build/venv.
+    set_property(TARGET chimera_${module} APPEND PROPERTY INSTALL_RPATH ${torch_lib})
+    install(TARGETS chimera_${module}
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/chimera)
+  endif()
+endforeach()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/chimera)
 install(EXPORT chimera NAMESPACE chimera:: DESTINATION ${package}
   FILE chimera-targets.cmake)

@@ -1,4 +1,7 @@
-# LibTorch as imported targets: chimera::torch.
+# LibTorch as imported targets: chimera::torch, and chimera::openmp. An executable whose
+# property CHIMERA_TORCH_ON_DEMAND is ON links none of its libraries, although it links
+# libraries of chimera that use LibTorch. It must define all functions that use it, as
+# runtime/libtorch does.
 #
 # LibTorch is a folder with include/ and lib/: an unpacked `torch` wheel or a
 # LibTorch archive. It is searched in this order: CHIMERA_TORCH_DIR (cache or
@@ -55,11 +58,12 @@ endforeach()
 file(GLOB torch_needed LIST_DIRECTORIES true "${torch_dir}/../nvidia/*/lib")
 list(TRANSFORM torch_needed PREPEND "-Wl,-rpath-link,")
 
+set(torch_linked "$<NOT:$<BOOL:$<TARGET_PROPERTY:CHIMERA_TORCH_ON_DEMAND>>>")
 add_library(chimera::torch INTERFACE IMPORTED GLOBAL)
 target_include_directories(chimera::torch SYSTEM INTERFACE
   "${torch_dir}/include" "${torch_dir}/include/torch/csrc/api/include")
 target_link_libraries(chimera::torch INTERFACE
-  chimera::torch_cpu chimera::c10 Threads::Threads)
+  "$<${torch_linked}:chimera::torch_cpu;chimera::c10>" Threads::Threads)
 target_link_options(chimera::torch INTERFACE
   "-Wl,-rpath-link,${torch_dir}/lib" ${torch_needed})
 
@@ -70,8 +74,9 @@ file(GLOB torch_gomp "${torch_dir}/lib/libgomp*.so*")
 if(torch_gomp)
   list(GET torch_gomp 0 torch_gomp)
   target_compile_options(chimera::openmp INTERFACE -fopenmp)
-  target_link_libraries(chimera::openmp INTERFACE "${torch_gomp}")
+  target_link_libraries(chimera::openmp INTERFACE "$<${torch_linked}:${torch_gomp}>")
 else()
   find_package(OpenMP REQUIRED COMPONENTS CXX)
-  target_link_libraries(chimera::openmp INTERFACE OpenMP::OpenMP_CXX)
+  target_link_libraries(chimera::openmp INTERFACE
+    "$<${torch_linked}:OpenMP::OpenMP_CXX>")
 endif()

@@ -17,7 +17,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # Open MPI refuses to run as root without these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Without this, chimera-run starts twice to set it. Tests of this second start unset it.
+# OpenMP's threads sleep while they wait, also in tests that link LibTorch themselves.
 export OMP_WAIT_POLICY=passive
 
 proof() {

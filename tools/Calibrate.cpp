@@ -16,7 +16,6 @@
 #include "runtime/random/Mix.h"
 #include "tools/CheckSettings.h"
 #include "tools/CommonOptions.h"
-#include "tools/PassiveOpenMP.h"
 #include "tools/RunFiles.h"
 
 #include <stdexcept>
@@ -68,12 +67,6 @@ void chimera::calibrateMachine(const RunSettings &settings,
   checkLaunch(settings, job, transport);
   if (!job || job->rank == 0)
     checkFiles(settings);
-  reexecWithPassiveOpenMP(shareCores(findCores(),
-                                     transport && job
-                                         ? job->ranksOnHost
-                                         : std::max(1u, settings.ranks),
-                                     settings.threads, progressMode(settings))
-                              .computing);
   const bool isSynthetic = settings.stages == kSynthetic;
   std::unique_ptr<Accelerator> accelerator;
   DevicePlacement placement;

@@ -25,7 +25,6 @@
 #include "runtime/watch/Report.h"
 #include "tools/CheckSettings.h"
 #include "tools/CommonOptions.h"
-#include "tools/PassiveOpenMP.h"
 #include "tools/Results.h"
 #include "tools/RunFiles.h"
 #include "tools/StartNotices.h"
@@ -340,14 +339,6 @@ int chimera::runCommand(const RunSettings &given) {
   }
   if (!job)
     checkFiles(settings);
-  // Only runs with --data compute with several threads. The number of ranks in
-  // this process is known only after the program is read, so this restart may
-  // be unnecessary. It must come before the program is read, because the
-  // program may come from a pipe, which can be read only once.
-  if (!settings.data.empty())
-    reexecWithPassiveOpenMP(shareCores(findCores(), job ? job->ranksOnHost : 1,
-                                       settings.threads, progressMode(settings))
-                                .computing);
   std::string error;
   std::optional<program::ProgramT> program =
       program::readProgramFile(settings.program, error);
@@ -379,9 +370,6 @@ int chimera::runCommand(const RunSettings &given) {
                   .onFailure = reportFailure};
     checkJob(*program, *jobOptions);
   }
-  // LibTorch must not start threads before `Signals` blocks SIGTERM for those
-  // that begin later: a thread that does not block it would end the process.
-  setThreads(1);
   Workload load = makeWorkload(settings, *program);
   RunSettings settled = settings;
   settled.steps = trainingSteps(settings, load);

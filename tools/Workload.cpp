@@ -276,8 +276,7 @@ static void addModel(Workload &load, const RunSettings &settings,
   if (load.accelerator)
     placement = load.accelerator->placement();
   if (!settings.allowNativeCode.empty())
-    load.native =
-        std::make_shared<NativeCode>(program, settings.allowNativeCode);
+    load.native = readNativeCode(program, settings.allowNativeCode);
   load.drawsWeights = !values;
   if (!values)
     refuseWithoutValues(settings, program);

@@ -401,6 +401,10 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  // OpenMP's threads sleep while they wait. If they spun, they would take cores
+  // from other ranks. OpenMP reads this variable when it is loaded, which is
+  // with LibTorch and later.
+  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   int status = run(argc, argv);
   std::fflush(nullptr);
   // A normal exit would take 0.13 s more: LibTorch unregisters its operators.

@@ -14,6 +14,7 @@
 #ifndef CHIMERA_RUNTIME_SYSTEM_LOADMODULE_H
 #define CHIMERA_RUNTIME_SYSTEM_LOADMODULE_H
 
+#include <chrono>
 #include <string>
 
 namespace chimera::runtime {
@@ -37,6 +38,9 @@ struct ModuleAdvice {
 /// does not have the function, because it belongs to another version of
 /// chimera.
 void *loadModule(const ModuleName &module, const ModuleAdvice &advice);
+
+/// The time that all calls of loadModule have taken so far.
+std::chrono::milliseconds timeLoadingModules();
 
 } // namespace chimera::runtime
 

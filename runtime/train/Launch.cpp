@@ -7,6 +7,8 @@
 
 #include "runtime/train/Launch.h"
 
+#include "runtime/system/LoadModule.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -135,7 +137,8 @@ chimera::runtime::firstReportTimeout(std::chrono::milliseconds loading) {
 void chimera::runtime::waitForFirstReport(uint32_t first) {
   try {
     if (std::optional<Job> job = findJob(); job && job->rank != first)
-      std::this_thread::sleep_for(firstReportTimeout(kLoading));
+      std::this_thread::sleep_for(
+          firstReportTimeout(kLoading + timeLoadingModules()));
   } catch (const std::invalid_argument &) {
     // Ignore this error here: the caller is about to report it.
   }

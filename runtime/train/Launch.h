@@ -54,7 +54,7 @@ void waitForFirstReport(uint32_t first = 0);
 
 /// The time for which a rank waits until another rank has reported the same
 /// failure: 4 times `loading`, but at least 2 s and at most 1 min. `loading` is
-/// the time from the start of this process to its main function. On a busy
+/// the time that this process took to load its libraries and modules. On a busy
 /// machine, `loading` is long, and the other rank may be late by a similar
 /// time.
 std::chrono::milliseconds firstReportTimeout(std::chrono::milliseconds loading);

@@ -6,6 +6,7 @@ usage: chimera-run.py CHIMERA_RUN WRITE_SAMPLE [MPIRUN]
 import fcntl
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -409,19 +410,40 @@ class Test(Runs):
                           self.sample(), "--steps", "0", "--save-gradients",
                           self.path("gradients"))
 
-    def test_a_program_from_a_pipe(self):
+    def openmp_policy(self, *arguments, **environment):
+        """The wait policy with which OpenMP was loaded, or None if it was not loaded."""
+        inherited = {name: value for name, value in ENVIRONMENT.items()
+                     if name != "OMP_WAIT_POLICY"}
+        result = subprocess.run(
+            [CHIMERA_RUN, *arguments], capture_output=True, text=True, check=True,
+            timeout=PATIENCE, env=inherited | {"OMP_DISPLAY_ENV": "true"} | environment)
+        found = re.search("OMP_WAIT_POLICY = '(.*)'", result.stderr)
+        return found and found[1]
+
+    def test_libtorch_is_loaded_on_demand(self):
         text = self.path("text")
         with open(text, "w") as file:
-            file.write("x" * 100000)
-        # With several threads chimera-run executes itself again. It must do so before
-        # it reads the program, because a pipe can be read only once.
-        with open(self.sample(), "rb") as program:
-            result = subprocess.run(
-                [CHIMERA_RUN, "/dev/stdin", "--data", text, "--threads", "2"],
-                input=program.read(), capture_output=True, timeout=PATIENCE,
-                env={name: value for name, value in ENVIRONMENT.items()
-                     if name != "OMP_WAIT_POLICY"})
-        self.assertIn(b"the program has no model", result.stderr)
+            file.write("abcd" * 1000)
+        trains = [self.sample("--model"), "--data", text, "--steps", "1"]
+        self.assertIsNone(self.openmp_policy("--help"))
+        self.assertIsNone(self.openmp_policy(self.sample()))
+        self.assertEqual(self.openmp_policy(*trains), "PASSIVE")
+        self.assertEqual(self.openmp_policy(*trains, OMP_WAIT_POLICY="active"), "ACTIVE")
+
+    def test_without_the_module_for_libtorch(self):
+        alone = self.path("chimera-run")
+        shutil.copy(CHIMERA_RUN, alone)
+        text = self.path("text")
+        with open(text, "w") as file:
+            file.write("abcd" * 1000)
+        for program, options, status, error in (
+                (self.sample(), [], 0, ""),
+                (self.sample("--model"), ["--data", text], 1,
+                 "this chimera is not complete: expected chimera_torch.so in ")):
+            result = subprocess.run([alone, program, *options], capture_output=True,
+                                    text=True, timeout=PATIENCE, env=ENVIRONMENT)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertIn(error, result.stderr)
 
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_an_error_of_the_root_ends_a_job(self):
@@ -498,10 +520,10 @@ class Test(Runs):
                           "file or a pipe, got a device",
                           self.sample("--model"), "--data", "/dev/zero")
 
-    def test_no_llvm(self):
+    def test_linked_libraries(self):
         libraries = subprocess.run(["ldd", CHIMERA_RUN], text=True, check=True,
                                    capture_output=True).stdout
-        self.assertNotIn("LLVM", libraries)
-        self.assertNotIn("MLIR", libraries)
+        for name in ("LLVM", "MLIR", "torch", "c10", "gomp"):
+            self.assertNotIn(name, libraries)
 
 unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -47,8 +47,8 @@ pack() {
   [ -x "$bin/gpu_device_tests" ] || { echo "expected $bin/gpu_device_tests: run build first" >&2; return 1; }
   mkdir -p "$to/bin" && cp -r "$programs" "$to/" &&
     cp "$here"/*.py "$here/../e2e/job.py" "$here/run.sh" "$to/" &&
-    for file in chimera-run chimera_cuda.so gpu_device_tests gpu_attention_tests \
-      gpu_channel_tests gpu_copy_tests stage_times; do
+    for file in chimera-run chimera_torch.so chimera_cuda.so gpu_device_tests \
+      gpu_attention_tests gpu_channel_tests gpu_copy_tests stage_times; do
       strip -o "$to/bin/$file" "$bin/$file" || return 1
     done
   touch "$to/packed"

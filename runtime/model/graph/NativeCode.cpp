@@ -260,3 +260,9 @@ NativeCode::loadFunction(const program::LayerGraphsT &graphs, uint32_t samples,
   return std::make_unique<NativeFunction>(library->second, inputs, results,
                                           count);
 }
+
+std::shared_ptr<const NativeCode>
+chimera::runtime::readNativeCode(const program::ProgramT &program,
+                                 const std::string &folder) {
+  return std::make_shared<NativeCode>(program, folder);
+}

@@ -107,6 +107,10 @@ private:
   mutable std::atomic<uint64_t> count = 0; ///< of calls
 };
 
+/// Makes a NativeCode, which throws the same errors.
+std::shared_ptr<const NativeCode>
+readNativeCode(const program::ProgramT &program, const std::string &folder);
+
 } // namespace chimera::runtime
 
 #endif // CHIMERA_RUNTIME_MODEL_GRAPH_NATIVECODE_H
