@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/MakePlan.h"
 #include "dialect/Decimal.h"
+#include "dialect/DescriptionInterface.h"
 #include "dialect/Spelling.h"
 #include "runtime/program/CheckStages.h"
 #include "runtime/program/Gpt2Package.h"

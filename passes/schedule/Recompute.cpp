@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/schedule/model/Recompute.h"
+#include "compiler/schedule/simulate/Simulate.h"
 #include "dialect/LoopCarried.h"
 #include "passes/Passes.h"
 #include "passes/describe/DescriptionReader.h"
