@@ -134,7 +134,8 @@ private:
 Attribute CostAttr::parse(AsmParser &parser, Type) {
   SMLoc at = parser.getCurrentLocation();
   int64_t forward = 0, backward = 0, inputGradient = 0, weightGradient = 0,
-          recompute = 0, update = 0, pairedForward = 0;
+          recompute = 0, update = 0, pairedForward = 0,
+          joinedWeightGradient = 0;
   TimeFields fields(parser);
   fields.add("forward", forward, /*required=*/true);
   fields.addDivisible("backward", backward);
@@ -143,11 +144,13 @@ Attribute CostAttr::parse(AsmParser &parser, Type) {
   fields.add("recompute", recompute);
   fields.add("update", update);
   fields.add("paired_forward", pairedForward);
+  fields.add("joined_weight_gradient", joinedWeightGradient);
   if (fields.parse())
     return {};
   return parser.getChecked<CostAttr>(
       at, parser.getContext(), forward, backward, inputGradient, weightGradient,
-      recompute, update, pairedForward, fields.haveUnits, fields.places);
+      recompute, update, pairedForward, joinedWeightGradient, fields.haveUnits,
+      fields.places);
 }
 
 void CostAttr::print(AsmPrinter &printer) const {
@@ -159,7 +162,8 @@ void CostAttr::print(AsmPrinter &printer) const {
                 {"weight_gradient", getWeightGradient(), time},
                 {"recompute", getRecompute(), time},
                 {"update", getUpdate(), time},
-                {"paired_forward", getPairedForward(), time}},
+                {"paired_forward", getPairedForward(), time},
+                {"joined_weight_gradient", getJoinedWeightGradient(), time}},
                /*required=*/2);
 }
 
@@ -329,7 +333,9 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t forward, int64_t backward,
                                int64_t inputGradient, int64_t weightGradient,
                                int64_t recompute, int64_t update,
-                               int64_t pairedForward, bool, uint32_t places) {
+                               int64_t pairedForward,
+                               int64_t joinedWeightGradient, bool,
+                               uint32_t places) {
   auto text = [&](int64_t time) { return textOf(Decimal(time, places)); };
   if (forward < 1 || backward < 1)
     return emitError() << "expected positive costs, got forward "
@@ -347,6 +353,10 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (pairedForward < 0)
     return emitError() << "expected a cost of at least 0, got paired_forward "
                        << text(pairedForward);
+  if (joinedWeightGradient < 0)
+    return emitError()
+           << "expected a cost of at least 0, got joined_weight_gradient "
+           << text(joinedWeightGradient);
   return success();
 }
 

@@ -28,7 +28,9 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     one replica, by default 0. A pair of a forward and a backward takes
     `paired_forward` of the forward's stage and `backward` (or `input_gradient`)
     of the backward's stage; by default `paired_forward` is `forward`, so a pair
-    saves no time.
+    saves no time. A joint weight gradient takes `weight_gradient` once, and
+    `joined_weight_gradient` for each other micro-batch; by default this is
+    `weight_gradient` too.
 
     Example: `<forward = 1, backward = 1.5, update = 3>`,
     `<forward = 2, backward = 4, paired_forward = 1>`,
@@ -44,6 +46,7 @@ def Chimera_Cost : AttrDef<Chimera_Dialect, "Cost"> {
     DefaultValuedParameter<"int64_t", "0">:$recompute,
     DefaultValuedParameter<"int64_t", "0">:$update,
     DefaultValuedParameter<"int64_t", "0">:$paired_forward,
+    DefaultValuedParameter<"int64_t", "0">:$joined_weight_gradient,
     DefaultValuedParameter<"bool", "false">:$has_units,
     DefaultValuedParameter<"uint32_t", "0">:$places);
   let hasCustomAssemblyFormat = 1;

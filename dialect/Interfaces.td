@@ -48,9 +48,9 @@ def Chimera_ActionInterface : OpInterface<"ActionOp",
                     "return 0;">,
     InterfaceMethod<"The number of parts of the micro-batch.", "uint32_t",
                     "getParts", (ins), "", "return 1;">,
-    InterfaceMethod<"Whether the action is a forward that its worker runs as "
-                    "one with the worker's next action.", "bool", "getPaired",
-                    (ins), "", "return false;">,
+    InterfaceMethod<"Whether the worker runs the action as one with its next "
+                    "action.", "bool", "getJoined", (ins), "",
+                    "return false;">,
     InterfaceMethod<"The slot in the table of the schedule, if there is one.",
                     "::std::optional<uint64_t>", "getSlot">,
     InterfaceMethod<"Sets or removes the slot.", "void", "setSlot",

@@ -148,8 +148,8 @@ def Chimera_LoadOp : Chimera_ReplicaOp<"load"> {
 }
 
 def Chimera_ForwardOp : Chimera_ActionOp<"forward",
-    (ins Chimera_Count:$count, UnitAttr:$paired),
-    "(`count` $count^)? (`paired` $paired^)?",
+    (ins Chimera_Count:$count, UnitAttr:$joined),
+    "(`count` $count^)? (`joined` $joined^)?",
     [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "the forward of a stage on micro-batches";
   let description = [{
@@ -157,7 +157,7 @@ def Chimera_ForwardOp : Chimera_ActionOp<"forward",
     forward doubling, Fig. 7c of the Chimera paper). The results are first the
     outputs, then the stashes.
 
-    A worker runs a `paired` forward and its next action, which is a backward or
+    A worker runs a `joined` forward and its next action, which is a backward or
     an input gradient, as one action: it begins when both can begin, and their
     messages leave when both have ended.
 
@@ -297,12 +297,17 @@ def Chimera_InputGradientOp : Chimera_MicroBatchActionOp<"input_gradient"> {
   let assemblyFormat = actionHead # "`(` operands `)`" # types;
 }
 
-def Chimera_WeightGradientOp : Chimera_MicroBatchActionOp<"weight_gradient"> {
+def Chimera_WeightGradientOp : Chimera_ActionOp<"weight_gradient",
+    (ins Chimera_Part:$part, Chimera_Parts:$parts, UnitAttr:$joined),
+    "(`part` custom<Part>($part) `of` $parts^)? (`joined` $joined^)?"> {
   let summary = "the weight-gradient half of a backward";
   let description = [{
     Consumes the weight stash of the input gradient, and adds the micro-batch's
     weight gradient to the sum so far. If the op has no operand for the sum, its
     result is the beginning of a sum.
+
+    A worker runs a `joined` weight gradient and its next action, which is a
+    weight gradient of the same stage, as one action.
 
     Invalid if the type of the sum changes, and if the part is not below the
     number of parts.

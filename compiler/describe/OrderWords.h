@@ -63,15 +63,17 @@ struct ActionWord {
 /// The action that `text` names. Nothing if `text` does not name an action.
 std::optional<ActionWord> actionWordOf(std::string_view text);
 
-/// Calls `visit(action)` for each of the two actions of a pair such as F1+B0,
+/// Calls `visit(action)` for each of joined actions such as F1+B0 or W0+W1+W2,
 /// or for `word` itself. Stops and returns false if a call returns false.
 template <typename Visit> bool eachAction(std::string_view word, Visit visit) {
-  const size_t plus = word.find('+');
-  return visit(word.substr(0, plus)) &&
-         (plus == word.npos || visit(word.substr(plus + 1)));
+  for (size_t plus; (plus = word.find('+')) != word.npos;
+       word.remove_prefix(plus + 1))
+    if (!visit(word.substr(0, plus)))
+      return false;
+  return visit(word);
 }
 
-/// True if `text` names an action, or the two actions of a pair.
+/// True if `text` names an action, or joined actions.
 bool namesActions(std::string_view text);
 
 } // namespace words

@@ -263,7 +263,7 @@ LogicalResult communicate(PipelineOp pipeline, Block &block,
   }
   for (std::vector<ActionOp> &own : actions)
     for (size_t i = 0; i + 1 < own.size(); ++i)
-      if (own[i].getPaired()) {
+      if (isa<ForwardOp>(own[i]) && own[i].getJoined()) {
         pairs.add(own[i], own[i + 1]);
         // Posts are inserted before the posts that exist already. So process
         // the second action first: then its posts come last.

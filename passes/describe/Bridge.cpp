@@ -174,6 +174,8 @@ FailureOr<schedule::Workload> workloadOf(PipelineOp pipeline,
          ticks(cost.recomputeTime()), ticks(cost.getUpdate())});
     if (int64_t paired = cost.getPairedForward(); paired > 0)
       work.stages.back().pairedForward = ticks(paired);
+    if (int64_t joined = cost.getJoinedWeightGradient(); joined > 0)
+      work.stages.back().joinedWeightGradient = ticks(joined);
     BytesAttr bytes = stage.getBytes();
     work.bytes.push_back({bytes.getWeights(), bytes.getOptimizer(),
                           bytes.getStash(), bytes.weightStashBytes(),
@@ -258,7 +260,7 @@ schedule::Action actionOf(ActionOp op) {
           static_cast<uint16_t>(op.getCount()),
           static_cast<uint8_t>(op.getPart()),
           static_cast<uint8_t>(op.getParts()),
-          op.getPaired()};
+          op.getJoined()};
 }
 
 FailureOr<schedule::Schedule> scheduleOf(PipelineOp pipeline) {

@@ -269,9 +269,10 @@ int64_t ticksPerUnit(PipelineOp pipeline) {
   };
   for (StageOp stage : pipeline.getBody().getOps<StageOp>()) {
     CostAttr cost = stage.getCost();
-    add(cost, {cost.getForward(), cost.getBackward(), cost.inputGradientTime(),
-               cost.weightGradientTime(), cost.recomputeTime(),
-               cost.getUpdate(), cost.getPairedForward()});
+    add(cost,
+        {cost.getForward(), cost.getBackward(), cost.inputGradientTime(),
+         cost.weightGradientTime(), cost.recomputeTime(), cost.getUpdate(),
+         cost.getPairedForward(), cost.getJoinedWeightGradient()});
   }
   if (LinkAttr link = pipeline.getLinkAttr())
     add(link,
@@ -303,7 +304,8 @@ std::vector<int64_t> capsOf(PipelineOp pipeline) {
 
 CostAttr assumedCost(MLIRContext *context, int64_t parts) {
   return CostAttr::get(context, 1, parts, parts, parts, parts > 1 ? parts : 0,
-                       /*update=*/0, /*paired_forward=*/0, /*has_units=*/false,
+                       /*update=*/0, /*paired_forward=*/0,
+                       /*joined_weight_gradient=*/0, /*has_units=*/false,
                        /*places=*/0);
 }
 
@@ -320,7 +322,7 @@ static bool areEqual(CostAttr left, CostAttr right) {
     return std::tuple(cost.getForward(), cost.getBackward(),
                       cost.inputGradientTime(), cost.weightGradientTime(),
                       cost.recomputeTime(), cost.getUpdate(),
-                      cost.getPairedForward());
+                      cost.getPairedForward(), cost.getJoinedWeightGradient());
   };
   return left.getPlaces() == right.getPlaces() && times(left) == times(right);
 }

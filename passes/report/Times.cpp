@@ -214,8 +214,10 @@ void Times::setStages(schedule::Problem &problem, int64_t factor) const {
            {&cost.forward, &cost.backward, &cost.inputGradient,
             &cost.weightGradient, &cost.recompute, &cost.update})
         *time = multiply(*time, factor * perUnit);
-      if (cost.pairedForward)
-        cost.pairedForward = multiply(*cost.pairedForward, factor * perUnit);
+      for (std::optional<int64_t> *time :
+           {&cost.pairedForward, &cost.joinedWeightGradient})
+        if (*time)
+          *time = multiply(**time, factor * perUnit);
     }
     return;
   }

@@ -39,6 +39,7 @@ CostAttr costOf(MLIRContext *context, const schedule::StageCost &cost) {
   auto get = [&](int64_t input, int64_t weight, int64_t recompute) {
     return CostAttr::get(context, cost.forward, cost.backward, input, weight,
                          recompute, cost.update, cost.pairedForward.value_or(0),
+                         cost.joinedWeightGradient.value_or(0),
                          /*has_units=*/false,
                          /*places=*/0);
   };

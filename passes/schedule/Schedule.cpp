@@ -80,9 +80,12 @@ public:
         prefetchProducers(ordered[i + 4]);
       }
       op.setWorker(ref.worker);
+      const bool joined =
+          schedule.workers[ref.worker][ref.index].joinedWithNext;
       if (auto forward = dyn_cast<ForwardOp>(op.getOperation()))
-        forward.setPaired(
-            schedule.workers[ref.worker][ref.index].pairedWithNext);
+        forward.setJoined(joined);
+      else if (auto weight = dyn_cast<WeightGradientOp>(op.getOperation()))
+        weight.setJoined(joined);
       if (schedule.hasSlots())
         op.setSlot(schedule.slots[ref.worker][ref.index]);
       moveHere(op, ref.worker);

@@ -133,7 +133,7 @@ ForwardOp StepBuilder::forward(uint32_t p, uint32_t s, uint32_t m,
   return builder.create<ForwardOp>(
       locationOf(p, s, m), range.results[s], input, weights, target, numbers[p],
       numbers[s], numbers[m], range.count,
-      /*paired=*/UnitAttr(), IntegerAttr(), IntegerAttr(), DenseI32ArrayAttr());
+      /*joined=*/UnitAttr(), IntegerAttr(), IntegerAttr(), DenseI32ArrayAttr());
 }
 
 Value StepBuilder::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
@@ -157,8 +157,8 @@ Value StepBuilder::backward(uint32_t p, uint32_t s, uint32_t m, uint32_t k,
       IntegerAttr(), DenseI32ArrayAttr());
   auto second = builder.create<WeightGradientOp>(
       place, types[s].sum, first.getWeightStash(), weights, sum, numbers[p],
-      numbers[s], numbers[m], part, parts, IntegerAttr(), IntegerAttr(),
-      DenseI32ArrayAttr());
+      numbers[s], numbers[m], part, parts, /*joined=*/UnitAttr(), IntegerAttr(),
+      IntegerAttr(), DenseI32ArrayAttr());
   sum = second.getNewSum();
   return first.getInputGradient();
 }

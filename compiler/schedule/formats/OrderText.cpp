@@ -74,10 +74,11 @@ private:
     if (!error)
       error = TextError{offset, std::move(message)};
   }
-  void refuseWord(const char *expected =
-                      "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
-                      "(a range), B0.1 (a part), F1+B0 (a pair), .3 (idle "
-                      "slots) or |") {
+  void refuseWord(
+      const char *expected =
+          "a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 "
+          "(a range), B0.1 (a part), F1+B0 (a pair), W0+W1 (joined), .3 (idle "
+          "slots) or |") {
     constexpr size_t kMost = 40; // a word may be as long as the line
     size_t end =
         std::min({text.find_first_of(" \t", word), text.size(), word + kMost});
@@ -122,20 +123,27 @@ private:
       return;
     }
     readAction();
-    if (!error && take('+'))
-      readPartner();
+    while (!error && take('+'))
+      readJoined();
   }
 
-  /// Reads the backward that is paired with the last action.
-  void readPartner() {
-    if (line.actions.back().kind != Kind::Forward)
-      return fail(word, "expected a forward before +, such as F1+B0");
-    line.actions.back().pairedWithNext = true;
+  /// Reads an action that is joined with the last one.
+  void readJoined() {
+    const Kind kind = line.actions.back().kind;
+    if (kind != Kind::Forward && kind != Kind::WeightGradient)
+      return fail(word, "expected a forward or a weight gradient before +, "
+                        "such as F1+B0 or W0+W1");
+    line.actions.back().joinedWithNext = true;
     word = at;
     readAction();
-    if (!error && !makesGradient(line.actions.back().kind))
+    if (error)
+      return;
+    const Kind next = line.actions.back().kind;
+    if (kind == Kind::Forward && !makesGradient(next))
       fail(word, "expected a backward or an input gradient after +, such as "
                  "F1+B0");
+    if (kind == Kind::WeightGradient && next != Kind::WeightGradient)
+      fail(word, "expected a weight gradient after +, such as W0+W1");
   }
 
   void readAction() {
@@ -316,7 +324,7 @@ std::string OrderText::write(const Schedule &schedule, int32_t worker) const {
         }
     if (i == actions.size())
       break;
-    if (i > 0 && actions[i - 1].pairedWithNext)
+    if (i > 0 && actions[i - 1].joinedWithNext)
       text += '+';
     else
       separate();

@@ -16,6 +16,8 @@
 //    B0.0 B0.1              a backward in two parts
 //    F7+B3                  a pair: a forward and a backward (or input
 //                           gradient) that run as one action
+//    W0+W1+W2               a joint weight gradient: weight gradients of one
+//                           stage that run as one action
 //    F0 . F1 .3 B0          idle slots: one, then three (.0 for none); each
 //                           action takes one slot
 //    F0 F1 | F2 B0 | B1 B2  prologue, body and epilogue if steps overlap; in

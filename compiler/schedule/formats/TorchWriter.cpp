@@ -23,6 +23,14 @@ static bool pairsInputGradients(const Schedule &schedule) {
   });
 }
 
+static bool hasJointWeightGradients(const Schedule &schedule) {
+  return std::ranges::any_of(schedule.workers, [](const auto &actions) {
+    return std::ranges::any_of(actions, [](const auto &action) {
+      return action.joinedWithNext && !beginsPair(action);
+    });
+  });
+}
+
 /// The first property of a schedule that the format cannot hold, such as "a
 /// recompute". Empty if there is none.
 static std::string unsupportedProperty(const Problem &problem,
@@ -47,6 +55,8 @@ static std::string unsupportedProperty(const Problem &problem,
   }
   if (pairsInputGradients(schedule))
     return "a forward that is paired with an input gradient";
+  if (hasJointWeightGradients(schedule))
+    return "a joint weight gradient";
   return "";
 }
 
@@ -87,7 +97,7 @@ std::optional<std::string> write(const Problem &problem,
       text.append(static_cast<size_t>(slot - next + (i > 0)), ',');
       Cell cell{{torchActionOf(actions[i])}, 0, 0};
       next = slot + 1;
-      if (actions[i].pairedWithNext) {
+      if (actions[i].joinedWithNext) {
         cell.actions.push_back(torchActionOf(actions[++i]));
         ++next; // the slot of the second action
       }

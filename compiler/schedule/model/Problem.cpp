@@ -115,10 +115,11 @@ static bool timesFit(const Problem &problem) {
   for (size_t s = 0; s < problem.stages.size(); ++s) {
     const StageCost &cost = problem.stages[s];
     int64_t bytes = problem.bytesOf(static_cast<int32_t>(s)).boundary;
-    times.insert(times.end(),
-                 {std::max(cost.forward, cost.pairedForwardTime()),
-                  cost.backward, cost.inputGradient, cost.weightGradient,
-                  cost.recompute, cost.update});
+    times.insert(times.end(), {std::max(cost.forward, cost.pairedForwardTime()),
+                               cost.backward, cost.inputGradient,
+                               std::max(cost.weightGradient,
+                                        cost.joinedWeightGradientTime()),
+                               cost.recompute, cost.update});
     if (stepsOverlap(problem.updates)) {
       int64_t gradient = problem.bytesOf(static_cast<int32_t>(s)).gradient();
       int64_t buckets = bucketsOf(gradient, problem.bucketBytes).count;
@@ -252,9 +253,10 @@ static std::string checkCosts(const Problem &problem) {
            std::to_string(problem.recompute.size());
   for (size_t s = 0; s < problem.stages.size(); ++s) {
     const StageCost &cost = problem.stages[s];
-    int64_t least = std::min({cost.forward, cost.backward, cost.inputGradient,
-                              cost.weightGradient, cost.recompute,
-                              cost.pairedForwardTime()});
+    int64_t least =
+        std::min({cost.forward, cost.backward, cost.inputGradient,
+                  cost.weightGradient, cost.recompute, cost.pairedForwardTime(),
+                  cost.joinedWeightGradientTime()});
     if (least < 1)
       return "expected costs of at least 1 on stage " + std::to_string(s) +
              ", got " + std::to_string(least);
@@ -263,7 +265,8 @@ static std::string checkCosts(const Problem &problem) {
              ", got " + std::to_string(cost.update);
     int64_t cut = std::numeric_limits<int64_t>::max();
     if (problem.splits.any())
-      cut = std::min(cost.inputGradient, cost.weightGradient);
+      cut = std::min({cost.inputGradient, cost.weightGradient,
+                      cost.joinedWeightGradientTime()});
     if (problem.splits.anyWhole())
       cut = std::min(cut, cost.backward);
     if (problem.recomputeOf(static_cast<int32_t>(s)) != Recompute::None)

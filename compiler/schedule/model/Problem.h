@@ -78,6 +78,10 @@ struct StageCost {
   /// The time by which a forward of this stage makes a backward longer that is
   /// paired with it. None: `forward`, so a pair saves no time.
   std::optional<int64_t> pairedForward = {};
+  /// The time by which a weight gradient makes another one longer that is
+  /// joined with it. None: `weightGradient`, so a joint weight gradient saves
+  /// no time.
+  std::optional<int64_t> joinedWeightGradient = {};
 
   int64_t timeOf(Kind kind) const {
     static constexpr int64_t StageCost::*times[] = {
@@ -87,6 +91,15 @@ struct StageCost {
     return this->*times[static_cast<size_t>(kind)];
   }
   int64_t pairedForwardTime() const { return pairedForward.value_or(forward); }
+  int64_t joinedWeightGradientTime() const {
+    return joinedWeightGradient.value_or(weightGradient);
+  }
+  /// The time that an action of this kind adds to the next one if both are
+  /// joined.
+  int64_t joinedTimeOf(Kind kind) const {
+    return kind == Kind::Forward ? pairedForwardTime()
+                                 : joinedWeightGradientTime();
+  }
 };
 
 /// The sizes of one stage in bytes. None is negative.
@@ -244,8 +257,7 @@ struct Problem : Workload {
   using Workload::cost;
   /// The time of an action. A forward over n micro-batches takes n times as
   /// long as over one; a part of a backward takes its part of the whole time
-  /// (sizeOfPart). The time of a pair is the sum of these times of its two
-  /// actions.
+  /// (sizeOfPart). The time of joined actions is the sum of these times.
   int64_t cost(const Action &action) const;
   /// The number of micro-batches of one step.
   int32_t microBatches() const;
@@ -261,8 +273,8 @@ inline int64_t sizeOfPart(int64_t whole, int32_t part, int32_t parts) {
 }
 
 inline int64_t Problem::cost(const Action &action) const {
-  int64_t each = action.pairedWithNext
-                     ? stages[action.stage].pairedForwardTime()
+  int64_t each = action.joinedWithNext
+                     ? stages[action.stage].joinedTimeOf(action.kind)
                      : cost(action.kind, action.stage);
   int64_t whole = each * action.microBatches;
   return action.parts == 1 ? whole

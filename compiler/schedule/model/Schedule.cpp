@@ -131,9 +131,9 @@ std::vector<int32_t> pipelineOfMicroBatch(const Problem &problem) {
   return result;
 }
 
-bool hasPairs(const Schedule &schedule) {
+bool hasJoined(const Schedule &schedule) {
   return std::ranges::any_of(schedule.workers, [](const auto &actions) {
-    return std::ranges::any_of(actions, &Action::pairedWithNext);
+    return std::ranges::any_of(actions, &Action::joinedWithNext);
   });
 }
 

@@ -37,13 +37,24 @@ struct Schedule {
   bool hasSlots() const { return !slots.empty(); }
 };
 
-/// Whether the action at `index` of a worker's order is the second of a pair.
-inline bool endsPair(std::span<const Action> order, size_t index) {
-  return index > 0 && order[index - 1].pairedWithNext;
+/// Whether `action` is the first of a pair.
+inline bool beginsPair(const Action &action) {
+  return action.joinedWithNext && action.kind == Kind::Forward;
 }
 
-/// Whether some actions of `schedule` are paired.
-bool hasPairs(const Schedule &schedule);
+/// Whether the action at `index` of a worker's order is the second of a pair.
+inline bool endsPair(std::span<const Action> order, size_t index) {
+  return index > 0 && beginsPair(order[index - 1]);
+}
+
+/// Whether a worker runs the action at `index` of its order as one with the
+/// action before it.
+inline bool joinsPrevious(std::span<const Action> order, size_t index) {
+  return index > 0 && order[index - 1].joinedWithNext;
+}
+
+/// Whether some actions of `schedule` are joined.
+bool hasJoined(const Schedule &schedule);
 
 /// "forward of " and the label. Names the pipeline if the problem has several.
 /// If the problem has two steps and the action is in the second, the

@@ -58,14 +58,16 @@ template <int64_t StageCost::*member> ordered_json cost(const Report &report) {
                       [](const StageCost &stage) { return stage.*member; });
 }
 
-/// StageCost::pairedForward. Null if no stage has it.
-ordered_json pairedForwardOf(const Report &report) {
+/// The time that an action of `kind` adds to the next one if both are joined.
+/// Null if no stage states it (`given`).
+template <std::optional<int64_t> StageCost::*given, Kind kind>
+ordered_json joined(const Report &report) {
   if (std::ranges::none_of(report.problem.stages, [](const StageCost &stage) {
-        return stage.pairedForward.has_value();
+        return (stage.*given).has_value();
       }))
     return {};
   return timeOfStages(
-      report, [](const StageCost &stage) { return stage.pairedForwardTime(); });
+      report, [](const StageCost &stage) { return stage.joinedTimeOf(kind); });
 }
 
 /// A cost of whole backwards or, if `isSplit`, of split backwards. Null if the
@@ -211,14 +213,17 @@ constexpr ReportColumn kReportColumns[] = {
     {"time_unit", "unit of time",
      [](const Report &r) -> ordered_json { return r.scale.unit->name; }},
     {"forward", "forward (f)", cost<&StageCost::forward>, ReportForm::Time},
-    {"paired_forward", "  adds to a backward in a pair", pairedForwardOf,
-     ReportForm::Time},
+    {"paired_forward", "  adds to a backward in a pair",
+     joined<&StageCost::pairedForward, Kind::Forward>, ReportForm::Time},
     {"backward", "backward (b)", costOf<&StageCost::backward, false>,
      ReportForm::Time},
     {"input_gradient", "input gradient",
      costOf<&StageCost::inputGradient, true>, ReportForm::Time},
     {"weight_gradient", "weight gradient",
      costOf<&StageCost::weightGradient, true>, ReportForm::Time},
+    {"joined_weight_gradient", "  adds to another in a joint one",
+     joined<&StageCost::joinedWeightGradient, Kind::WeightGradient>,
+     ReportForm::Time},
     {"recompute", "recompute",
      [](const Report &r) {
        return r.withoutRecompute ? cost<&StageCost::recompute>(r)

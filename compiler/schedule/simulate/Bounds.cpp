@@ -224,10 +224,13 @@ private:
                ? std::min(backwardTime(s, false), backwardTime(s, true))
                : backwardTime(s, anySplit(s));
   }
-  /// The time of the weight gradient that follows each backward. 0 if some
-  /// backward is whole, because no weight gradient follows that one.
+  /// The least time of the weight gradient that follows each backward, alone or
+  /// joined. 0 if some backward is whole, because no weight gradient follows
+  /// that one.
   int64_t weightGradient(int32_t s) const {
-    return anyWhole(s) ? 0 : problem.cost(Kind::WeightGradient, s);
+    return anyWhole(s) ? 0
+                       : std::min(problem.cost(Kind::WeightGradient, s),
+                                  problem.stages[s].joinedWeightGradientTime());
   }
 
   const Problem &problem;

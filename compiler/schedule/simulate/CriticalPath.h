@@ -55,13 +55,13 @@ private:
   ActionRef before(const ActionRef &ref, std::span<const int32_t> last) const {
     const ActionRef previous = {ref.worker, ref.index - 1};
     const int64_t begin = graph.beginOf(timing, ref);
-    if (ref.index > 0 && (graph.actionAt(previous).pairedWithNext ||
+    if (ref.index > 0 && (beginsPair(graph.actionAt(previous)) ||
                           graph.freeAfter(timing, previous) == begin))
       return previous;
     const Action *action = &graph.actionAt(ref);
     const ActionRule *own = &graph.rules.ruleOf(*action);
     // A pair begins with the message that arrives last.
-    if (action->pairedWithNext && !arrivesAt(*action, begin)) {
+    if (beginsPair(*action) && !arrivesAt(*action, begin)) {
       action = &graph.actionAt({ref.worker, ref.index + 1});
       own = &graph.rules.ruleOf(*action);
     }

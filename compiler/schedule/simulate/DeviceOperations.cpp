@@ -37,7 +37,7 @@ public:
       addOperations(workers[ref.worker]);
       const Action &action = graph.actionAt(ref);
       // The messages of a pair are posted at its end.
-      const int32_t last = ref.index + (action.pairedWithNext ? 1 : 0);
+      const int32_t last = ref.index + (beginsPair(action) ? 1 : 0);
       if (graph.rules.ruleOf(action).sendsMessage)
         ready.push({timing.ends[ref.worker][last], ref.worker, ref.index});
     }

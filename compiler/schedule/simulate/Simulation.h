@@ -51,9 +51,9 @@ public:
 
   explicit Simulation(const StepGraph &graph, SimulationParts parts = {})
       : graph(graph), parts(parts), clock(graph.problem),
-        hasUpdates(!graph.updates.empty()), hasPairs(graph.hasPairs),
+        hasUpdates(!graph.updates.empty()), hasJoined(graph.hasJoined),
         isPlain(!parts.windows && !parts.operations && !parts.order &&
-                !hasUpdates && !hasPairs) {}
+                !hasUpdates && !hasJoined) {}
   Simulation(const Simulation &) = delete;
   Simulation &operator=(const Simulation &) = delete;
 
@@ -122,7 +122,7 @@ private:
     workers.assign(count, {});
     std::vector<std::vector<std::vector<int64_t>> *> times = {&timing.starts,
                                                               &timing.ends};
-    if (Clock::kSuspends || hasPairs)
+    if (Clock::kSuspends || hasJoined)
       times.insert(times.end(), {&timing.receiveBegins, &timing.sendEnds,
                                  &timing.updateEnds});
     for (std::vector<std::vector<int64_t>> *rows : times) {
@@ -245,7 +245,9 @@ private:
         start = Clock::ticks(now);
       if (!kIsPlain && parts.windows && rule.receivesMessage)
         received[parts.windows->channel[id + rule.otherStage]].push_back(now);
-      if (!work(w, Done::Compute, now, rule.cost))
+      if (!work(w, Done::Compute, now,
+                !kIsPlain && action.joinedWithNext ? graph.problem.cost(action)
+                                                   : rule.cost))
         return false;
       [[fallthrough]];
     case Done::Compute:
@@ -296,7 +298,7 @@ private:
   template <bool kIsPlain>
   void note(std::vector<std::vector<int64_t>> &times, int32_t w, size_t index,
             Time now) {
-    if ((Clock::kSuspends || (!kIsPlain && hasPairs)) && workers[w].step == 0)
+    if ((Clock::kSuspends || (!kIsPlain && hasJoined)) && workers[w].step == 0)
       times[w][index] = Clock::ticks(now);
   }
 
@@ -317,7 +319,7 @@ private:
   enum class PairPart { Wait, Receive, Compute, Send };
 
   template <bool kIsPlain> static bool isPair(const Action &action) {
-    return !kIsPlain && action.pairedWithNext;
+    return !kIsPlain && beginsPair(action);
   }
 
   /// Runs the pair that is next on worker `w`: waits until both actions can
@@ -559,7 +561,7 @@ private:
   SimulationParts parts;
   Clock clock;
   const bool hasUpdates; ///< between actions
-  const bool hasPairs;
+  const bool hasJoined;
   const bool isPlain; ///< there is nothing but actions and their messages
   Timing timing;      ///< of the first step
   std::vector<Worker> workers;

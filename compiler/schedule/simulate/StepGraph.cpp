@@ -46,7 +46,7 @@ updatesOf(const Problem &problem, const Schedule &schedule) {
 StepGraph::StepGraph(const Problem &problem, const Schedule &schedule)
     : problem(problem), schedule(schedule), rules(problem),
       updates(updatesOf(problem, schedule)),
-      hasPairs(schedule::hasPairs(schedule)) {}
+      hasJoined(schedule::hasJoined(schedule)) {}
 
 ActionSpan StepGraph::spanOf(const Timing &timing, const ActionRef &ref) const {
   auto [worker, index] = ref;
@@ -59,8 +59,7 @@ ActionSpan StepGraph::spanOf(const Timing &timing, const ActionRef &ref) const {
                              : timing.sendEnds[worker][index]};
   // A pair receives for its first action, then for its second one. It sends in
   // the same order.
-  if (const ActionRef next = {worker, index + 1};
-      actionAt(ref).pairedWithNext) {
+  if (const ActionRef next = {worker, index + 1}; beginsPair(actionAt(ref))) {
     span.receive.end = beginOf(timing, next);
     span.send.begin = timing.ends[worker][index + 1];
   } else if (endsPair(schedule.workers[worker], index)) {

@@ -63,7 +63,7 @@ public:
   /// Empty if a flush ends each step, or if all-reduces and updates take no
   /// time.
   const std::vector<std::vector<UpdateAfter>> updates;
-  const bool hasPairs; ///< of `schedule`
+  const bool hasJoined; ///< of `schedule`
 
   const Action &actionAt(const ActionRef &ref) const {
     return schedule.workers[ref.worker][ref.index];

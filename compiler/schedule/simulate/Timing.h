@@ -34,7 +34,7 @@ struct Timing {
   /// End of each action that starts. From start to end an action takes its
   /// cost, or longer if its worker shares cores.
   std::vector<std::vector<int64_t>> ends;
-  /// Empty unless workers share cores or actions are paired. For each action:
+  /// Empty unless workers share cores or actions are joined. For each action:
   /// the time at which its worker began to receive for it, the time at which
   /// its message had left the worker, and the time at which an update after it
   /// ended.

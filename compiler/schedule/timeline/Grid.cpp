@@ -130,9 +130,12 @@ public:
     if (action.kind > Kind::Backward) // F and B need no explanation
       put(Mark::Kind, rowOf(action.kind).letter + (": " + wordsOf(action.kind)),
           action.kind);
-    if (action.pairedWithNext)
+    if (beginsPair(action))
       put(Mark::Pair, cellOf(timeline, action) +
                           "+: runs as one with the next action (a pair)");
+    else if (action.joinedWithNext)
+      put(Mark::Joined,
+          cellOf(timeline, action) + "+: joined with the next weight gradient");
     if (action.microBatches > 1)
       put(Mark::Range,
           cellOf(timeline, action) + ": of micro-batches " +
@@ -174,6 +177,7 @@ private:
     Up,
     Kind, ///< each kind has a sign of its own
     Pair,
+    Joined,
     Range,
     Part,
     SecondChunk,
@@ -230,7 +234,7 @@ std::string renderGrid(const Timeline &timeline) {
       const Action &action = schedule.workers[w][i];
       int64_t start = timing.starts[w][i];
       put(start, start + timeline.duration(w, i),
-          cellOf(timeline, action) + (action.pairedWithNext ? "+" : ""));
+          cellOf(timeline, action) + (action.joinedWithNext ? "+" : ""));
     }
     if (occupations)
       for (const Occupation &occupation : (*occupations)[w])

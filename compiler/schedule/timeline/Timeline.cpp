@@ -110,6 +110,12 @@ std::string describeTimes(const Problem &problem, const TimeScale &scale,
   if (problem.splits.any()) {
     addRange("input gradient", &StageCost::inputGradient);
     addRange("weight gradient", &StageCost::weightGradient);
+    if (std::ranges::any_of(problem.stages, [](const StageCost &cost) {
+          return cost.joinedWeightGradient.has_value();
+        }))
+      addRange("joined weight gradient", [](const StageCost &cost) {
+        return cost.joinedWeightGradientTime();
+      });
   }
   if (!problem.recompute.empty())
     addRange("recompute", &StageCost::recompute);

@@ -162,9 +162,9 @@ Stuck runWithoutTimes(const PlacedActions &actions) {
         ready.push_back(v);
       state[id] = kDone;
     };
-    // The first action that has not ended. All actions of a pair end when the
-    // last of them can run.
-    while (endsPair(order, i))
+    // The first action that has not ended. Joined actions all end when the last
+    // of them can run.
+    while (joinsPrevious(order, i))
       --i;
     size_t begin = i;
     for (; i < order.size(); ++i) {
@@ -190,7 +190,7 @@ Stuck runWithoutTimes(const PlacedActions &actions) {
         state[waitsFor] = static_cast<int32_t>(w);
         break;
       }
-      if (order[i].pairedWithNext && i + 1 < order.size())
+      if (order[i].joinedWithNext && i + 1 < order.size())
         continue;
       while (begin <= i)
         complete(begin++);

@@ -25,7 +25,7 @@ public:
 
   std::vector<Violation> run() {
     checkActions();
-    checkPairs();
+    checkJoined();
     const Stuck stuck = runWithoutTimes(*this);
     if (stuck.any || stuck.ignoredDependency)
       checkOrder();
@@ -66,30 +66,45 @@ private:
     }
   }
 
-  /// Checks that each pair is a forward and a backward that do not depend on
-  /// each other.
-  void checkPairs() {
+  /// Checks that joined actions are a pair whose actions do not depend on each
+  /// other, or weight gradients of one stage.
+  void checkJoined() {
     for (size_t w = 0; w < schedule.workers.size(); ++w) {
       const std::vector<Action> &order = schedule.workers[w];
       for (size_t i = 0; i < order.size(); ++i)
-        if (order[i].pairedWithNext)
-          checkPair(w, i, i + 1 < order.size() ? &order[i + 1] : nullptr);
+        if (order[i].joinedWithNext)
+          checkJoined(w, i, i + 1 < order.size() ? &order[i + 1] : nullptr);
     }
   }
 
-  void checkPair(size_t worker, size_t index, const Action *second) {
+  void checkJoined(size_t worker, size_t index, const Action *next) {
     const Action &action = schedule.workers[worker][index];
+    const bool isPair = action.kind == Kind::Forward;
     const int64_t position = first[worker] + static_cast<int64_t>(index);
     auto refuse = [&](const std::string &why) {
       report(Constraint::Order, position,
-             onWorker(worker) + describe(action) + " cannot be paired with " +
-                 (second ? describe(*second) : "nothing") + ": " + why);
+             onWorker(worker) + describe(action) + " cannot be " +
+                 (isPair ? "paired" : "joined") + " with " +
+                 (next ? describe(*next) : "nothing") + ": " + why);
     };
-    if (action.kind != Kind::Forward || !second || !makesGradient(second->kind))
+    if (stepsOverlap(problem.updates))
+      return refuse("pairs and joint weight gradients need a flush at the end "
+                    "of each step");
+    if (isPair)
+      return checkPair(position, next, refuse);
+    if (action.kind != Kind::WeightGradient)
+      return refuse("only forwards and weight gradients are joined with the "
+                    "next action");
+    if (!next || next->kind != Kind::WeightGradient ||
+        next->pipeline != action.pipeline || next->stage != action.stage)
+      refuse("a joint weight gradient has weight gradients of one stage");
+  }
+
+  template <typename Refuse>
+  void checkPair(int64_t position, const Action *second, Refuse refuse) {
+    if (!second || !makesGradient(second->kind))
       return refuse("a pair is a forward and then a backward or an input "
                     "gradient");
-    if (stepsOverlap(problem.updates))
-      return refuse("pairs need a flush at the end of each step");
     const int64_t id = idAt[position], next = idAt[position + 1];
     if (id != kNoAction && next != kNoAction &&
         !forEachDependency(*second, next, [&](int64_t dependency) {
@@ -215,13 +230,16 @@ private:
         int64_t position = first[w] + static_cast<int64_t>(i);
         const Action &action = schedule.workers[w][i];
         int64_t slot = slots[position];
-        if (endsPair(schedule.workers[w], i) && slot != slots[position - 1] + 1)
+        if (joinsPrevious(schedule.workers[w], i) &&
+            slot != slots[position - 1] + 1)
           report(Constraint::Slots, position,
                  onWorker(w) + "expected " + describe(action) + " in slot " +
                      std::to_string(slots[position - 1] + 1) +
-                     ", right after the forward with which it is paired, got "
-                     "slot " +
-                     std::to_string(slot));
+                     (endsPair(schedule.workers[w], i)
+                          ? ", right after the forward with which it is paired"
+                          : ", right after the weight gradient with which it "
+                            "is joined") +
+                     ", got slot " + std::to_string(slot));
         else if (slot < 0 || (i > 0 && slot <= slots[position - 1]))
           report(Constraint::Slots, position,
                  onWorker(w) +

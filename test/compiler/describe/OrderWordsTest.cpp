@@ -46,10 +46,10 @@ TEST(OrderWords, OtherWordsNameNoAction) {
   EXPECT_TRUE(words::actionWordOf("65534F65534"));
 }
 
-TEST(OrderWords, APairNamesTwoActions) {
-  EXPECT_TRUE(words::namesActions("F1+B0"));
-  EXPECT_TRUE(words::namesActions("2F1"));
-  for (const char *text : {"F1+", "+B0", "F1+x", "F1+B0+B1"})
+TEST(OrderWords, JoinedActionsAreOneWord) {
+  for (const char *text : {"F1+B0", "2F1", "W0+W1+W2", "1W0.0+1W0.1"})
+    EXPECT_TRUE(words::namesActions(text)) << text;
+  for (const char *text : {"F1+", "+B0", "F1+x", "W0++W1", "W0+W1+"})
     EXPECT_FALSE(words::namesActions(text)) << text;
 }
 

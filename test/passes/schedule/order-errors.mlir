@@ -3,7 +3,7 @@
 // RUN: not chimera-opt %s --chimera-to-scheduled --split-input-file -o /dev/null 2>&1 | FileCheck %s
 
 // Q1 is not a word of the notation.
-// CHECK: offset :9:29: error: 'chimera.order' op expected a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 (a range), B0.1 (a part), F1+B0 (a pair), .3 (idle slots) or |, got Q1
+// CHECK: offset :9:29: error: 'chimera.order' op expected a word such as F0, B0, I0, W0, R0, 2F0 (stage 2), F0-1 (a range), B0.1 (a part), F1+B0 (a pair), W0+W1 (joined), .3 (idle slots) or |, got Q1
 chimera.pipeline @p stages(2) micro_batches(2) {
   chimera.direction 0 down on [0, 1] micro_batches [0, 1]
   chimera.order 0 "F0 F1 B0 Q1"

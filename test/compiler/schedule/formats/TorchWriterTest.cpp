@@ -49,7 +49,7 @@ void expectTheSame(const Case &c, const std::string &text) {
 TEST(TorchWriter, WritesPairsAsOneCell) {
   Case c = makeCase("1f1b", 2, 3);
   c.schedule.slots.clear();
-  c.schedule.workers[0][1].pairedWithNext = true;
+  c.schedule.workers[0][1].joinedWithNext = true;
   std::string error;
   EXPECT_EQ(write(c.problem, c.schedule, error),
             "0F0,(0F1;0B0)OVERLAP_F_B,0F2,0B1,0B2\r\n"
@@ -96,6 +96,16 @@ TEST(TorchWriter, WritesWhatFilesOfTorchCanDescribeAndRefusesTheRest) {
           }
   EXPECT_GT(written, 20u);
   EXPECT_GT(refused, 20u);
+}
+
+TEST(TorchWriter, RefusesJointWeightGradients) {
+  Case c = makeCase("gpipe", 1, 1, {}, /*split=*/true);
+  std::string error;
+  EXPECT_TRUE(write(c.problem, c.schedule, error)) << error;
+  c.schedule.workers[0].back().joinedWithNext = true;
+  EXPECT_FALSE(write(c.problem, c.schedule, error));
+  EXPECT_NE(error.find("got a joint weight gradient"), std::string::npos)
+      << error;
 }
 
 TEST(TorchWriter, IdleSlotsAreBlankCells) {

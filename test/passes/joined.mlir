@@ -1,8 +1,8 @@
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="costs=stages" -o /dev/null | FileCheck %s
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-write-order | FileCheck %s --check-prefix=ORDER
 // RUN: chimera-opt %s --chimera-to-scheduled | chimera-opt --chimera-verify-scheduled -o /dev/null
-// RUN: chimera-opt %s --chimera-to-scheduled | sed 's/ paired on/ on/' | chimera-opt --chimera-verify-scheduled --chimera-print-timeline="costs=stages" -o /dev/null | FileCheck %s --check-prefix=ALONE
-// RUN: chimera-opt %s --chimera-to-scheduled | sed '/forward pipeline 0 stage 0/s/micro_batch 0 on 0/micro_batch 0 paired on 0/' | not chimera-opt --chimera-verify-scheduled -o /dev/null 2>&1 | FileCheck %s --check-prefix=WRONG
+// RUN: chimera-opt %s --chimera-to-scheduled | sed 's/ joined on/ on/' | chimera-opt --chimera-verify-scheduled --chimera-print-timeline="costs=stages" -o /dev/null | FileCheck %s --check-prefix=ALONE
+// RUN: chimera-opt %s --chimera-to-scheduled | sed '/forward pipeline 0 stage 0/s/micro_batch 0 on 0/micro_batch 0 joined on 0/' | not chimera-opt --chimera-verify-scheduled -o /dev/null 2>&1 | FileCheck %s --check-prefix=WRONG
 // RUN: chimera-opt %s --chimera-to-scheduled --chimera-report="costs=stages" -o /dev/null | FileCheck %s --check-prefix=REPORT
 
 // A pair takes its paired_forward longer than its backward. The activation of

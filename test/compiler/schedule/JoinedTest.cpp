@@ -1,4 +1,4 @@
-//===- PairsTest.cpp - Forwards and backwards that run as one -------------===//
+//===- JoinedTest.cpp - Actions that run as one ---------------------------===//
 //
 // Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,21 +26,38 @@ bool isBackward(Kind kind) {
   return kind == Kind::Backward || kind == Kind::InputGradient;
 }
 
-/// Pairs about half of the forwards that are directly before a backward which
-/// does not need them. Pairs all of them if `random` is null.
-void pairActions(Case &c, std::mt19937 *random) {
+/// Whether `first` and `second` can be joined.
+bool canJoin(const Action &first, const Action &second) {
+  const bool sameStage = first.stage == second.stage;
+  return first.kind == Kind::Forward
+             ? isBackward(second.kind) &&
+                   (!sameStage || first.microBatch != second.microBatch)
+             : first.kind == Kind::WeightGradient &&
+                   second.kind == first.kind &&
+                   first.pipeline == second.pipeline && sameStage;
+}
+
+/// Joins about half of the actions that can be joined with the next one. Joins
+/// all of them if `random` is null.
+void joinActions(Case &c, std::mt19937 *random) {
   for (std::vector<Action> &order : c.schedule.workers)
     for (size_t i = 0; i + 1 < order.size(); ++i)
-      order[i].pairedWithNext =
-          order[i].kind == Kind::Forward && isBackward(order[i + 1].kind) &&
-          (order[i].stage != order[i + 1].stage ||
-           order[i].microBatch != order[i + 1].microBatch) &&
-          (!random || (*random)() % 2 == 0);
+      order[i].joinedWithNext =
+          canJoin(order[i], order[i + 1]) && (!random || (*random)() % 2 == 0);
+}
+
+/// Moves each weight gradient of an order to its end. Then many of them are
+/// next to each other.
+void delayWeightGradients(Case &c) {
+  for (std::vector<Action> &order : c.schedule.workers)
+    std::ranges::stable_partition(order, [](const Action &action) {
+      return action.kind != Kind::WeightGradient;
+    });
 }
 
 /// Calls `visit(c)` with schedules of many families and sizes, some of whose
-/// actions are paired.
-template <typename Visit> void forEachPaired(Visit visit) {
+/// actions are joined.
+template <typename Visit> void forEachJoined(Visit visit) {
   std::mt19937 random(1);
   const StageCost cost{3, 5, 3, 2, 3, 1, 2};
   for (const char *name :
@@ -56,9 +73,13 @@ template <typename Visit> void forEachPaired(Visit visit) {
           for (int round = 0; round < 4; ++round) {
             Case c = makeCase(name, d, n, cost, split, choice);
             c.schedule.slots.clear();
-            for (StageCost &stage : c.problem.stages)
+            for (StageCost &stage : c.problem.stages) {
               stage.pairedForward = 1 + random() % 4;
-            pairActions(c, round == 0 ? nullptr : &random);
+              stage.joinedWeightGradient = 1 + random() % 3;
+            }
+            if (round % 2 == 1)
+              delayWeightGradients(c);
+            joinActions(c, round == 0 ? nullptr : &random);
             ASSERT_EQ(check(c.problem), "");
             visit(c, random);
           }
@@ -122,10 +143,13 @@ private:
     return other >= 0 && other != workerOf(action, action.stage);
   }
 
-  /// Runs the unit at `next`: an action or a pair. False if it cannot run yet.
+  /// Runs the unit at `next`: an action, or actions that are joined. False if
+  /// it cannot run yet.
   bool run(size_t w, const std::vector<Action> &order, size_t &next,
            int64_t &free) {
-    const size_t end = next + (order[next].pairedWithNext ? 2 : 1);
+    size_t end = next + 1;
+    while (order[end - 1].joinedWithNext)
+      ++end;
     int64_t now = free;
     for (size_t i = next; i < end; ++i) {
       const Action &action = order[i];
@@ -153,8 +177,10 @@ private:
       message(i, false, problem.link.receive.alpha);
     for (size_t i = next; i < end; ++i) {
       const StageCost &cost = problem.stages[order[i].stage];
-      const int64_t time =
-          i + 1 < end ? *cost.pairedForward : cost.timeOf(order[i].kind);
+      const int64_t time = i + 1 == end ? cost.timeOf(order[i].kind)
+                           : order[i].kind == Kind::Forward
+                               ? *cost.pairedForward
+                               : *cost.joinedWeightGradient;
       times.starts[w][i] = now;
       times.ends[w][i] = now += time;
       times.busy[w] += time;
@@ -176,9 +202,9 @@ private:
   std::map<Key, int64_t> results; ///< when each action's result has left
 };
 
-TEST(Pairs, RunAsOneAction) {
+TEST(Joined, ActionsRunAsOne) {
   int complete = 0, stuck = 0;
-  forEachPaired([&](Case &c, std::mt19937 &random) {
+  forEachJoined([&](Case &c, std::mt19937 &random) {
     c.problem.link.alpha = random() % 3;
     c.problem.link.send.alpha = random() % 3;
     c.problem.link.receive.alpha = random() % 3;
@@ -201,8 +227,8 @@ TEST(Pairs, RunAsOneAction) {
 }
 
 /// Without messages, the actions of the critical path run without a gap.
-TEST(Pairs, HaveACriticalPath) {
-  forEachPaired([](Case &c, std::mt19937 &) {
+TEST(Joined, ActionsHaveACriticalPath) {
+  forEachJoined([](Case &c, std::mt19937 &) {
     const Timing timing = simulate(c.problem, c.schedule);
     if (!timing.complete)
       return;
@@ -216,8 +242,8 @@ TEST(Pairs, HaveACriticalPath) {
 
 /// Windows as large as the number of messages, enough cores, and messages in
 /// device order that take no time change nothing. All bounds hold.
-TEST(Pairs, RunInAllKindsOfSimulations) {
-  forEachPaired([](Case &c, std::mt19937 &random) {
+TEST(Joined, ActionsRunInAllKindsOfSimulations) {
+  forEachJoined([](Case &c, std::mt19937 &random) {
     if (!verify(c.problem, c.schedule).empty())
       return;
     c.problem.link.alpha = random() % 3;
@@ -244,8 +270,8 @@ TEST(Pairs, RunInAllKindsOfSimulations) {
   });
 }
 
-TEST(Pairs, AreOneWordOfAnOrder) {
-  forEachPaired([](Case &c, std::mt19937 &) {
+TEST(Joined, ActionsAreOneWordOfAnOrder) {
+  forEachJoined([](Case &c, std::mt19937 &) {
     OrderText text(c.problem.workers, c.problem.pipelines, c.problem.updates);
     for (int32_t w = 0; w < c.problem.workers; ++w) {
       OrderLine line;
@@ -256,16 +282,21 @@ TEST(Pairs, AreOneWordOfAnOrder) {
     }
   });
   Case c = makeCase("1f1b", 2, 3);
-  pairActions(c, nullptr);
+  joinActions(c, nullptr);
   OrderText text(2, c.problem.pipelines, c.problem.updates);
   EXPECT_EQ(text.write(c.schedule, 0), "F0 F1+B0 F2+B1 B2");
   for (auto [wrong, offset, message] :
-       {std::tuple("B0+B1", 0u, "expected a forward before +, such as F1+B0"),
+       {std::tuple("B0+B1", 0u,
+                   "expected a forward or a weight gradient before +, such as "
+                   "F1+B0 or W0+W1"),
         std::tuple("F0 F1+F2", 6u,
                    "expected a backward or an input gradient after +, such as "
                    "F1+B0"),
         std::tuple("F0+", 3u, "expected a word such as "),
-        std::tuple("F1+B0+B1", 3u, "expected a word such as ")}) {
+        std::tuple("F1+B0+B1", 3u,
+                   "expected a forward or a weight gradient before +"),
+        std::tuple("W0+B1", 3u,
+                   "expected a weight gradient after +, such as W0+W1")}) {
     OrderLine line;
     const auto error = text.read(0, wrong, line);
     ASSERT_TRUE(error) << wrong;
@@ -275,9 +306,9 @@ TEST(Pairs, AreOneWordOfAnOrder) {
 }
 
 /// A recompute runs before the pair of its backward.
-TEST(Pairs, ComeAfterRecomputes) {
+TEST(Joined, PairsComeAfterRecomputes) {
   Case c = makeCase("1f1b", 2, 3);
-  pairActions(c, nullptr);
+  joinActions(c, nullptr);
   c.problem.recompute.assign(2, Recompute::Early);
   c.schedule = insertRecompute(c.problem, c.schedule);
   OrderText text(2, c.problem.pipelines, c.problem.updates);
@@ -287,10 +318,10 @@ TEST(Pairs, ComeAfterRecomputes) {
 
 /// The message of a paired forward leaves when the backward has ended. So pairs
 /// can cause a deadlock.
-TEST(Pairs, CanCauseADeadlock) {
+TEST(Joined, PairsCanCauseADeadlock) {
   Case c = makeCase("gpipe", 2, 2);
   EXPECT_TRUE(verify(c.problem, c.schedule).empty());
-  c.schedule.workers[0][1].pairedWithNext = true; // F1+B0
+  c.schedule.workers[0][1].joinedWithNext = true; // F1+B0
   const std::vector<Violation> violations = verify(c.problem, c.schedule);
   EXPECT_EQ(
       violationText(violations),
@@ -303,14 +334,14 @@ TEST(Pairs, CanCauseADeadlock) {
       "paired\n");
 }
 
-TEST(Pairs, AreAForwardAndABackwardThatDoNotNeedEachOther) {
+TEST(Joined, PairsAreAForwardAndABackwardThatDoNotNeedEachOther) {
   auto textWith = [](Kind second, int32_t microBatch) {
     Case c = makeCase("gpipe", 1, 2);
     std::vector<Action> &order = c.schedule.workers[0];
     size_t at = 0;
     while (order[at].kind != second || order[at].microBatch != microBatch)
       ++at;
-    order[at - 1].pairedWithNext = true;
+    order[at - 1].joinedWithNext = true;
     return violationText(verify(c.problem, c.schedule));
   };
   EXPECT_EQ(textWith(Kind::Backward, 0), "");
@@ -320,31 +351,75 @@ TEST(Pairs, AreAForwardAndABackwardThatDoNotNeedEachOther) {
             std::string("worker 0: forward of stage 0, micro-batch 0 cannot be "
                         "paired with forward of stage 0, micro-batch 1") +
                 kinds);
-  EXPECT_EQ(textWith(Kind::Backward, 1),
-            std::string("worker 0: backward of stage 0, micro-batch 0 cannot "
-                        "be paired with backward of stage 0, micro-batch 1") +
-                kinds);
   Case c = makeCase("1f1b", 1, 1);
-  c.schedule.workers[0][0].pairedWithNext = true;
+  c.schedule.workers[0][0].joinedWithNext = true;
   EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             "worker 0: forward of stage 0, micro-batch 0 cannot be paired with "
             "backward of stage 0, micro-batch 0: the second needs the result "
             "of the first\n");
   c = makeCase("gpipe", 1, 1);
   c.schedule.workers[0].pop_back();
-  c.schedule.workers[0][0].pairedWithNext = true;
+  c.schedule.workers[0][0].joinedWithNext = true;
   EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
             std::string("worker 0: forward of stage 0, micro-batch 0 cannot be "
                         "paired with nothing") +
                 kinds + "backward of stage 0, micro-batch 0 is missing\n");
 }
 
-/// Without a flush there are no pairs.
-TEST(Pairs, NeedAFlush) {
+/// Without a flush no actions are joined.
+TEST(Joined, ActionsNeedAFlush) {
   Case c = makeCase("pipedream", 2, 2);
-  pairActions(c, nullptr);
+  joinActions(c, nullptr);
   EXPECT_NE(violationText(verify(c.problem, c.schedule))
-                .find("pairs need a flush at the end of each step"),
+                .find("pairs and joint weight gradients need a flush at the "
+                      "end of each step"),
+            std::string::npos);
+}
+
+/// Each of N joined weight gradients but the last takes the joined time.
+TEST(Joined, WeightGradientsAreJoinedInAnyNumber) {
+  for (int32_t n : {1, 2, 5, 100}) {
+    Case c = makeCase("gpipe", 1, n, {3, 5, 3, 7}, /*split=*/true);
+    c.schedule.slots.clear();
+    delayWeightGradients(c);
+    joinActions(c, nullptr);
+    c.problem.stages[0].joinedWeightGradient = 2;
+    EXPECT_EQ(violationText(verify(c.problem, c.schedule)), "");
+    EXPECT_EQ(simulate(c.problem, c.schedule).makespan,
+              3 * n + 3 * n + 7 + 2 * (n - 1));
+    // Without a time of its own, nothing is saved.
+    c.problem.stages[0].joinedWeightGradient.reset();
+    EXPECT_EQ(simulate(c.problem, c.schedule).makespan, (3 + 3 + 7) * n);
+  }
+}
+
+TEST(Joined, WeightGradientsAreOfOneStage) {
+  Case c = makeCase("interleaved-1f1b", 1, 1, {3, 5, 3, 2}, /*split=*/true,
+                    Choice({}, 2));
+  c.schedule.slots.clear();
+  delayWeightGradients(c);
+  std::vector<Action> &order = c.schedule.workers[0];
+  ASSERT_EQ(order[order.size() - 2].kind, Kind::WeightGradient);
+  order[order.size() - 2].joinedWithNext = true;
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
+            "worker 0: weight_gradient of stage 1, micro-batch 0 cannot be "
+            "joined with weight_gradient of stage 0, micro-batch 0: a joint "
+            "weight gradient has weight gradients of one stage\n");
+  order[order.size() - 2].joinedWithNext = false;
+  order.back().joinedWithNext = true;
+  EXPECT_EQ(violationText(verify(c.problem, c.schedule)),
+            "worker 0: weight_gradient of stage 0, micro-batch 0 cannot be "
+            "joined with nothing: a joint weight gradient has weight gradients "
+            "of one stage\n");
+  order.back().joinedWithNext = false;
+  for (Action &action : order)
+    if (action.kind == Kind::InputGradient) {
+      action.joinedWithNext = true;
+      break;
+    }
+  EXPECT_NE(violationText(verify(c.problem, c.schedule))
+                .find("only forwards and weight gradients are joined with the "
+                      "next action"),
             std::string::npos);
 }
 
