@@ -47,7 +47,6 @@ protected:
   const fs::path path;
   const std::string name;
 };
-} // namespace
 
 TEST_F(LoadModule, IsMissing) {
   EXPECT_EQ(errorOf("sqrt"), "no tests: expected " + name + " in " +
@@ -75,3 +74,4 @@ TEST_F(LoadModule, ReturnsTheFunction) {
             path.string() + ": expected the module of this version of chimera, "
                             "got another: build both together");
 }
+} // namespace
