@@ -108,10 +108,9 @@ class Bench(two_ranks.Bench):
             if len(used) < 10 * QUIET:  # a rank may wait for another at its start
                 used[-1] = 1
             if any(rank.poll() is not None for rank in ranks):
-                for rank in ranks:
-                    rank.wait()
+                statuses = [rank.wait() for rank in ranks]  # -11 for a segmentation fault
                 errors.seek(0)
-                sys.exit(f"a rank ended early:\n{errors.read()}")
+                sys.exit(f"ranks ended early, statuses {statuses}:\n{errors.read()}")
         status = (pathlib.Path(f"/proc/{rank.pid}/status").read_text() for rank in ranks)
         memory = [int(re.search(r"RssAnon:\s+(\d+) kB", text)[1]) * 1024 for text in status]
         for rank in ranks:

@@ -28,7 +28,8 @@ class Runs(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def sample(self, *options):
-        file = self.path("sample.chimera")
+        """A program with these options. Each has a file of its own."""
+        file = self.path("sample" + "".join(options).replace("/", "-") + ".chimera")
         subprocess.run([WRITE_SAMPLE, file, *options], check=True)
         return file
 
