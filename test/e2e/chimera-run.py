@@ -517,6 +517,7 @@ class Test(Runs):
     def test_linked_libraries(self):
         libraries = subprocess.run(["ldd", CHIMERA_RUN], text=True, check=True,
                                    capture_output=True).stdout
+        self.assertIn("libstdc++", libraries)
         for name in ("libLLVM", "libMLIR", "libtorch", "libc10", "libgomp"):
             self.assertNotIn(name, libraries)
 

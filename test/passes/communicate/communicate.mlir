@@ -46,7 +46,7 @@ chimera.pipeline @single stages(1) micro_batches(2) schedule("gpipe") split_back
 // CHECK: %[[A:.*]] = chimera.post_receive from 0 pipeline 0 stage 0 micro_batch 1 on 1
 // CHECK: chimera.wait %[[A]] on 1 : !chimera.arriving<!chimera.activation<64>>
 // CHECK-NEXT: chimera.wait %{{.*}} on 1 : !chimera.arriving<!chimera.gradient<64>>
-// CHECK-NEXT: chimera.forward pipeline 0 stage 1 micro_batch 1 paired on 1(
+// CHECK-NEXT: chimera.forward pipeline 0 stage 1 micro_batch 1 joined on 1(
 // CHECK-NEXT: chimera.backward pipeline 0 stage 1 micro_batch 0 on 1(
 // CHECK-NEXT: chimera.post_receive from 1 pipeline 0 stage 1 micro_batch 1 on 2
 // CHECK-NEXT: chimera.post_send %{{.*}} to 2 pipeline 0 stage 1 micro_batch 1 on 1

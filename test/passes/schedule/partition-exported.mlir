@@ -11,7 +11,7 @@
 // CHECK-SAME: bytes <weights = 108, optimizer = 216, stash = 256, boundary = 96, weight_stash = 544>
 // CHECK: chimera.stage 1 layers(3, 4)
 // CHECK-SAME: bytes <weights = 80, optimizer = 160, stash = 324, boundary = 96, weight_stash = 256>
-chimera.model @m exported("Inputs/exported")
+chimera.model @m exported("../Inputs/exported")
 chimera.pipeline @two of @m stages(2) micro_batches(2) schedule("1f1b") micro_batch_size(4)
 
 // Half of the samples. Each half has a head of its own, which also saves a scalar.
