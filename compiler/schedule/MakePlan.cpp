@@ -50,10 +50,13 @@ std::vector<Options> settingsOf(const Scheme &scheme, const Request &request) {
 /// Raises each cost to at least `parts` ticks, so that each part of a backward
 /// takes some time.
 static void raiseCosts(Workload &workload, int64_t parts) {
-  for (StageCost &cost : workload.stages)
+  for (StageCost &cost : workload.stages) {
     for (int64_t *time : {&cost.backward, &cost.inputGradient,
                           &cost.weightGradient, &cost.recompute})
       *time = std::max(*time, parts);
+    if (cost.joinedWeightGradient)
+      *cost.joinedWeightGradient = std::max(*cost.joinedWeightGradient, parts);
+  }
 }
 
 static std::optional<Candidate> candidateOf(const Scheme &scheme,

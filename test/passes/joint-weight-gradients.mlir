@@ -14,7 +14,9 @@
 // CHECK: makespan 21 (forward 2, input gradient 2, weight gradient 3, joined weight gradient 1, p2p 0)
 
 // REPORT: weight gradient 3
-// REPORT-NEXT: adds to another in a joint one 1
+// REPORT-NEXT: each but the last of joined ones 1
+// REPORT: lower bounds of the makespan LB1 = 15, LB2 = 17
+// REPORT: gap to the highest 23.5 %
 
 // ORDER: chimera.order 0 "F0 F1 F2 I0 I1 I2 W0+W1+W2"
 // ORDER: chimera.order 1 "F0 I0 F1 I1 F2 I2 W0+W1+W2"

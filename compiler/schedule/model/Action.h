@@ -79,13 +79,11 @@ struct Action {
   uint16_t microBatches = 1;
   uint8_t part = 0;
   uint8_t parts = 1;
-  /// Whether a worker runs this action and the next one of its order as one:
-  ///
-  /// - A *pair* is a forward and then a backward or an input gradient. It
-  /// begins
-  ///   when both can begin, and the messages of both leave when both have
-  ///   ended. (PyTorch: OVERLAP_F_B.)
-  /// - A *joint weight gradient* is two or more weight gradients of one stage.
+  /// Whether a worker runs this action and the next one of its order as one.
+  /// A *pair* is a forward and then a backward or an input gradient. It begins
+  /// when both can begin, and the messages of both leave when both have ended.
+  /// (PyTorch: OVERLAP_F_B.) A *joint weight gradient* is two or more weight
+  /// gradients of one stage.
   bool joinedWithNext = false;
 
   bool operator==(const Action &) const = default;

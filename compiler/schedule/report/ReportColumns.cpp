@@ -221,7 +221,7 @@ constexpr ReportColumn kReportColumns[] = {
      costOf<&StageCost::inputGradient, true>, ReportForm::Time},
     {"weight_gradient", "weight gradient",
      costOf<&StageCost::weightGradient, true>, ReportForm::Time},
-    {"joined_weight_gradient", "  adds to another in a joint one",
+    {"joined_weight_gradient", "  each but the last of joined ones",
      joined<&StageCost::joinedWeightGradient, Kind::WeightGradient>,
      ReportForm::Time},
     {"recompute", "recompute",

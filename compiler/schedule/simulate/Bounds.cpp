@@ -94,8 +94,7 @@ public:
       else if (problem.recomputeOf(stage) == Recompute::Early)
         time = std::min(
             time, last + leastPiece(problem.cost(Kind::Recompute, stage)));
-      int64_t after =
-          isSplit ? leastPiece(problem.cost(Kind::WeightGradient, stage)) : 0;
+      int64_t after = isSplit ? leastPiece(leastWeightGradient(stage)) : 0;
       return static_cast<Wide>(stash) * time +
              static_cast<Wide>(weightStash) * after;
     };
@@ -117,8 +116,7 @@ public:
                         afterBackward[s]});
       if (splits[s] > 0)
         groups.push_back({worker, backwardAt[s] + leastBackward(s),
-                          problem.cost(Kind::WeightGradient, s) * splits[s],
-                          0});
+                          leastWeightGradient(s) * splits[s], 0});
     }
   }
 
@@ -224,13 +222,16 @@ private:
                ? std::min(backwardTime(s, false), backwardTime(s, true))
                : backwardTime(s, anySplit(s));
   }
-  /// The least time of the weight gradient that follows each backward, alone or
-  /// joined. 0 if some backward is whole, because no weight gradient follows
-  /// that one.
+  /// The least time that a weight gradient adds to its worker's load, alone or
+  /// joined.
+  int64_t leastWeightGradient(int32_t s) const {
+    return std::min(problem.cost(Kind::WeightGradient, s),
+                    problem.stages[s].joinedWeightGradientTime());
+  }
+  /// The least time of the weight gradient that follows each backward. 0 if
+  /// some backward is whole, because no weight gradient follows that one.
   int64_t weightGradient(int32_t s) const {
-    return anyWhole(s) ? 0
-                       : std::min(problem.cost(Kind::WeightGradient, s),
-                                  problem.stages[s].joinedWeightGradientTime());
+    return anyWhole(s) ? 0 : leastWeightGradient(s);
   }
 
   const Problem &problem;

@@ -59,7 +59,7 @@ void delayWeightGradients(Case &c) {
 /// actions are joined.
 template <typename Visit> void forEachJoined(Visit visit) {
   std::mt19937 random(1);
-  const StageCost cost{3, 5, 3, 2, 3, 1, 2};
+  const StageCost cost{3, 5, 3, 6, 3, 1, 2};
   for (const char *name :
        {"1f1b", "gpipe", "interleaved-1f1b", "chimera", "gems", "zb-v"})
     for (int32_t d : {2, 3, 4, 8})
@@ -75,7 +75,7 @@ template <typename Visit> void forEachJoined(Visit visit) {
             c.schedule.slots.clear();
             for (StageCost &stage : c.problem.stages) {
               stage.pairedForward = 1 + random() % 4;
-              stage.joinedWeightGradient = 1 + random() % 3;
+              stage.joinedWeightGradient = 1 + random() % 7;
             }
             if (round % 2 == 1)
               delayWeightGradients(c);
