@@ -34,6 +34,11 @@ ctest --test-dir build/release --no-tests=error --output-on-failure \
   -j "$((2 * $(nproc)))" "$@" |
   tee build/test.log || status=$?
 
+# The ends of what failed tests printed, again: thousands of lines may have followed.
+awk '/^ *[0-9]+\/[0-9]+ Test +#/ { failed = /\*\*\*(Failed|Timeout|Exception|Not Run)/ }
+     /^ +Start +[0-9]+: / { failed = 0 }
+     failed { print }' build/test.log | tail -n 200
+
 # One line instead of ctest's two lines with percentages.
 awk '/tests passed, / { failed = $4; total = $NF }
      /\*\*\*Skipped|\(Skipped\)/ { skipped[$0] = 1 }
