@@ -25,7 +25,7 @@ Block SlicePool::take() {
     }
     ++made;
   }
-  return makeBlock(kBytes);
+  return makeBlock(bytesOfSlice);
 }
 
 void SlicePool::giveBack(Block slice) {
@@ -71,12 +71,13 @@ AllReduce::Range AllReduce::chunkOf(size_t member) const {
 
 AllReduce::Range AllReduce::sliceOf(size_t member, uint64_t slice) const {
   Range chunk = chunkOf(member);
-  uint64_t begin = chunk.begin + slice * SlicePool::kBytes;
-  return {begin, std::min(begin + SlicePool::kBytes, chunk.end)};
+  uint64_t begin = chunk.begin + slice * slices->bytesOfSlice;
+  return {begin, std::min(begin + slices->bytesOfSlice, chunk.end)};
 }
 
 uint64_t AllReduce::slicesOf(size_t member) const {
-  return (chunkOf(member).size() + SlicePool::kBytes - 1) / SlicePool::kBytes;
+  return (chunkOf(member).size() + slices->bytesOfSlice - 1) /
+         slices->bytesOfSlice;
 }
 
 /// The number of messages that this rank posts (without receives of
@@ -112,6 +113,10 @@ void AllReduce::start() try {
   }
   for (uint64_t i = 0; i < std::min(own, kDepth); ++i)
     receiveSlice(i);
+  {
+    std::lock_guard lock(mutex);
+    mayFold = true;
+  }
   mesh.sendCredits();
   for (uint64_t i = 0; i < most; ++i)
     for (size_t member = 0; member < members.size(); ++member) {
@@ -123,7 +128,9 @@ void AllReduce::start() try {
                        contribution.subspan(slice.begin, slice.size()),
                        countDown()));
     }
-  foldArrivedSlices(); // needed if all contributions are this rank's
+  // Slices may have arrived before they could be folded. If all contributions
+  // are this rank's, none arrives.
+  foldArrivedSlices();
   countDown()();
 } catch (...) {
   abandon();
@@ -163,7 +170,7 @@ class AllReduce::FoldLock {
 public:
   explicit FoldLock(AllReduce &owner) : owner(owner) {
     std::lock_guard lock(owner.mutex);
-    isMine = !owner.isFolding && !owner.isAbandoned &&
+    isMine = owner.mayFold && !owner.isFolding && !owner.isAbandoned &&
              owner.folded < owner.slicesOf(owner.memberIndex) &&
              owner.missing[owner.folded % kDepth] == 0;
     owner.isFolding |= isMine;

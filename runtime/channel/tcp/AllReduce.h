@@ -32,8 +32,14 @@ namespace chimera::runtime::tcp {
 /// the kernel costs a page fault for every 4 KiB.
 class SlicePool {
 public:
-  /// Bytes of a slice. The fold of one slice takes about 50 µs.
+  /// The fold of a slice of this size takes about 50 µs.
   static constexpr uint64_t kBytes = 128 << 10;
+
+  /// All members of a group must use slices of the same size.
+  explicit SlicePool(uint64_t bytesOfSlice = kBytes)
+      : bytesOfSlice(bytesOfSlice) {}
+
+  const uint64_t bytesOfSlice; ///< a multiple of 8
 
   Block take();
   void giveBack(Block slice);
@@ -106,9 +112,12 @@ private:
 
   std::mutex mutex; // guards the members below
   /// The number of contributions to a slice that have not arrived, at index
-  /// slice % kDepth.
+  /// slice % kDepth. Valid after the slice's receives are posted.
   uint64_t missing[kDepth] = {};
-  uint64_t folded = 0;    ///< number of folded slices
+  uint64_t folded = 0; ///< number of folded slices
+  /// Whether `start` has posted the receives of the first slices. A fold posts
+  /// the receives of a later slice, and receives must be posted in order.
+  bool mayFold = false;
   bool isFolding = false; ///< a thread is in foldSlice
   bool isAbandoned = false;
   std::condition_variable foldEnded;

@@ -215,6 +215,47 @@ TEST_P(MeshCredit, AllReducesLeaveNothing) {
   expectNoStreams();
 }
 
+/// Element `i` of the contribution of a rank.
+uint64_t valueOf(uint32_t rank, uint64_t i) { return i * 2 + rank * 1000003; }
+
+// Slices this small are sent ahead of their receives. So rank 0 has all
+// contributions before it starts, and each receive ends while it is posted.
+TEST_P(MeshCredit, ContributionsThatArriveBeforeTheirReceives) {
+  constexpr uint64_t kSliceBytes = 64;
+  constexpr uint64_t kMaxSlices = 12;
+  for (uint64_t slices = 1; slices <= kMaxSlices; ++slices) {
+    const uint64_t elements = 2 * slices * kSliceBytes / sizeof(uint64_t) - 1;
+    std::vector<uint64_t> given[2], sums[2];
+    std::shared_ptr<tcp::AllReduce> all[2];
+    for (uint32_t rank : {1, 0}) {
+      for (uint64_t i = 0; i < elements; ++i)
+        given[rank].push_back(valueOf(rank, i));
+      sums[rank].resize(elements);
+      all[rank] = std::make_shared<tcp::AllReduce>(
+          *meshes[rank], ReduceGroup{0, {0, 1}}, /*number=*/slices,
+          ElementType::UInt64,
+          std::vector<ConstBytes>{std::as_bytes(std::span(given[rank]))},
+          std::as_writable_bytes(std::span(sums[rank])),
+          std::make_shared<tcp::SlicePool>(kSliceBytes));
+      all[rank]->start();
+      // A message of control that arrives was sent after the contributions.
+      std::byte mark{};
+      SharedMeshOperation got =
+          meshes[1 - rank]->receive(rank, kControl, {&mark, 1});
+      meshes[rank]->send(1 - rank, kControl, {&mark, 1});
+      meshes[1 - rank]->wait(got, kPatience);
+    }
+    for (uint32_t rank : {0, 1}) {
+      for (Deadline limit(kPatience); !all[rank]->isDone() && !limit.passed();)
+        std::this_thread::sleep_for(1ms);
+      ASSERT_TRUE(all[rank]->isDone()) << slices << " slices, rank " << rank;
+      for (uint64_t i = 0; i < elements; ++i)
+        ASSERT_EQ(sums[rank][i], valueOf(0, i) + valueOf(1, i))
+            << slices << " slices, rank " << rank << ", element " << i;
+    }
+  }
+}
+
 // Each rank receives 8 MiB of the other rank's contribution, in slices. It
 // never has memory for more than four of them.
 TEST_P(MeshCredit, AnAllReduceKeepsFewSlices) {
