@@ -54,16 +54,16 @@ static bool readTorchFile(const std::string &name,
   }
   if (!read.isLowered()) {
     std::string error;
-    std::optional<DescribedTorchFile> described =
-        describeTorchFile(name, text, read, error);
-    if (!described) {
+    std::optional<TorchOrders> orders = torchOrders(name, text, read, error);
+    if (!orders) {
       llvm::errs() << error << "\n";
       return false;
     }
-    input.torch = std::move(*described);
+    input.torch = std::move(*orders);
     if (const std::string &why = input.torch.whyNoBlanks; !why.empty())
       input.note = "(the blank cells of the file are left out: " + why + ")\n";
-    input.module = describing(name, input.torch.text);
+    input.module =
+        describing(name, *describeOrderFile(name, input.torch.text, error));
     input.lines = std::move(file);
     return true;
   }

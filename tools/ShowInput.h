@@ -35,8 +35,8 @@ struct ShowInput {
   /// If the input is a program, the name of the program's schedule. Otherwise
   /// empty.
   std::string schedule;
-  /// If the input is a file of PyTorch, its description. Otherwise empty.
-  DescribedTorchFile torch;
+  /// If the input is a file of PyTorch, its orders. Otherwise empty.
+  TorchOrders torch;
   /// If the input is a lowered program of PyTorch, the exit status: it has been
   /// checked, and there is nothing more to show.
   std::optional<int> status;

@@ -274,7 +274,7 @@ std::optional<int> readShowSettings(int argc, char **argv,
           "unless given)");
   addTime("update", settings.update, "Time of a stage's optimizer step",
           timeError);
-  for (const MessageOption &option : messageOptions())
+  for (const schedule::MessageOption &option : schedule::messageOptions())
     app.add_option_function<std::string>(
            std::string("--") + option.name,
            [&settings, &option](const std::string &text) {

@@ -10,7 +10,8 @@
 #   tools/setup.sh --full         --export, plus the dependencies of tests: clang
 #                                 (fuzzing), Slurm (jobs on several hosts), xDSL (reads
 #                                 chimera's IR), TensorBoard (reads chimera-run
-#                                 --tensorboard) and rsvg-convert (chimera-show --pdf)
+#                                 --tensorboard), rsvg-convert (chimera-show --pdf) and
+#                                 nanobind (the package in tools/python)
 #   tools/setup.sh --cuda         light, plus the libraries of CUDA and NCCL that
 #                                 training on GPUs needs
 #   tools/setup.sh --compiler     only the dependencies of the compiler (no LibTorch)
@@ -31,6 +32,7 @@ transformers_version=5.24.0
 xdsl_version=0.74.0
 tensorboard_version=2.21.0
 xxhash_version=4.1.0
+nanobind_version=3.1.0
 pip_version=25.3
 venv=build/venv
 common=(g++ cmake ninja-build ccache git python3 python3-venv
@@ -41,6 +43,7 @@ compiler=(llvm-19-dev libmlir-19-dev mlir-19-tools llvm-19-tools
 runtime=(libopenmpi-dev openmpi-bin fortunes)
 fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 jobs=(slurmctld slurmd slurm-client iproute2)
+python=(python3-dev)
 pictures=(librsvg2-bin)
 
 full=no export=no cuda=no part=all
@@ -77,7 +80,7 @@ packages=("${common[@]}")
 [ $part = runtime ] || packages+=("${compiler[@]}")
 [ $part = compiler ] || packages+=("${runtime[@]}")
 [ $full = no ] || packages+=("${fuzzing[@]}")
-[ $full = no ] || [ $part = runtime ] || packages+=("${pictures[@]}")
+[ $full = no ] || [ $part = runtime ] || packages+=("${pictures[@]}" "${python[@]}")
 [ $full = no ] || [ $part = compiler ] || packages+=("${jobs[@]}")
 
 # Prints how far an installation is. In a terminal, the next text replaces this one.
@@ -185,7 +188,7 @@ pip_install() { # ARGUMENTS of pip install
   fi
 }
 # What older environments may lack: xxhash, for chimera-checkpoint, and what tests need:
-# xDSL, another reader of MLIR, and TensorBoard.
+# xDSL, another reader of MLIR, TensorBoard, and nanobind, which tools/python needs.
 install_others() {
   if [ $export = yes ] && ! "$venv/bin/python" -c 'import xxhash' 2>/dev/null; then
     echo "setup: installing xxhash $xxhash_version in $venv"
@@ -198,6 +201,10 @@ install_others() {
   if [ $full = yes ] && [ ! -x "$venv/bin/tensorboard" ]; then
     echo "setup: installing TensorBoard $tensorboard_version in $venv"
     pip_install "tensorboard==$tensorboard_version"
+  fi
+  if [ $full = yes ] && ! "$venv/bin/python" -c 'import nanobind' 2>/dev/null; then
+    echo "setup: installing nanobind $nanobind_version in $venv"
+    pip_install "nanobind==$nanobind_version"
   fi
 }
 # The stamp file is written last, so an interrupted installation is repeated.

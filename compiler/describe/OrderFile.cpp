@@ -23,12 +23,7 @@ using namespace words;
 
 namespace {
 
-struct Line {
-  size_t number;          ///< number of the line in the file, from 1
-  size_t column;          ///< column of the first word, from 1
-  std::string_view text;  ///< the line from the first word on, without comment
-  std::string_view whole; ///< the whole line of the file
-};
+using Line = OrderFile::Line;
 
 /// `text` with capital letters.
 std::string capitals(std::string_view text) {
@@ -45,10 +40,13 @@ public:
          std::string &error)
       : path(path), text(text), shown(shown), rest(text), error(error) {}
 
-  std::optional<std::string> run() {
+  std::optional<OrderFile> run() {
     if (!readLines() || !readWords() || !checkPlacement())
       return std::nullopt;
-    return describe();
+    OrderFile file{
+        std::move(lines), stages, microBatches, std::move(recomputed), {}};
+    makePipelines(file.pipelines);
+    return file;
   }
 
 private:
@@ -294,67 +292,34 @@ private:
     return true;
   }
 
-  std::string describe() const {
-    std::string text = "chimera.pipeline @order stages(" +
-                       std::to_string(stages) + ") micro_batches(" +
-                       std::to_string(microBatches) + ")";
-    if (workers() != stages)
-      text += " workers(" + std::to_string(workers()) + ")";
-    if (!recomputed.empty())
-      text += " recompute(" + listOf(recomputed) + ")";
-    text += " {\n";
-    std::map<std::vector<int32_t>, std::vector<int32_t>> pipelines;
+  /// Micro-batches with the same placement are one pipeline. Pipelines get
+  /// numbers in the order of their first micro-batches.
+  void makePipelines(std::vector<schedule::Pipeline> &pipelines) const {
+    std::map<std::vector<int32_t>, size_t> numbers;
     for (int32_t m = 0; m < microBatches; ++m) {
       std::vector<int32_t> row;
       for (int32_t s = 0; s < stages; ++s)
         row.push_back(placement.at({m, s}));
-      pipelines[row].push_back(m);
+      auto [number, isNew] = numbers.try_emplace(row, pipelines.size());
+      if (isNew)
+        pipelines.push_back({.up = row.front() > row.back(),
+                             .workers = row,
+                             .microBatches = {}});
+      pipelines[number->second].microBatches.push_back(m);
     }
-    // Pipelines get numbers in the order of their first micro-batches.
-    std::vector<const decltype(pipelines)::value_type *> all;
-    for (const auto &pipeline : pipelines)
-      all.push_back(&pipeline);
-    std::ranges::sort(
-        all, {}, [](const auto *pipeline) { return pipeline->second.front(); });
-    for (size_t i = 0; i < all.size(); ++i)
-      text += direction(i, all[i]->first, all[i]->second);
-    for (int32_t worker = 0; worker < workers(); ++worker)
-      text += order(worker);
-    return text + "}\n";
-  }
-
-  std::string direction(size_t index, const std::vector<int32_t> &row,
-                        const std::vector<int32_t> &batches) const {
-    std::string text = "  chimera.direction " + std::to_string(index) +
-                       (row.front() <= row.back() ? " down on " : " up on ") +
-                       listOf(row) + " micro_batches " + listOf(batches);
-    std::vector<int32_t> counts;
-    int32_t most = 0, maxParts = 0;
-    for (int32_t m : batches) {
-      if (auto forward = forwards.find(m); forward != forwards.end()) {
-        counts.push_back(forward->second);
-        most = std::max(most, forward->second);
+    for (schedule::Pipeline &pipeline : pipelines) {
+      std::vector<int32_t> counts;
+      for (int32_t m : pipeline.microBatches) {
+        if (auto forward = forwards.find(m); forward != forwards.end())
+          counts.push_back(forward->second);
+        if (auto part = parts.find(m); part != parts.end())
+          pipeline.backwardParts =
+              std::max(pipeline.backwardParts,
+                       static_cast<int32_t>(part->second.size()));
       }
-      if (auto part = parts.find(m); part != parts.end())
-        maxParts =
-            std::max(maxParts, static_cast<int32_t>(part->second.size()));
+      if (std::ranges::any_of(counts, [](int32_t count) { return count > 1; }))
+        pipeline.forwards = std::move(counts);
     }
-    if (most > 1)
-      text += " forwards " + listOf(counts);
-    if (maxParts > 1)
-      text += " backward_parts " + std::to_string(maxParts);
-    return text + "\n";
-  }
-
-  std::string order(int32_t worker) const {
-    const Line &line = lines[worker];
-    std::string text = "  chimera.order " + std::to_string(worker) + " \"" +
-                       std::string(line.text);
-    // The column is one too small, because OrderOp::locationOf adds one for the
-    // quote.
-    text += "\" loc(\"" + escaped(path) + "\":" + std::to_string(line.number) +
-            ":" + std::to_string(line.column - 1) + ")\n";
-    return text;
   }
 
   int32_t workers() const { return static_cast<int32_t>(lines.size()); }
@@ -374,7 +339,47 @@ private:
   std::set<int32_t> recomputed; ///< stages that are recomputed
 };
 
+/// The text of a module with one pipeline, which has the contents of `file`.
+std::string describe(const OrderFile &file, std::string_view path) {
+  std::string text = "chimera.pipeline @order stages(" +
+                     std::to_string(file.stages) + ") micro_batches(" +
+                     std::to_string(file.microBatches) + ")";
+  if (file.lines.size() != static_cast<size_t>(file.stages))
+    text += " workers(" + std::to_string(file.lines.size()) + ")";
+  if (!file.recomputed.empty())
+    text += " recompute(" + listOf(file.recomputed) + ")";
+  text += " {\n";
+  text += describeDirections(file.pipelines);
+  for (size_t worker = 0; worker < file.lines.size(); ++worker) {
+    const Line &line = file.lines[worker];
+    // The column is one too small, because OrderOp::locationOf adds one for the
+    // quote.
+    text += "  chimera.order " + std::to_string(worker) + " \"" +
+            std::string(line.text) + "\" loc(\"" + escaped(path) +
+            "\":" + std::to_string(line.number) + ":" +
+            std::to_string(line.column - 1) + ")\n";
+  }
+  return text + "}\n";
+}
+
 } // namespace
+
+std::string
+describeDirections(const std::vector<schedule::Pipeline> &pipelines) {
+  std::string text;
+  for (size_t i = 0; i < pipelines.size(); ++i) {
+    const schedule::Pipeline &pipeline = pipelines[i];
+    text += "  chimera.direction " + std::to_string(i) +
+            (pipeline.up ? " up on " : " down on ") + listOf(pipeline.workers) +
+            " micro_batches " + listOf(pipeline.microBatches);
+    if (!pipeline.forwards.empty())
+      text += " forwards " + listOf(pipeline.forwards);
+    if (pipeline.backwardParts > 1)
+      text += " backward_parts " + std::to_string(pipeline.backwardParts);
+    text += "\n";
+  }
+  return text;
+}
 
 bool isOrderFile(std::string_view text) {
   while (!text.empty()) {
@@ -391,11 +396,19 @@ bool isOrderFile(std::string_view text) {
   return false;
 }
 
+std::optional<OrderFile> readOrderFile(std::string_view path,
+                                       std::string_view text,
+                                       std::string &error,
+                                       std::string_view shown) {
+  return Reader(path, text, shown, error).run();
+}
+
 std::optional<std::string> describeOrderFile(std::string_view path,
                                              std::string_view text,
                                              std::string &error,
                                              std::string_view shown) {
-  return Reader(path, text, shown, error).run();
+  const std::optional<OrderFile> file = readOrderFile(path, text, error, shown);
+  return file ? std::optional(describe(*file, path)) : std::nullopt;
 }
 
 } // namespace chimera

@@ -27,9 +27,14 @@
 #ifndef CHIMERA_COMPILER_DESCRIBE_ORDERFILE_H
 #define CHIMERA_COMPILER_DESCRIBE_ORDERFILE_H
 
+#include "compiler/schedule/model/Problem.h"
+
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace chimera {
 
@@ -37,14 +42,40 @@ namespace chimera {
 /// like a line of an order file. The first line of a module never does.
 bool isOrderFile(std::string_view text);
 
+/// The contents of an order file.
+struct OrderFile {
+  /// The line of a worker.
+  struct Line {
+    size_t number;         ///< number of the line in the file, from 1
+    size_t column;         ///< column of the first word, from 1
+    std::string_view text; ///< the line from the first word on, without comment
+    std::string_view whole; ///< the whole line of the file
+  };
+  std::vector<Line> lines; ///< by worker; they refer to the text of the file
+  int32_t stages = 0, microBatches = 0;
+  std::set<int32_t> recomputed; ///< stages that are recomputed
+  std::vector<schedule::Pipeline> pipelines;
+};
+
+/// Reads the order file `text`. Returns nothing if a word is wrong, if a stage
+/// of a micro-batch is on two workers or on none, or if the file has no line.
+/// Then `error` has "PATH:LINE:COLUMN: error: …", the line, and a caret below
+/// it. Errors show lines of `shown`, a text of the same size, if it is not
+/// empty.
+std::optional<OrderFile> readOrderFile(std::string_view path,
+                                       std::string_view text,
+                                       std::string &error,
+                                       std::string_view shown = {});
+
+/// The text of a chimera.direction for each pipeline, one line each.
+std::string
+describeDirections(const std::vector<schedule::Pipeline> &pipelines);
+
 /// The text of a module with one pipeline, @order. The pipeline has the
 /// placement and the orders of the order file `text`. Each chimera.order op has
-/// the location of its line in the file `path`. Returns nothing if a word is
-/// wrong, if a stage of a micro-batch is on two workers or on none, or if the
-/// file has no line. Then `error` has "PATH:LINE:COLUMN: error: …", the line,
-/// and a caret below it. The verifier of the module checks later whether the
-/// order can run.
-/// Errors show lines of `shown`, a text of the same size, if it is not empty.
+/// the location of its line in the file `path`. Returns nothing for the reasons
+/// of readOrderFile. The verifier of the module checks later whether the order
+/// can run.
 std::optional<std::string> describeOrderFile(std::string_view path,
                                              std::string_view text,
                                              std::string &error,

@@ -16,7 +16,7 @@
 
 namespace chimera {
 
-uint32_t DescribedTorchFile::columnOf(uint32_t line, uint32_t column) const {
+uint32_t TorchOrders::columnOf(uint32_t line, uint32_t column) const {
   if (line == 0 || line > columns.size())
     return column;
   const auto &ofLine = columns[line - 1];
@@ -108,43 +108,33 @@ wordsOf(const schedule::torch::File &file,
   return text;
 }
 
-std::optional<DescribedTorchFile>
-describeTorchFile(std::string_view path, std::string_view text,
-                  const schedule::torch::File &file, std::string &error) {
-  auto fail = [&](size_t rank, uint32_t column, const std::string &message) {
-    error = program::printable(std::string(path) + ":" +
-                               std::to_string(rank + 1) + ":" +
-                               std::to_string(column) + ": error: " + message);
-    return std::nullopt;
-  };
-  for (size_t rank = 0; rank < file.ranks.size(); ++rank) {
-    const std::vector<schedule::torch::Cell> &row = file.ranks[rank];
-    if (row.empty())
-      return fail(rank, 1,
-                  "expected actions of rank " + std::to_string(rank) +
-                      ", got none");
-  }
+std::optional<TorchOrders> torchOrders(std::string_view path,
+                                       std::string_view text,
+                                       const schedule::torch::File &file,
+                                       std::string &error) {
+  for (size_t rank = 0; rank < file.ranks.size(); ++rank)
+    if (file.ranks[rank].empty()) {
+      error = program::printable(std::string(path) + ":" +
+                                 std::to_string(rank + 1) +
+                                 ":1: error: expected actions of rank " +
+                                 std::to_string(rank) + ", got none");
+      return std::nullopt;
+    }
   // Each row is the line of a worker, and each word keeps its column. So errors
-  // have the columns of the file. Then describe the file again, with idle
-  // slots.
-  const std::string orders = ordersOf(text, file);
-  DescribedTorchFile result;
-  std::optional<std::string> described =
-      describeOrderFile(path, orders, error, text);
-  if (described && hasBlanks(file)) {
-    if (hasPairs(file))
-      result.whyNoBlanks = "a pair, which is one cell, has two slots";
-    else if (!hasColumnsInOrder(file))
-      result.whyNoBlanks =
-          "with them, an action would depend on one that is in "
-          "no earlier column";
-    else
-      described = describeOrderFile(path, wordsOf(file, result.columns), error);
-  }
-  if (!described)
+  // have the columns of the file.
+  TorchOrders orders{ordersOf(text, file), {}, {}};
+  if (!readOrderFile(path, orders.text, error, text))
     return std::nullopt;
-  result.text = std::move(*described);
-  return result;
+  if (!hasBlanks(file))
+    return orders;
+  if (hasPairs(file))
+    orders.whyNoBlanks = "a pair, which is one cell, has two slots";
+  else if (!hasColumnsInOrder(file))
+    orders.whyNoBlanks = "with them, an action would depend on one that is in "
+                         "no earlier column";
+  else
+    orders.text = wordsOf(file, orders.columns);
+  return orders;
 }
 
 } // namespace chimera

@@ -43,7 +43,7 @@ StatedCosts::StatedCosts(PipelineOp pipeline)
 /// same unit as the other times of `options`.
 static void addLink(LinkAttr attribute, TimeOptions &options) {
   schedule::Link link = linkOf(attribute, powerOfTen(attribute.getPlaces()));
-  for (const MessageOption &option : messageOptions())
+  for (const schedule::MessageOption &option : schedule::messageOptions())
     if (int64_t time = option.message(link).*option.time; time > 0)
       options.messages.emplace_back(option.name,
                                     Decimal(time, attribute.getPlaces()));

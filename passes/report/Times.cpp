@@ -11,6 +11,7 @@
 #include "compiler/schedule/text/Magnitude.h"
 #include "passes/describe/DescriptionReader.h"
 #include "passes/describe/Orders.h"
+#include "runtime/program/Saturated.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -23,7 +24,7 @@ using namespace mlir;
 namespace chimera {
 
 std::span<const TimeSource> timeSources() {
-  using Scope = TimeSource::Scope;
+  using Scope = schedule::StatedTimes::Scope;
   static constexpr std::array<TimeSource, 3> all = {{
       {"uniform",
        "each stage takes the times of forward, backward and "
@@ -38,37 +39,6 @@ std::span<const TimeSource> timeSources() {
   return all;
 }
 
-using schedule::MessageTime;
-
-static MessageTime &onTheWay(schedule::Link &link) { return link; }
-static MessageTime &sending(schedule::Link &link) { return link.send; }
-static MessageTime &receiving(schedule::Link &link) { return link.receive; }
-
-std::span<const MessageOption> messageOptions() {
-  static constexpr MessageOption all[] = {
-      {"p2p", "Time of a message on its way to another worker", onTheWay,
-       &MessageTime::alpha},
-      {"p2p-per-mib", "Additional time of a message for each MiB", onTheWay,
-       &MessageTime::beta},
-      {"send", "Time for which sending a message occupies the worker", sending,
-       &MessageTime::alpha},
-      {"send-per-mib", "Additional time of sending for each MiB", sending,
-       &MessageTime::beta},
-      {"receive", "Time for which receiving a message occupies the worker",
-       receiving, &MessageTime::alpha},
-      {"receive-per-mib", "Additional time of receiving for each MiB",
-       receiving, &MessageTime::beta},
-  };
-  return all;
-}
-
-/// The product, or INT64_MAX if it is too large. schedule::check refuses
-/// problems with such times.
-static int64_t multiply(int64_t time, int64_t factor) {
-  int64_t product = 0;
-  return llvm::MulOverflow(time, factor, product) ? INT64_MAX : product;
-}
-
 FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
                              const TimeOptions &options) {
   const TimeSource *source =
@@ -81,7 +51,7 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
     return module.emitError()
            << pass << ": expected " << expected << ", got " << got;
   };
-  const bool areOwn = source->scope == TimeSource::Scope::OwnCosts;
+  const bool areOwn = source->scope == schedule::StatedTimes::Scope::OwnCosts;
   bool unset = !areOwn && options.forward.digits == 0;
   const std::pair<StringRef, Decimal> stageTimes[] = {
       {"forward", options.forward},
@@ -111,13 +81,15 @@ FailureOr<Times> Times::read(ModuleOp module, StringRef pass,
                   "unit=" + options.unit);
   if (unset && unit != &schedule::timeUnits().front())
     return refuse("forward with unit", "only unit=" + options.unit);
-  Times result(*source, *unit);
+  Times result(*unit);
+  schedule::StatedTimes &stated = result.stated;
+  stated.scope = source->scope;
   if (failed(result.setTicks(module, pass, options)))
     return failure();
-  if (int64_t whole = result.wholeBackward();
-      result.weightGradient > 0 && result.weightGradient >= whole)
+  if (int64_t whole = stated.wholeBackward();
+      stated.weightGradient > 0 && stated.weightGradient >= whole)
     return refuse("weight-gradient below the whole backward, " +
-                      schedule::decimalNumber(whole, result.perUnit),
+                      schedule::decimalNumber(whole, stated.perUnit),
                   textOf(options.weightGradient));
   return result;
 }
@@ -134,7 +106,8 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
   // All times are whole multiples of 10^-places units. A tick is the longest
   // time of which one unit and all times are whole multiples.
   auto digitsOf = [&](const Decimal &time) {
-    return multiply(time.digits, powerOfTen(places - time.places));
+    return program::saturatedProduct(
+        {time.digits, powerOfTen(places - time.places)});
   };
   int64_t common = powerOfTen(places);
   for (const Decimal *time : all) {
@@ -145,139 +118,32 @@ LogicalResult Times::setTicks(ModuleOp module, StringRef pass,
              << " digits after the point";
     common = std::gcd(common, digitsOf(*time));
   }
-  perUnit = powerOfTen(places) / common;
   auto ticksOf = [&](const Decimal &time) { return digitsOf(time) / common; };
-  forward = ticksOf(options.forward);
-  backward = ticksOf(options.backward);
-  weightGradient = ticksOf(options.weightGradient);
-  update = ticksOf(options.update);
+  stated.perUnit = powerOfTen(places) / common;
+  stated.forward = ticksOf(options.forward);
+  stated.backward = ticksOf(options.backward);
+  stated.weightGradient = ticksOf(options.weightGradient);
+  stated.update = ticksOf(options.update);
   for (const auto &[name, time] : options.messages)
-    messages.emplace_back(
-        &*llvm::find_if(messageOptions(),
-                        [&, name = name](const MessageOption &option) {
-                          return option.name == name;
-                        }),
-        ticksOf(time));
+    stated.messages.emplace_back(
+        schedule::findMessageOption(std::string_view(name)), ticksOf(time));
   return success();
-}
-
-int64_t Times::wholeBackward() const {
-  return backward > 0 ? backward : multiply(2, forward);
-}
-
-int64_t Times::timeOfStage(const schedule::Problem &problem, int64_t time,
-                           int64_t factor) const {
-  int64_t ticks = multiply(time, factor);
-  if (!arePerWorker())
-    return ticks;
-  // The division has no remainder, because `factor` is a multiple of `least` in
-  // `refinement`.
-  auto stages = static_cast<int64_t>(problem.stages.size());
-  int64_t common = std::gcd<int64_t>(stages, problem.workers);
-  return multiply(ticks / (stages / common), problem.workers / common);
-}
-
-int64_t Times::refinement(const schedule::Problem &problem) const {
-  if (areOwn())
-    return 1;
-  auto stages = static_cast<int64_t>(problem.stages.size());
-  const int64_t least =
-      arePerWorker() ? stages / std::gcd<int64_t>(stages, problem.workers) : 1;
-  if (perUnit == 1 && !arePerWorker())
-    return 1;
-  int64_t factor = 1;
-  auto cutInto = [&](int64_t parts, int64_t time) {
-    // Refine only by the largest power of two in `parts`, so that results
-    // remain finite decimals. A third of a decimal may have infinitely many
-    // digits.
-    parts &= -parts;
-    factor = std::max(
-        factor, parts / std::gcd(parts, timeOfStage(problem, time, least)));
-  };
-  int64_t parts = schedule::maxParts(problem.pipelines);
-  bool isSplit = problem.splits.any();
-  bool halves = isSplit && weightGradient == 0;
-  cutInto(halves ? 2 * parts : parts, wholeBackward());
-  if (isSplit && weightGradient > 0)
-    cutInto(parts, weightGradient);
-  if (!problem.recompute.empty())
-    cutInto(parts, forward);
-  int64_t refined = 0;
-  return llvm::MulOverflow(perUnit * least, factor, refined) ? least
-                                                             : least * factor;
-}
-
-void Times::setStages(schedule::Problem &problem, int64_t factor) const {
-  if (areOwn()) {
-    for (schedule::StageCost &cost : problem.stages) {
-      for (int64_t *time :
-           {&cost.forward, &cost.backward, &cost.inputGradient,
-            &cost.weightGradient, &cost.recompute, &cost.update})
-        *time = multiply(*time, factor * perUnit);
-      for (std::optional<int64_t> *time :
-           {&cost.pairedForward, &cost.joinedWeightGradient})
-        if (*time)
-          *time = multiply(**time, factor * perUnit);
-    }
-    return;
-  }
-  if (areDefault()) {
-    // Every action takes one unit. Each part of a backward also takes one unit.
-    int64_t parts = schedule::maxParts(problem.pipelines);
-    for (schedule::StageCost &cost : problem.stages)
-      cost = {1, parts, parts, parts, parts, 0};
-    return;
-  }
-  auto ofStage = [&](int64_t time) {
-    return timeOfStage(problem, time, factor);
-  };
-  int64_t whole = ofStage(wholeBackward());
-  int64_t second = weightGradient > 0 ? ofStage(weightGradient)
-                                      : std::max<int64_t>(1, whole / 2);
-  int64_t first = ofStage(forward);
-  for (schedule::StageCost &cost : problem.stages)
-    cost = {first,  whole, std::max<int64_t>(1, whole - second),
-            second, first, ofStage(update)};
-}
-
-void Times::setLinks(schedule::LinkClass &links, int64_t factor,
-                     int64_t ownTicks) const {
-  schedule::Link &link = links.link;
-  std::vector<MessageTime *> all = {&onTheWay(link), &sending(link),
-                                    &receiving(link), &links.allReduceOverhead};
-  if (links.allReduceMessage)
-    all.push_back(&*links.allReduceMessage);
-  for (MessageTime *message : all) {
-    message->alpha = multiply(message->alpha, factor * perUnit);
-    message->beta = multiply(message->beta, factor * perUnit);
-  }
-  for (auto [option, ticks] : messages) {
-    MessageTime &message = option->message(link);
-    message.*option->time = multiply(multiply(ticks, factor), ownTicks);
-    message.betaBytes = schedule::kMebibyte;
-  }
 }
 
 FailureOr<schedule::TimeScale> Times::apply(PipelineOp pipeline,
                                             schedule::Problem &problem) const {
   FailureOr<const schedule::TimeUnit *> shown = unit;
-  if (areOwn())
+  if (stated.areOwn())
     shown = timeUnitOf(pipeline);
   if (failed(shown))
     return failure();
   // If the stages have their own times, these are in ticks already. A unit has
   // several ticks if the pipeline states times with fractions.
-  const int64_t ownTicks = areOwn() ? ticksPerUnit(pipeline) : 1;
-  if (multiply(perUnit, ownTicks) == INT64_MAX)
+  const int64_t ownTicks = stated.areOwn() ? ticksPerUnit(pipeline) : 1;
+  if (program::saturatedProduct({stated.perUnit, ownTicks}) == INT64_MAX)
     return pipeline.emitError("expected times of fewer digits after the point, "
                               "in the pipeline and in the options");
-  const int64_t factor = refinement(problem);
-  setStages(problem, factor);
-  if (!areOwn())
-    static_cast<schedule::LinkClass &>(problem) = {}, problem.node.reset();
-  for (schedule::LinkClass *links : problem.classes())
-    setLinks(*links, factor, ownTicks);
-  return schedule::TimeScale{*shown, factor * perUnit * ownTicks};
+  return schedule::TimeScale{*shown, stated.apply(problem, ownTicks)};
 }
 
 /// If the pipeline has a valid order as text but no action ops, adds the

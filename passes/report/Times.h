@@ -8,6 +8,7 @@
 #ifndef CHIMERA_PASSES_REPORT_TIMES_H
 #define CHIMERA_PASSES_REPORT_TIMES_H
 
+#include "compiler/schedule/model/StatedTimes.h"
 #include "compiler/schedule/text/TimeUnit.h"
 #include "dialect/Decimal.h"
 #include "passes/report/Reporting.h"
@@ -20,14 +21,9 @@ namespace chimera {
 
 /// A source of the times of actions: a value of the option `costs`.
 struct TimeSource {
-  /// Says to what the times of the options belong. Stage: to each stage.
-  /// Worker: to all stages of a worker together. OwnCosts: the options give no
-  /// times, because each stage has its own.
-  enum class Scope { Stage, Worker, OwnCosts };
-
   const char *name;
   const char *summary;
-  Scope scope;
+  schedule::StatedTimes::Scope scope;
 };
 std::span<const TimeSource> timeSources();
 
@@ -79,16 +75,6 @@ protected:
   }
 };
 
-/// An option that sets a field of a link.
-struct MessageOption {
-  const char *name;
-  const char *summary;
-  schedule::MessageTime &(*message)(schedule::Link &link);
-  int64_t schedule::MessageTime::*time;
-};
-
-std::span<const MessageOption> messageOptions();
-
 /// The times with which reports and timelines show schedules.
 class Times {
 public:
@@ -99,7 +85,7 @@ public:
 
   /// True if the options give no times of actions. A timeline may then show
   /// slots instead.
-  bool areDefault() const { return !areOwn() && forward == 0; }
+  bool areDefault() const { return stated.areDefault(); }
 
   /// Sets the times of `problem`, which is the problem of `pipeline`. Returns
   /// the scale of its ticks.
@@ -115,44 +101,15 @@ public:
                                              schedule::Problem &problem) const;
 
 private:
-  Times(const TimeSource &source, const schedule::TimeUnit &unit)
-      : source(&source), unit(&unit) {}
+  explicit Times(const schedule::TimeUnit &unit) : unit(&unit) {}
 
-  /// True if each stage has the costs that the pipeline states.
-  bool areOwn() const { return source->scope == TimeSource::Scope::OwnCosts; }
-  bool arePerWorker() const {
-    return source->scope == TimeSource::Scope::Worker;
-  }
-
-  /// Sets `perUnit` and the times in ticks below. Fails with a diagnostic if
-  /// the times have too many digits.
+  /// Converts the times of `options` to ticks. Fails with a diagnostic if the
+  /// times have too many digits.
   mlir::LogicalResult setTicks(mlir::ModuleOp module, llvm::StringRef pass,
                                const TimeOptions &options);
-  /// The given time of a backward. If none is given, twice the forward.
-  int64_t wholeBackward() const;
-  /// The time of one stage if an option has the value `time` (in ticks). The
-  /// result is in smaller ticks: `factor` of them are one tick.
-  int64_t timeOfStage(const schedule::Problem &problem, int64_t time,
-                      int64_t factor) const;
-  /// The number of smaller ticks into which each tick is divided, so that the
-  /// times of stages and of parts of actions are whole numbers. It is 1 if the
-  /// stages have their own times. It is also 1 if each stage has the given
-  /// times and all of these are whole.
-  int64_t refinement(const schedule::Problem &problem) const;
-  void setStages(schedule::Problem &problem, int64_t factor) const;
-  /// Converts the times of `links` from ticks of which a unit has `ownTicks` to
-  /// ticks of which a unit has `factor` · `perUnit` · `ownTicks`. Then replaces
-  /// the times that options give.
-  void setLinks(schedule::LinkClass &links, int64_t factor,
-                int64_t ownTicks) const;
 
-  const TimeSource *source;
-  const schedule::TimeUnit *unit;
-  /// Times in ticks. `perUnit` ticks are one unit. A time that is not given is
-  /// 0.
-  int64_t forward = 0, backward = 0, weightGradient = 0, update = 0;
-  std::vector<std::pair<const MessageOption *, int64_t>> messages;
-  int64_t perUnit = 1;
+  const schedule::TimeUnit *unit; ///< of the stated times
+  schedule::StatedTimes stated;
 };
 
 /// A pipeline's problem with its memory caps and the times to show, and its

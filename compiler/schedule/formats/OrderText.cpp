@@ -291,12 +291,14 @@ std::optional<TextError> OrderText::read(int32_t worker, std::string_view text,
   return LineReader(*this, worker, text, line).run();
 }
 
-std::string OrderText::write(const Schedule &schedule, int32_t worker) const {
+std::string OrderText::write(const Schedule &schedule, int32_t worker,
+                             bool namesAllStages) const {
   const std::vector<Action> &actions = schedule.workers[worker];
   auto microBatches = static_cast<int32_t>(covers.size());
-  std::vector<bool> hasSeveral(pipelines.size());
+  std::vector<bool> namesStage(pipelines.size());
   for (size_t p = 0; p < pipelines.size(); ++p)
-    hasSeveral[p] = replicasOn(worker, static_cast<int32_t>(p)).size() > 1;
+    namesStage[p] = namesAllStages ||
+                    replicasOn(worker, static_cast<int32_t>(p)).size() > 1;
   std::string text;
   text.reserve(6 * actions.size());
   auto add = [&](int64_t number) {
@@ -338,7 +340,7 @@ std::string OrderText::write(const Schedule &schedule, int32_t worker) const {
       slot = schedule.slots[worker][i] + 1;
     }
     const Action &action = actions[i];
-    if (hasSeveral[action.pipeline])
+    if (namesStage[action.pipeline])
       add(action.stage);
     text += rowOf(action.kind).letter;
     bool isOfEpilogue = overlaps && here >= schedule.bodies[worker].end;

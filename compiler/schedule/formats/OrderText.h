@@ -73,8 +73,10 @@ public:
   std::optional<TextError> read(int32_t worker, std::string_view text,
                                 OrderLine &line) const;
 
-  /// The order of `worker` as a line that `read` can read.
-  std::string write(const Schedule &schedule, int32_t worker) const;
+  /// The order of `worker` as a line that `read` can read. Each word names its
+  /// stage if `namesAllStages` or if the worker has several.
+  std::string write(const Schedule &schedule, int32_t worker,
+                    bool namesAllStages = false) const;
 
 private:
   friend class LineReader;
