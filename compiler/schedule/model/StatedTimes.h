@@ -43,7 +43,7 @@ struct StatedTimes {
   /// The times of actions. 0 for `backward` is twice `forward`. 0 for
   /// `weightGradient` is half of a backward.
   int64_t forward = 0, backward = 0, weightGradient = 0, update = 0;
-  std::vector<std::pair<const MessageOption *, int64_t>> messages;
+  std::vector<std::pair<const MessageOption *, int64_t>> messages = {};
 
   /// Whether each stage has its own costs.
   bool areOwn() const { return scope == Scope::OwnCosts; }
