@@ -107,6 +107,10 @@ fuzz() {
     --seconds 600 --coverage 90
 }
 
+python() {
+  PYTHONPATH=build/release/python build/venv/bin/python test/tools/python/fuzz.py 100000
+}
+
 hostile() {
   # One seed for each of the three modes. With the default of six it takes hours.
   test/e2e/hostile.py --tools $bin --full --seeds 3
@@ -148,8 +152,8 @@ while os.getppid() == int(sys.argv[1]):
   wait "${loops[@]}" || true
 }
 
-parts=(proof numerics exported mutants kills resume hosts orders fuzz hostile soak plans
-  torch busy)
+parts=(proof numerics exported mutants kills resume hosts orders fuzz python hostile soak
+  plans torch busy)
 [ $# -gt 0 ] || set -- "${parts[@]}"
 for part; do
   [[ " ${parts[*]} " == *" $part "* ]] || {

@@ -43,10 +43,12 @@ public:
   std::optional<OrderFile> run() {
     if (!readLines() || !readWords() || !checkPlacement())
       return std::nullopt;
-    OrderFile file{
-        std::move(lines), stages, microBatches, std::move(recomputed), {}};
-    makePipelines(file.pipelines);
-    return file;
+    std::vector<schedule::Pipeline> pipelines = makePipelines();
+    for (schedule::Pipeline &pipeline : pipelines)
+      if (!groupForwards(pipeline))
+        return std::nullopt;
+    return OrderFile{std::move(lines), stages, microBatches,
+                     std::move(recomputed), std::move(pipelines)};
   }
 
 private:
@@ -222,7 +224,8 @@ private:
                         " only, because its line has it");
     }
     if (word->kind == schedule::Kind::Forward)
-      forwards[word->first] = word->last - word->first + 1;
+      forwards.try_emplace(word->first, word->last - word->first + 1,
+                           Word{worker, column, text});
     if (word->kind == schedule::Kind::Recompute)
       recomputed.insert(stage);
     if (word->part)
@@ -294,7 +297,8 @@ private:
 
   /// Micro-batches with the same placement are one pipeline. Pipelines get
   /// numbers in the order of their first micro-batches.
-  void makePipelines(std::vector<schedule::Pipeline> &pipelines) const {
+  std::vector<schedule::Pipeline> makePipelines() const {
+    std::vector<schedule::Pipeline> pipelines;
     std::map<std::vector<int32_t>, size_t> numbers;
     for (int32_t m = 0; m < microBatches; ++m) {
       std::vector<int32_t> row;
@@ -305,21 +309,47 @@ private:
         pipelines.push_back({.up = row.front() > row.back(),
                              .workers = row,
                              .microBatches = {}});
-      pipelines[number->second].microBatches.push_back(m);
+      schedule::Pipeline &pipeline = pipelines[number->second];
+      pipeline.microBatches.push_back(m);
+      if (auto part = parts.find(m); part != parts.end())
+        pipeline.backwardParts = std::max(
+            pipeline.backwardParts, static_cast<int32_t>(part->second.size()));
     }
-    for (schedule::Pipeline &pipeline : pipelines) {
-      std::vector<int32_t> counts;
-      for (int32_t m : pipeline.microBatches) {
-        if (auto forward = forwards.find(m); forward != forwards.end())
-          counts.push_back(forward->second);
-        if (auto part = parts.find(m); part != parts.end())
-          pipeline.backwardParts =
-              std::max(pipeline.backwardParts,
-                       static_cast<int32_t>(part->second.size()));
+    return pipelines;
+  }
+
+  /// Sets `pipeline.forwards` if a forward has several micro-batches. They must
+  /// be neighbors in this pipeline, and in no other forward.
+  bool groupForwards(schedule::Pipeline &pipeline) {
+    const std::vector<int32_t> &all = pipeline.microBatches;
+    std::vector<int32_t> counts;
+    for (size_t i = 0; i < all.size(); i += counts.back()) {
+      auto forward = forwards.find(all[i]);
+      if (forward == forwards.end()) {
+        counts.push_back(1);
+        continue;
       }
-      if (std::ranges::any_of(counts, [](int32_t count) { return count > 1; }))
-        pipeline.forwards = std::move(counts);
+      const auto &[count, word] = forward->second;
+      const int32_t last = all[i] + count - 1;
+      if (i + count > all.size() || all[i + count - 1] != last)
+        return fail(lines[word.worker], word.column,
+                    "expected micro-batches with the same workers on all "
+                    "stages in a forward, got " +
+                        std::string(word.text));
+      auto other = std::next(forward);
+      if (other != forwards.end() && other->first <= last) {
+        const Word &second = other->second.second;
+        return fail(lines[second.worker], second.column,
+                    "expected each micro-batch in the same forward on all "
+                    "stages, got " +
+                        std::string(second.text) + " and " +
+                        std::string(word.text));
+      }
+      counts.push_back(count);
     }
+    if (std::ranges::any_of(counts, [](int32_t count) { return count > 1; }))
+      pipeline.forwards = std::move(counts);
+    return true;
   }
 
   int32_t workers() const { return static_cast<int32_t>(lines.size()); }
@@ -332,8 +362,8 @@ private:
   std::map<Cell, int32_t> placement;
   std::map<int32_t, std::optional<Word>>
       onlyWords; ///< the word of a micro-batch; nothing if it has several
-  std::map<int32_t, int32_t>
-      forwards; ///< number of micro-batches of a forward, by the first
+  std::map<int32_t, std::pair<int32_t, Word>>
+      forwards; ///< number of micro-batches and a word, by the first
   std::map<int32_t, std::set<int32_t>>
       parts;                    ///< parts of backwards, by micro-batch
   std::set<int32_t> recomputed; ///< stages that are recomputed

@@ -8,6 +8,7 @@
 #include "compiler/describe/OrderFile.h"
 
 #include <gtest/gtest.h>
+#include <random>
 
 using namespace chimera;
 
@@ -114,6 +115,15 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
   EXPECT_EQ(textOf("F0 B0.0 B0.2"),
             "o.txt:1:1: error: expected all parts of the backwards of "
             "micro-batch 0 up to 2, got only [0, 2]");
+  EXPECT_EQ(textOf("F0-1 F1 B0 B1\nF0-1 B0 B1"),
+            "o.txt:1:6: error: expected each micro-batch in the same forward "
+            "on all stages, got F1 and F0-1");
+  EXPECT_EQ(textOf("F0-1 B0 B1\nF0 F1 B0 B1"),
+            "o.txt:2:4: error: expected each micro-batch in the same forward "
+            "on all stages, got F1 and F0-1");
+  EXPECT_EQ(textOf("0F0-1 0B0 0B1 1B0\n1B1"),
+            "o.txt:1:1: error: expected micro-batches with the same workers "
+            "on all stages in a forward, got 0F0-1");
   EXPECT_EQ(textOf(". ."), "o.txt:1:1: error: expected an action, got none");
   EXPECT_TRUE(textOf("F0 | B0").starts_with(
       "o.txt:1:4: error: expected a schedule with a flush in an order file"));
@@ -121,6 +131,48 @@ TEST(OrderFile, FaultsAreAtTheirWords) {
                            "99999999999F0", "F0x", "f0", "-1F0"})
     EXPECT_TRUE(textOf(word).starts_with("o.txt:1:1: error: expected a word"))
         << word << ": " << textOf(word);
+}
+
+// Readers of a pipeline rely on it: its forwards have each of its micro-batches
+// once.
+TEST(OrderFile, ForwardsCoverAnyPipeline) {
+  std::mt19937 random(5);
+  auto below = [&](int n) { return static_cast<int>(random() % n); };
+  int read = 0, withForwards = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string file;
+    for (int worker = 0, workers = 1 + below(2); worker < workers; ++worker) {
+      for (int words = 1 + below(4); words > 0; --words) {
+        const int first = below(4), stage = below(2);
+        file += std::to_string(stage) + "FB"[below(2)] + std::to_string(first);
+        if (below(3) == 0)
+          file += "-" + std::to_string(first + 1 + below(2));
+        file += " ";
+      }
+      file += "\n";
+    }
+    std::string error;
+    std::optional<OrderFile> order = readOrderFile("o.txt", file, error);
+    EXPECT_EQ(order.has_value(), error.empty()) << file;
+    if (!order)
+      continue;
+    ++read;
+    for (const schedule::Pipeline &pipeline : order->pipelines) {
+      const std::vector<int32_t> &all = pipeline.microBatches;
+      size_t at = 0;
+      for (int32_t count : pipeline.forwards) {
+        ASSERT_GT(count, 0) << file;
+        ASSERT_LE(at + count, all.size()) << file;
+        EXPECT_EQ(all[at + count - 1], all[at] + count - 1) << file;
+        at += count;
+      }
+      if (!pipeline.forwards.empty())
+        EXPECT_EQ(at, all.size()) << file;
+      withForwards += !pipeline.forwards.empty();
+    }
+  }
+  EXPECT_GT(read, 100);
+  EXPECT_GT(withForwards, 30);
 }
 
 TEST(OrderFile, WrongPunctuationHasAHint) {

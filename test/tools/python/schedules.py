@@ -144,6 +144,10 @@ class Numbers(unittest.TestCase):
             costs = chimera.Costs(forward=forward, per="stage")
             step = chimera.Pipeline(stages=4, micro_batches=8, costs=costs).simulate()
             self.assertEqual(step.makespan, 3.3)
+        # Floats with 16 digits are rounded to 13.
+        measured = chimera.Costs(forward=1 / 3, backward=7.123456789012345, per="stage")
+        step = chimera.Pipeline(stages=4, micro_batches=8, costs=measured).simulate()
+        self.assertAlmostEqual(step.makespan, 11 * (1 / 3 + 7.123456789012345), places=10)
         thirds = chimera.Costs(forward=fractions.Fraction(1, 3), backward=1)
         step = chimera.Pipeline(stages=2, micro_batches=2, costs=thirds).simulate()
         self.assertEqual(step.makespan, 4)
@@ -198,7 +202,7 @@ class Errors(unittest.TestCase):
             (ValueError, "all_reduce to be",
              lambda: chimera.Pipeline(4, 4, 4, all_reduce="never")),
             (ValueError, "finite", lambda: chimera.Costs(forward=float("nan"))),
-            (ValueError, "fewer digits",
+            (ValueError, "at least 1e-13, since the longest is 1e-300, got 1e-300",
              lambda: chimera.Pipeline(4, 4, 4, costs=chimera.Costs(forward=1e-300))),
             (ValueError, "orders:1:4: error: expected a word such as",
              lambda: chimera.Schedule.from_orders(["F0 X0"])),

@@ -1,6 +1,11 @@
 # Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The times and the sizes of a pipeline, as a user states them."""
+"""The times and the sizes of a pipeline, as a user states them.
+
+Times are exact: ints, fractions and decimals as they are, floats as the decimals that
+Python prints for them. If that would need more than 13 digits, for the unit or for the
+longest time, all times are rounded to 13 digits.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +22,9 @@ from chimera import _schedule
 
 Time = Union[int, float, fractions.Fraction, decimal.Decimal]
 
-# The schedule library refuses sums above 2**62. Single times are smaller, so that they
-# can be multiplied by the number of parts of a backward, which is below 256.
-_MOST_TICKS = 2**54
+# The library counts times in ticks, and refuses sums above 2**62. The longest of the
+# stated times has at most this number, about 13 digits.
+_MOST_TICKS = 2**44
 
 
 def _exact(name: str, time: Time) -> fractions.Fraction:
@@ -28,9 +33,9 @@ def _exact(name: str, time: Time) -> fractions.Fraction:
     if isinstance(time, bool) or not isinstance(time, (numbers.Real, decimal.Decimal)):
         raise TypeError(f"expected a number for {name}, got {time!r}")
     if not math.isfinite(time):
-        raise ValueError(f"expected a finite {name}, got {time!r}")
+        raise ValueError(f"expected a finite time for {name}, got {time!r}")
     if time < 0:
-        raise ValueError(f"expected a {name} of at least 0, got {time!r}")
+        raise ValueError(f"expected a time of at least 0 for {name}, got {time!r}")
     if isinstance(time, numbers.Rational):
         return fractions.Fraction(time)
     return fractions.Fraction(str(time))
@@ -103,7 +108,7 @@ class StageCosts:
             field.name: getattr(self, field.name) for field in dataclasses.fields(self)
         }
         times = {
-            name: None if time is None else _exact(name, time)
+            name: None if time is None and name != "forward" else _exact(name, time)
             for name, time in given.items()
         }
 
@@ -227,17 +232,22 @@ def _times_of(
     stated = [*links.values(), *uniform.values()]
     stated += [time for stage in stages for time in stage.values() if time is not None]
     per_unit = math.lcm(*(time.denominator for time in stated))
+    longest = max(stated)
+    if longest > _MOST_TICKS:
+        raise ValueError(f"expected times of at most {_MOST_TICKS}, got {float(longest):g}")
+    if max(longest, 1) * per_unit > _MOST_TICKS:
+        per_unit = 10 ** int(math.log10(_MOST_TICKS / max(longest, 1)))
 
     def ticks(time: fractions.Fraction) -> int:
-        count = int(time * per_unit)
-        if count >= _MOST_TICKS or per_unit >= _MOST_TICKS:
+        count = round(time * per_unit)
+        if count == 0 and time > 0:
             raise ValueError(
-                f"expected times with fewer digits, got {float(time):g} in ticks of which "
-                f"a unit has {per_unit}"
+                f"expected times of at least {1 / per_unit:g}, since the longest is "
+                f"{float(longest):g}, got {float(time):g}"
             )
         return count
 
-    times.per_unit = min(per_unit, _MOST_TICKS)
+    times.per_unit = per_unit
     for name, time in uniform.items():
         setattr(times, name, ticks(time))
     for name, time in links.items():
