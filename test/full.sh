@@ -108,7 +108,7 @@ fuzz() {
 }
 
 python() {
-  PYTHONPATH=build/release/python build/venv/bin/python test/tools/python/fuzz.py 100000
+  PYTHONPATH=build/release/python "$python" test/tools/python/fuzz.py 100000
 }
 
 hostile() {

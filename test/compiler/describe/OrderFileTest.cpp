@@ -166,8 +166,9 @@ TEST(OrderFile, ForwardsCoverAnyPipeline) {
         EXPECT_EQ(all[at + count - 1], all[at] + count - 1) << file;
         at += count;
       }
-      if (!pipeline.forwards.empty())
+      if (!pipeline.forwards.empty()) {
         EXPECT_EQ(at, all.size()) << file;
+      }
       withForwards += !pipeline.forwards.empty();
     }
   }
