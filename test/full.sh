@@ -111,6 +111,11 @@ python() {
   PYTHONPATH=build/release/python "$python" test/tools/python/fuzz.py 100000
 }
 
+browser() {
+  tools/setup.sh --browser
+  "$python" test/tools/html.py --tools $bin
+}
+
 hostile() {
   # One seed for each of the three modes. With the default of six it takes hours.
   test/e2e/hostile.py --tools $bin --full --seeds 3
@@ -152,8 +157,8 @@ while os.getppid() == int(sys.argv[1]):
   wait "${loops[@]}" || true
 }
 
-parts=(proof numerics exported mutants kills resume hosts orders fuzz python hostile soak
-  plans torch busy)
+parts=(proof numerics exported mutants kills resume hosts orders fuzz python browser hostile
+  soak plans torch busy)
 [ $# -gt 0 ] || set -- "${parts[@]}"
 for part; do
   [[ " ${parts[*]} " == *" $part "* ]] || {

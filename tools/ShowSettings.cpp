@@ -33,7 +33,7 @@ bool ShowSettings::isAboutSchedule() const {
   const auto isGiven = [](const std::string *file) { return !file->empty(); };
   return printsComparison || printsReport || showsSlots || hasTimes() ||
          !costsFrom.empty() ||
-         std::ranges::any_of(std::array{&svg, &pdf, &trace, &json, &csv,
+         std::ranges::any_of(std::array{&svg, &pdf, &html, &trace, &json, &csv,
                                         &torchCsv, &description, &measured},
                              isGiven);
 }
@@ -225,6 +225,9 @@ std::optional<int> readShowSettings(int argc, char **argv,
   addFile("--pdf", settings.pdf,
           "Write the picture as PDF, - for standard output; needs the program "
           "rsvg-convert (package librsvg2-bin)");
+  addFile("--html", settings.html,
+          "Write a page for a browser, to zoom and to look at actions, - for "
+          "standard output");
   addFile("--trace", settings.trace,
           "Write a trace for ui.perfetto.dev, - for standard output");
   addFile("--json", settings.json,
@@ -318,9 +321,9 @@ std::optional<int> readShowSettings(int argc, char **argv,
   if (!settings.measured.empty() &&
       (settings.printsComparison || settings.printsReport ||
        !settings.json.empty() || !settings.csv.empty()))
-    return fail(
-        "expected --measured alone or with --svg, --pdf or --trace, got it "
-        "with --compare, --report, --json or --csv, which show no run");
+    return fail("expected --measured alone or with --svg, --pdf, --html or "
+                "--trace, got it "
+                "with --compare, --report, --json or --csv, which show no run");
   if (std::string fault = pictureError(settings); !fault.empty())
     return fail(fault);
   if (settings.copy && settings.measured.empty())

@@ -27,7 +27,7 @@ struct ShowSettings {
   bool printsReport = false;          ///< prints a table for each pipeline
   /// The files to write. "-" is standard output. Empty if the file is not
   /// wanted.
-  std::string svg, pdf, trace, json, csv, torchCsv, description;
+  std::string svg, pdf, html, trace, json, csv, torchCsv, description;
   schedule::Picture picture;          ///< how --svg and --pdf look
   std::string measured;               ///< the trace of a run; empty for none
   std::vector<std::string> costsFrom; ///< profiles of runs

@@ -167,8 +167,9 @@ public:
         return module.emitError() << kTool << ": " << fault;
     // If a document goes to standard output, nothing else may go there.
     const bool isTextWanted = !llvm::is_contained(
-        std::array{settings.svg, settings.pdf, settings.trace, settings.json,
-                   settings.csv, settings.torchCsv, settings.description},
+        std::array{settings.svg, settings.pdf, settings.html, settings.trace,
+                   settings.json, settings.csv, settings.torchCsv,
+                   settings.description},
         "-");
     const char *report = settings.printsComparison ? "comparison"
                          : settings.printsReport   ? "table"
@@ -183,6 +184,7 @@ public:
       llvm::errs() << input.note;
     if (failed(writeTimeline("svg", settings.svg)) ||
         failed(writeTimeline("svg", settings.pdf, /*isPdf=*/true)) ||
+        failed(writeTimeline("html", settings.html)) ||
         failed(writeTimeline("chrome-trace", settings.trace)) ||
         failed(writeReport("json", settings.json)) ||
         failed(writeReport("csv", settings.csv)) || failed(writeTorchFile()) ||
@@ -364,6 +366,7 @@ int main(int argc, char **argv) {
                               {"--measured", settings.measured}};
   const NamedFile outputs[] = {{"--svg", settings.svg},
                                {"--pdf", settings.pdf},
+                               {"--html", settings.html},
                                {"--trace", settings.trace},
                                {"--json", settings.json},
                                {"--csv", settings.csv},

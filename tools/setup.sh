@@ -12,6 +12,8 @@
 #                                 chimera's IR), TensorBoard (reads chimera-run
 #                                 --tensorboard), rsvg-convert (chimera-show --pdf) and
 #                                 nanobind (the package in tools/python)
+#   tools/setup.sh --browser      --full, plus Chromium and Playwright, with which a test
+#                                 looks at the pages of chimera-show --html
 #   tools/setup.sh --cuda         light, plus the libraries of CUDA and NCCL that
 #                                 training on GPUs needs
 #   tools/setup.sh --compiler     only the dependencies of the compiler (no LibTorch)
@@ -33,6 +35,7 @@ xdsl_version=0.74.0
 tensorboard_version=2.21.0
 xxhash_version=4.1.0
 nanobind_version=3.1.0
+playwright_version=1.65.2
 pip_version=25.3
 venv=build/venv
 common=(g++ cmake ninja-build ccache git python3 python3-venv
@@ -45,8 +48,9 @@ fuzzing=(clang-19 libclang-rt-19-dev llvm-19)
 jobs=(slurmctld slurmd slurm-client iproute2)
 python=(python3-dev)
 pictures=(librsvg2-bin)
+browser=(chromium fonts-liberation)
 
-full=no export=no cuda=no part=all
+full=no export=no browse=no cuda=no part=all
 while [ $# -gt 0 ]; do
   argument=$1
   shift
@@ -68,6 +72,7 @@ while [ $# -gt 0 ]; do
     ;;
   --full) full=yes export=yes ;;
   --export) export=yes ;;
+  --browser) browse=yes full=yes export=yes ;;
   --cuda) cuda=yes ;;
   --compiler) part=compiler ;;
   --runtime) part=runtime ;;
@@ -82,6 +87,7 @@ packages=("${common[@]}")
 [ $full = no ] || packages+=("${fuzzing[@]}")
 [ $full = no ] || [ $part = runtime ] || packages+=("${pictures[@]}" "${python[@]}")
 [ $full = no ] || [ $part = compiler ] || packages+=("${jobs[@]}")
+[ $browse = no ] || packages+=("${browser[@]}")
 
 # Prints how far an installation is. In a terminal, the next text replaces this one.
 # Elsewhere, a text within ten seconds of the start or of the last one is left out.
@@ -205,6 +211,10 @@ install_others() {
   if [ $full = yes ] && ! "$venv/bin/python" -c 'import nanobind' 2>/dev/null; then
     echo "setup: installing nanobind $nanobind_version in $venv"
     pip_install "nanobind==$nanobind_version"
+  fi
+  if [ $browse = yes ] && ! "$venv/bin/python" -c 'import playwright' 2>/dev/null; then
+    echo "setup: installing Playwright $playwright_version in $venv"
+    pip_install "playwright==$playwright_version"
   fi
 }
 # The stamp file is written last, so an interrupted installation is repeated.

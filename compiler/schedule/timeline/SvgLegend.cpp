@@ -99,7 +99,7 @@ static void addMarks(const Content &content, const Palette &palette,
         marked.insert(chunk);
         entry.boxes.push_back({palette.classOf(kind, up, chunk),
                                "0" + chunkMark(chunk),
-                               palette.hasBlackText(kind, up, chunk)});
+                               palette.shadeOf(kind, up, chunk).hasBlackText});
       }
     if (marked.empty())
       continue;
@@ -127,7 +127,7 @@ std::vector<LegendEntry> legendOf(std::span<const Timeline *const> timelines,
     for (int32_t chunk : chunks)
       entry.boxes.push_back({palette.classOf(kind, up, chunk),
                              hasChunks ? std::to_string(chunk) : "",
-                             palette.hasBlackText(kind, up, chunk)});
+                             palette.shadeOf(kind, up, chunk).hasBlackText});
   }
   addMarks(content, palette, entries);
   auto add = [&](bool isShown, const char *style, const char *name,

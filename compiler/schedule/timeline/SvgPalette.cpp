@@ -40,7 +40,7 @@ constexpr double kOneDirection = 0.4;
 
 const Hue &hueOf(Kind kind) { return kHues[static_cast<size_t>(kind)]; }
 
-Colour shadeOf(const Hue &hue, double paleness) {
+Colour between(const Hue &hue, double paleness) {
   Colour colour;
   for (size_t i = 0; i < colour.size(); ++i)
     colour[i] = static_cast<int>(
@@ -98,12 +98,14 @@ std::string Palette::classOf(Kind kind, bool up, int32_t chunk) const {
   return name;
 }
 
-bool Palette::hasBlackText(Kind kind, bool up, int32_t chunk) const {
+Palette::Shade Palette::shadeOf(Kind kind, bool up, int32_t chunk) const {
+  const double pale = paleness(up, chunk);
+  const Colour box = between(hueOf(kind), pale);
   // White text if its contrast is at least 4.5, otherwise black text. The two
   // contrasts multiply to 21, so the contrast of black text is then more than
   // 4.66.
-  double box = luminance(shadeOf(hueOf(kind), paleness(up, chunk)));
-  return (1 + 0.05) / (box + 0.05) < 4.5;
+  return {hex(box), pale >= 0.5 ? hex(hueOf(kind).dark) : "",
+          (1 + 0.05) / (luminance(box) + 0.05) < 4.5};
 }
 
 std::string Palette::rules() const {
@@ -113,10 +115,10 @@ std::string Palette::rules() const {
       for (int32_t chunk = 0; chunk < count && (areTwo || !up); ++chunk) {
         std::string name = "." + classOf(static_cast<Kind>(k), up, chunk);
         std::ranges::replace(name, ' ', '.');
-        double pale = paleness(up, chunk);
-        css += name + "{fill:" + hex(shadeOf(kHues[k], pale));
-        if (pale >= 0.5)
-          css += ";stroke:" + hex(kHues[k].dark) + ";stroke-width:.8";
+        const Shade shade = shadeOf(static_cast<Kind>(k), up, chunk);
+        css += name + "{fill:" + shade.fill;
+        if (!shade.edge.empty())
+          css += ";stroke:" + shade.edge + ";stroke-width:.8";
         css += "}\n";
       }
   return css;

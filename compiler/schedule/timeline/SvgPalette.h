@@ -31,11 +31,17 @@ public:
   /// The most stages of one pipeline on a worker.
   int32_t chunks() const { return count; }
 
+  /// The look of a box. Colours are like "#1f63b5".
+  struct Shade {
+    std::string fill, edge; ///< `edge` is empty if the box has none
+    /// True if the text on the box is black, false if it is white. The contrast
+    /// of the text with the box is at least 4.5.
+    bool hasBlackText;
+  };
+  Shade shadeOf(Kind kind, bool up, int32_t chunk) const;
+
   /// The CSS classes of a box, for example "k0 d" or, with chunks, "k0 d1of4".
   std::string classOf(Kind kind, bool up, int32_t chunk) const;
-  /// True if the text on the box is black, false if it is white. The contrast
-  /// of the text with the box is at least 4.5.
-  bool hasBlackText(Kind kind, bool up, int32_t chunk) const;
   /// A CSS rule for each class, each on its own line. Palettes with equal
   /// hasDirections() and chunks() have the same rules. Any other two palettes
   /// have no class in common.

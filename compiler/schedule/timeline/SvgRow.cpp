@@ -153,10 +153,11 @@ std::string RowDrawer::drawBox(size_t worker, size_t index) const {
       (gap > 0 ? " rx=\"2\"" : "") + "/>";
   for (auto [digit, size] : kDigits)
     if (labelWidth(timeline, action, digit) <= width) {
-      svg += std::string("<text class=\"") + size +
-             (palette.hasBlackText(action.kind, up, chunk) ? " p" : "") +
-             "\" x=\"" + svgNumber(left + width / 2) + "\" y=\"" +
-             svgNumber(kBox / 2 + 4) + "\">" + name + "</text>";
+      svg +=
+          std::string("<text class=\"") + size +
+          (palette.shadeOf(action.kind, up, chunk).hasBlackText ? " p" : "") +
+          "\" x=\"" + svgNumber(left + width / 2) + "\" y=\"" +
+          svgNumber(kBox / 2 + 4) + "\">" + name + "</text>";
       break;
     }
   return svg + "</g>\n";

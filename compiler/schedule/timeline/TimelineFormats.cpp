@@ -10,16 +10,19 @@
 #include "compiler/schedule/timeline/ChromeTrace.h"
 #include "compiler/schedule/timeline/Svg.h"
 #include "compiler/schedule/timeline/Text.h"
+#include "compiler/schedule/timeline/html/Html.h"
 
 #include <array>
 
 namespace chimera::schedule {
 
 std::span<const TimelineFormat> timelineFormats() {
-  static constexpr std::array<TimelineFormat, 3> all = {{
+  static constexpr std::array<TimelineFormat, 4> all = {{
       {"text", "the grid of the Chimera paper", renderText,
        renderTextSideBySide},
       {"svg", "a picture", renderSvg, renderSvgSideBySide},
+      {"html", "a page for a browser: zoom, pan and look at actions",
+       renderHtml, renderHtmlSideBySide},
       {"chrome-trace", "JSON for ui.perfetto.dev or chrome://tracing",
        renderChromeTrace, renderChromeTraceSideBySide},
   }};

@@ -257,10 +257,25 @@ class Documents(unittest.TestCase):
 
     def test_pictures(self):
         pipeline = chimera.Pipeline(4, 4, 8)
-        self.assertTrue(pipeline._repr_html_().startswith("<"))
+        frame = pipeline._repr_html_()
+        self.assertTrue(frame.startswith('<iframe srcdoc="&lt;!doctype html'))
+        self.assertEqual(frame.count('"'), 4)  # the page ends neither of the attributes
+        compared = chimera.compare([pipeline, chimera.Pipeline(4, 4, 8, "gpipe")])
+        self.assertIn("<iframe", compared._repr_html_())
         self.assertIn("<svg", pipeline.svg(cell_width=9, title=False))
         self.assertIn("traceEvents", json.loads(pipeline.trace()))
-        self.assertIsNone(chimera.Pipeline(64, 64, 1024)._repr_html_())
+        self.assertIsNone(chimera.Pipeline(64, 64, 2048)._repr_html_())
+
+    def test_page(self):
+        schedules = [chimera.Pipeline(4, 4, 8, name) for name in ("1f1b", "gpipe")]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "page.html"
+            text = chimera.page(schedules, path)
+            self.assertEqual(path.read_text(encoding="utf-8"), text)
+        for schedule in schedules:
+            self.assertIn(f'"title":"{schedule._timed.title}"', text)
+        with self.assertRaises(TypeError):
+            chimera.page(["F0 B0"])
 
     def test_comparison(self):
         compared = chimera.compare(

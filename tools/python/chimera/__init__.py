@@ -12,7 +12,7 @@ A *stage* is a contiguous slice of a model's layers, a *worker* runs one or more
 and a *micro-batch* is a part of a step's samples. `schedules()` lists all schedules.
 """
 
-from chimera.comparison import compare
+from chimera.comparison import compare, page
 from chimera.costs import Costs, Link, Sizes, StageCosts
 from chimera.results import Bound, Step, Violation
 from chimera.schedule import Pipeline, Schedule, ScheduleKind, schedules
@@ -29,5 +29,6 @@ __all__ = [
     "Step",
     "Violation",
     "compare",
+    "page",
     "schedules",
 ]

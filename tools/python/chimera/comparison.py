@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+import html
+import os
+import pathlib
+
 from collections.abc import Iterable
 
 from chimera import _schedule
-from chimera.schedule import Schedule
+from chimera.schedule import Schedule, framed, page_of
 
 
 class Comparison:
@@ -28,6 +32,11 @@ class Comparison:
 
         return pandas.DataFrame(self.rows)
 
+    def _repr_html_(self):
+        """What a notebook shows: the page and, above it, the table."""
+        table = f"<pre>{html.escape(str(self))}</pre>"
+        return table + (framed(self._schedules) or "")
+
     def __str__(self):
         return _schedule.render_reports(
             [schedule._timed for schedule in self._schedules], "comparison"
@@ -46,10 +55,27 @@ def compare(schedules: Iterable[Schedule]) -> Comparison:
             chimera.Pipeline(workers=4, micro_batches=8, schedule=name)
             for name in ("1f1b", "chimera", "zb-v")))
     """
+    return Comparison(_checked(schedules))
+
+
+def page(
+    schedules: Schedule | Iterable[Schedule], path: str | os.PathLike | None = None
+) -> str:
+    """A page for a browser with these schedules on one time axis, to zoom and to look at
+    actions: what `chimera-show --html` writes. Writes the file if `path` is given. Raises
+    ValueError if a schedule is not valid."""
+    all_of = _checked([schedules] if isinstance(schedules, Schedule) else schedules)
+    text = page_of(all_of)
+    if path is not None:
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def _checked(schedules: Iterable[Schedule]) -> list[Schedule]:
     all_of = list(schedules)
     for schedule in all_of:
         if not isinstance(schedule, Schedule):
             raise TypeError(f"expected a chimera.Schedule, got {schedule!r}")
     if not all_of:
         raise ValueError("expected a schedule, got none")
-    return Comparison(all_of)
+    return all_of

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import numbers
 import os
@@ -16,7 +17,7 @@ from chimera import _schedule
 from chimera.costs import Costs, Link, Sizes, StageCosts, _bytes, _stage_bytes, times_of
 from chimera.results import Step, Violation
 
-_MOST_HTML_BYTES = 2_000_000
+_MOST_HTML_BYTES = 5_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,11 +264,28 @@ class Schedule:
         return self.grid()
 
     def _repr_html_(self):
-        """What a notebook shows: the picture or, if it is too large, the title."""
-        if self._timed.violations:
-            return None
-        picture = self.svg()
-        return picture if len(picture) <= _MOST_HTML_BYTES else None
+        """What a notebook shows: the page or, if it is too large, the title."""
+        return None if self._timed.violations else framed([self])
+
+
+def page_of(schedules: Sequence[Schedule]) -> str:
+    """The page with these schedules."""
+    return _schedule.render_timelines(
+        [schedule._timed for schedule in schedules], "html", 160, _schedule.Picture()
+    )
+
+
+def framed(schedules: Sequence[Schedule]) -> str | None:
+    """The page as a frame in another page. None if the page is too large for a notebook."""
+    text = page_of(schedules)
+    if len(text) > _MOST_HTML_BYTES:
+        return None
+    rows = sum(schedule.workers for schedule in schedules)
+    height = min(120 + 34 * len(schedules) + 48 * rows, 720)  # of the rows of Viewer.js
+    return (
+        f'<iframe srcdoc="{html.escape(text)}" '
+        f'style="width: 100%; height: {height}px; border: 0"></iframe>'
+    )
 
 
 def _text_of(value) -> str:

@@ -77,8 +77,9 @@ TEST(SvgPalette, HasReadableText) {
           for (int32_t chunk = 0; chunk < chunks && (areTwo || !up); ++chunk) {
             std::string fill = fillOf(palette, kind, up, chunk);
             fills.insert(fill);
-            Colour text = colourOf(
-                palette.hasBlackText(kind, up, chunk) ? "#000000" : "#ffffff");
+            Colour text = colourOf(palette.shadeOf(kind, up, chunk).hasBlackText
+                                       ? "#000000"
+                                       : "#ffffff");
             EXPECT_GE(contrast(colourOf(fill), text), 4.5) << fill;
           }
       EXPECT_EQ(fills.size(), 5u * (areTwo ? 2 : 1) * chunks);
