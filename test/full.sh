@@ -107,7 +107,12 @@ fuzz() {
     --seconds 600 --coverage 90
 }
 
+# Installs the package as a user does, without the project's build.
 python() {
+  "$python" -m venv "$folder/package"
+  "$folder/package/bin/pip" install --quiet ./tools/python
+  "$folder/package/bin/python" test/tools/python/schedules.py $bin/chimera-show \
+    test/compiler/schedule/formats/Inputs/torch-2.15
   PYTHONPATH=build/release/python "$python" test/tools/python/fuzz.py 100000
 }
 

@@ -11,7 +11,8 @@
 #                                 (fuzzing), Slurm (jobs on several hosts), xDSL (reads
 #                                 chimera's IR), TensorBoard (reads chimera-run
 #                                 --tensorboard), rsvg-convert (chimera-show --pdf) and
-#                                 nanobind (the package in tools/python)
+#                                 nanobind (the package in tools/python) and nbclient
+#                                 (runs examples/notebook.ipynb)
 #   tools/setup.sh --browser      --full, plus Chromium and Playwright, with which a test
 #                                 looks at the pages of chimera-show --html
 #   tools/setup.sh --cuda         light, plus the libraries of CUDA and NCCL that
@@ -35,6 +36,9 @@ xdsl_version=0.74.0
 tensorboard_version=2.21.0
 xxhash_version=4.1.0
 nanobind_version=3.1.0
+nbclient_version=0.11.0
+ipykernel_version=7.4.0
+matplotlib_version=3.11.2
 playwright_version=1.65.2
 pip_version=25.3
 venv=build/venv
@@ -211,6 +215,12 @@ install_others() {
   if [ $full = yes ] && ! "$venv/bin/python" -c 'import nanobind' 2>/dev/null; then
     echo "setup: installing nanobind $nanobind_version in $venv"
     pip_install "nanobind==$nanobind_version"
+  fi
+  if [ $full = yes ] &&
+    ! "$venv/bin/python" -c 'import ipykernel, matplotlib, nbclient' 2>/dev/null; then
+    echo "setup: installing nbclient $nbclient_version in $venv"
+    pip_install "nbclient==$nbclient_version" "ipykernel==$ipykernel_version" \
+      "matplotlib==$matplotlib_version"
   fi
   if [ $browse = yes ] && ! "$venv/bin/python" -c 'import playwright' 2>/dev/null; then
     echo "setup: installing Playwright $playwright_version in $venv"
