@@ -52,7 +52,7 @@ std::string renderSvgSideBySide(const SideBySide &both);
 /// possible reasons see pictureError in Svg.h.
 std::string pictureError(const SideBySide &both);
 
-/// Renders both steps as a page (html/Html.h): two rows for each worker,
+/// Renders both steps as a page (Html.h): two rows for each worker,
 /// predicted and measured. Below them are the largest differences.
 std::string renderHtmlSideBySide(const SideBySide &both);
 

@@ -8,9 +8,9 @@
 #include "compiler/schedule/timeline/TimelineFormats.h"
 
 #include "compiler/schedule/timeline/ChromeTrace.h"
+#include "compiler/schedule/timeline/Html.h"
 #include "compiler/schedule/timeline/Svg.h"
 #include "compiler/schedule/timeline/Text.h"
-#include "compiler/schedule/timeline/html/Html.h"
 
 #include <array>
 

@@ -95,7 +95,7 @@
 // The help text lists the formats.
 // RUN: chimera-opt --help | FileCheck %s --check-prefix=HELP
 // HELP: --chimera-print-timeline
-// HELP: Form of the timeline: text (the grid of the Chimera paper), svg (a picture), chrome-trace (JSON for
+// HELP: Form of the timeline: text (the grid of the Chimera paper), svg (a picture), html (a page for a browser: zoom, pan and look at actions), chrome-trace (JSON for
 chimera.pipeline @look stages(4) micro_batches(4) schedule("chimera")
 chimera.pipeline @uneven stages(2) micro_batches(2) schedule("1f1b") {
   chimera.stage 0 cost <forward = 2, backward = 3>

@@ -49,7 +49,7 @@
 
 // These words are not values of the options.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=pdf 2>&1 | FileCheck %s --check-prefix=FORMAT
-// FORMAT: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "pdf"
+// FORMAT: error: chimera-print-timeline: expected format to be one of text, svg, html, chrome-trace, got "pdf"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=costs=guess 2>&1 | FileCheck %s --check-prefix=COSTS
 // COSTS: error: chimera-print-timeline: expected costs to be one of uniform, worker, stages, got "guess"
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline="forward=1 unit=hours" 2>&1 | FileCheck %s --check-prefix=HOURS
@@ -66,7 +66,7 @@
 
 // The name of a format has a typing error.
 // RUN: not chimera-opt %s --chimera-to-scheduled --chimera-print-timeline=format=chrome_trace 2>&1 | FileCheck %s --check-prefix=NEAR
-// NEAR: error: chimera-print-timeline: expected format to be one of text, svg, chrome-trace, got "chrome_trace": did you mean chrome-trace?
+// NEAR: error: chimera-print-timeline: expected format to be one of text, svg, html, chrome-trace, got "chrome_trace": did you mean chrome-trace?
 
 // Errors for an option that no pass has, and for a value that an option does
 // not have.

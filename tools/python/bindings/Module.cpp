@@ -277,7 +277,7 @@ NB_MODULE(_schedule, module) {
       .def_prop_ro("orders", &TimedSchedule::orders)
       .def_prop_ro("violations", violationsOf)
       .def("place_of", &TimedSchedule::placeOf, "worker"_a, "index"_a)
-      .def("module", &TimedSchedule::module)
+      .def("module", &TimedSchedule::module, "of"_a, "more"_a)
       .def("torch_csv", torchCsvOf)
       .def(
           "simulate",

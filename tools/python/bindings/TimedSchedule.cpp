@@ -295,9 +295,11 @@ std::vector<std::string> TimedSchedule::orders() const {
   return lines;
 }
 
-std::string TimedSchedule::module() const {
+std::string TimedSchedule::module(const std::string &of,
+                                  const std::string &more) const {
   std::string text =
-      "chimera.pipeline @" + (scheme ? "\"" + name + "\"" : name) + " stages(" +
+      "chimera.pipeline @" + (scheme ? "\"" + name + "\"" : name) +
+      (of.empty() ? "" : " " + of) + " stages(" +
       std::to_string(problem.stages.size()) + ") micro_batches(" +
       std::to_string(problem.microBatches()) + ")";
   auto add = [&](const char *clause, const std::string &value) {
@@ -322,6 +324,8 @@ std::string TimedSchedule::module() const {
       add("all_reduce", row.name);
   if (problem.bucketBytes > 0)
     add("bucket_bytes", std::to_string(problem.bucketBytes));
+  if (!more.empty())
+    text += " " + more;
   if (scheme) {
     std::string set;
     for (size_t i = 0; i < options.table().size(); ++i)

@@ -82,8 +82,9 @@ public:
   std::string placeOf(int32_t worker, int32_t index) const;
   /// The order of each worker as a line of words (OrderText.h).
   std::vector<std::string> orders() const;
-  /// The text of a module that describes this schedule.
-  std::string module() const;
+  /// The text of a pipeline with this schedule. `of` follows its name ("of
+  /// @model"), and `more` its clauses.
+  std::string module(const std::string &of, const std::string &more) const;
   /// Throws std::invalid_argument, with the first violation, unless the
   /// schedule is valid.
   void requireValid() const;

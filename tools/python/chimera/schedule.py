@@ -243,10 +243,13 @@ class Schedule:
             [self._timed], "chrome-trace", 160, _schedule.Picture()
         )
 
-    def to_mlir(self) -> str:
-        """A chimera.pipeline with this schedule, without its times. chimera-compile
-        compiles it after a model and a micro_batch_size are added."""
-        return self._timed.module()
+    def to_mlir(self, *, of: str = "", more: str = "") -> str:
+        """A chimera.pipeline with this schedule, without its times.
+
+        of: the symbols of its model and training, such as "of @model with @training".
+        more: more clauses, such as "micro_batch_size(8)". `chimera.compile` adds both.
+        """
+        return self._timed.module(of, more)
 
     def to_torch_csv(self, path: str | os.PathLike | None = None) -> str:
         """The schedule as a `compute_only` file of torch.distributed.pipelining. Writes

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/timeline/html/Html.h"
+#include "compiler/schedule/timeline/Html.h"
 
 #include "compiler/schedule/simulate/Simulate.h"
 #include "test/compiler/schedule/Schedules.h"

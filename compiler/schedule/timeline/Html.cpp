@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/schedule/timeline/html/Html.h"
+#include "compiler/schedule/timeline/Html.h"
 
 #include "compiler/schedule/simulate/ActionRules.h"
 #include "compiler/schedule/simulate/Memory.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINE_HTML_HTML_H
-#define CHIMERA_COMPILER_SCHEDULE_TIMELINE_HTML_HTML_H
+#ifndef CHIMERA_COMPILER_SCHEDULE_TIMELINE_HTML_H
+#define CHIMERA_COMPILER_SCHEDULE_TIMELINE_HTML_H
 
 #include "compiler/schedule/timeline/SideBySide.h"
 
@@ -42,4 +42,4 @@ std::string renderHtml(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule
 
-#endif // CHIMERA_COMPILER_SCHEDULE_TIMELINE_HTML_HTML_H
+#endif // CHIMERA_COMPILER_SCHEDULE_TIMELINE_HTML_H

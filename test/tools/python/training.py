@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# Part of chimera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests the parts of the Python package that call tools: plan, compile and train.
+
+usage: training.py TOOLS
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import unittest.mock
+
+import chimera
+
+TOOLS = pathlib.Path(sys.argv[1])
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+MODEL = "gpt2 layers(2) heads(2) width(16) context(16) vocabulary(256)"
+TRAINING = "seed(3) learning_rate(1.0e-2)"
+DATA = ROOT / "LICENSE"
+ENDLESS = 10**8
+PATIENCE = 300  # seconds, on a busy machine
+
+os.environ["CHIMERA_TOOLS"] = str(TOOLS)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def program(self, **more):
+        return chimera.compile(
+            chimera.Pipeline(workers=2, micro_batches=4, schedule="1f1b"),
+            self.folder / "program.chimera",
+            **{"model": MODEL, "micro_batch_size": 2, "training": TRAINING, **more},
+        )
+
+
+class Compile(Case):
+    def test_a_schedule_and_its_description_give_one_program(self):
+        program = self.program(more="weight_type(f64)")
+        self.assertIn("program.chimera", repr(program))
+        text = (
+            f"chimera.model @model {MODEL}\nchimera.training @training {TRAINING}\n"
+            'chimera.pipeline @"1f1b" of @model with @training stages(2) micro_batches(4) '
+            'schedule("1f1b") micro_batch_size(2) weight_type(f64)\n'
+        )
+        description = self.folder / "description.mlir"
+        description.write_text(text)
+        for number, given in enumerate((text, description)):
+            other = chimera.compile(given, self.folder / f"{number}.chimera")
+            losses = [
+                [step.loss for step in chimera.train(each, DATA, steps=2)]
+                for each in (program, other)
+            ]
+            self.assertEqual(*losses)
+
+    def test_every_schedule_compiles(self):
+        for kind in chimera.schedules():
+            stages = 2 * kind.stages_per_worker
+            pipeline = chimera.Pipeline(stages, 2, 4, kind.name)
+            model = MODEL.replace("layers(2)", f"layers({stages})")
+            with self.subTest(kind.name):
+                chimera.compile(
+                    pipeline, self.folder / "p.chimera", model=model, micro_batch_size=2
+                )
+
+    def test_own_orders_compile(self):
+        orders = chimera.Schedule.from_orders(["F0 F1 B0 B1", "F0 B0 F1 B1"])
+        chimera.compile(orders, self.folder / "p.chimera", model=MODEL, micro_batch_size=2)
+
+    def test_errors(self):
+        with self.assertRaisesRegex(chimera.Error, "layrs"):
+            self.program(model=MODEL.replace("layers", "layrs"))
+        with self.assertRaisesRegex(TypeError, "expected model= and micro_batch_size="):
+            self.program(model=None)
+        with self.assertRaisesRegex(TypeError, "only with a schedule"):
+            chimera.compile("text", self.folder / "p", micro_batch_size=2)
+        with self.assertRaisesRegex(TypeError, "got 3"):
+            chimera.compile(3, self.folder / "p")
+        with (
+            unittest.mock.patch.dict(os.environ, CHIMERA_TOOLS=str(self.folder)),
+            self.assertRaisesRegex(FileNotFoundError, "chimera-compile.*CHIMERA_TOOLS"),
+        ):
+            self.program()
+
+
+class Train(Case):
+    def test_the_steps_are_those_of_the_command(self):
+        program, log = self.program(), self.folder / "log"
+        subprocess.run(
+            [TOOLS / "chimera-run", program, "--data", DATA, "--steps", "6", "--log", log,
+             "--evaluate-every", "3", "--transport", "in-process"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        expected = [json.loads(line) for line in log.read_text().splitlines()]
+        run = chimera.train(program, DATA, steps=6, evaluate_every=3)
+        steps = list(run)
+        self.assertEqual(
+            [(step.number, step.loss, step.learning_rate) for step in steps],
+            [(line["step"], line["loss"], line["learning_rate"])
+             for line in expected if "loss" in line],
+        )  # fmt: skip
+        self.assertEqual(
+            [line["held_out_loss"] for line in run.evaluations],
+            [line["held_out_loss"] for line in expected if line.get("held_out_loss")],
+        )
+        self.assertEqual(run.summary["loss"], expected[-1]["summary"]["loss"])
+        self.assertTrue(all(step.tokens_per_second > 0 for step in steps))
+        self.assertFalse(run.was_stopped)
+        self.assertEqual(list(run), [], "a run ends once")
+
+    def test_the_log_is_kept(self):
+        log = self.folder / "log"
+        log.write_text('{"step": 77, "loss": 1}\n')  # of an earlier run
+        numbers = [step.number for step in chimera.train(self.program(), DATA, steps=3, log=log)]
+        self.assertEqual(numbers, [1, 2, 3])
+        self.assertEqual(len(log.read_text().splitlines()), 5)
+
+    def test_interrupting_keeps_the_results(self):
+        saved = self.folder / "weights.safetensors"
+        run = chimera.train(self.program(), DATA, steps=ENDLESS, save=saved)
+        seen = 0
+        for step in run:
+            seen += 1
+            self.assertEqual(step.number, seen)
+            if step.number == 3:
+                # While the loop waits for the next line, as with Ctrl-C.
+                threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        self.assertTrue(run.was_stopped)
+        self.assertGreaterEqual(seen, 3)
+        self.assertIsNotNone(run.summary)
+        self.assertTrue(saved.exists())
+
+    def test_leaving_a_block_stops_the_run(self):
+        with chimera.train(self.program(), DATA, steps=ENDLESS) as run:
+            next(run)
+        self.assertTrue(run.was_stopped)
+        self.assertIsNotNone(run.summary)
+
+    def test_a_forgotten_run_ends(self):
+        run = chimera.train(self.program(), DATA, steps=ENDLESS)
+        process = run._process
+        next(run)
+        del run
+        self.assertEqual(process.wait(timeout=PATIENCE), -signal.SIGKILL)
+
+    def test_a_bar(self):
+        errors = self.folder / "errors"
+        with open(errors, "w") as file, unittest.mock.patch("sys.stderr", file):
+            list(chimera.train(self.program(), DATA, steps=3, progress=True))
+        self.assertRegex(errors.read_text(), r"3/3 .*loss=\d")
+
+    def test_errors(self):
+        program = self.program()
+        with self.assertRaisesRegex(chimera.Error, "nothere"):
+            list(chimera.train(program, "nothere"))
+        with self.assertRaisesRegex(chimera.Error, "--wrong-option"):
+            list(chimera.train(program, DATA, wrong_option=3))
+        with self.assertRaisesRegex(TypeError, "quiet="):
+            chimera.train(program, DATA, quiet=True)
+
+
+class Plan(Case):
+    MACHINE = (
+        'chimera.machine @m devices(2) memory(1 GiB) speed("10 GFLOP/s") '
+        'link <latency = 10 us, bandwidth = "1 GB/s">'
+    )
+
+    def test_the_best_plan_trains(self):
+        plans = chimera.plan(f"chimera.model @g {MODEL}", self.MACHINE, batch=8, top=3)
+        self.assertTrue(1 <= len(plans) <= 3)
+        self.assertEqual([p.step for p in plans], sorted(p.step for p in plans))
+        best = plans[0]
+        self.assertEqual(
+            best.micro_batches * best.micro_batch_size * best.data_parallel, 8, best
+        )
+        program = best.compile(self.folder / "best.chimera")
+        self.assertEqual(len(list(chimera.train(program, DATA, steps=2))), 2)
+        other = plans[-1].description()
+        self.assertIn(f"micro_batches({plans[-1].micro_batches})", other)
+
+    def test_a_file_and_options(self):
+        file = self.folder / "question.mlir"
+        file.write_text(f"chimera.model @g {MODEL}\n{self.MACHINE}\n")
+        plans = chimera.plan(file, batch=8, schedule="gpipe", workers=2)
+        self.assertEqual({p.schedule for p in plans}, {"gpipe"})
+
+    def test_errors(self):
+        with self.assertRaisesRegex(chimera.Error, "machine"):
+            chimera.plan(f"chimera.model @g {MODEL}", batch=8)
+        with self.assertRaisesRegex(TypeError, "path or a text"):
+            chimera.plan(7, batch=8)
+
+
+unittest.main(argv=sys.argv[:1], verbosity=2)
