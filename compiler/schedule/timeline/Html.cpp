@@ -26,9 +26,17 @@ using nlohmann::ordered_json;
 constexpr const char kViewerCss[] =
 #include "Viewer.css.inc"
     ;
-constexpr const char kViewerJs[] =
-#include "Viewer.js.inc"
-    ;
+constexpr const char *kScripts[] = {
+#include "Rows.js.inc"
+    ,
+#include "View.js.inc"
+    ,
+#include "Drawing.js.inc"
+    ,
+#include "Marks.js.inc"
+    ,
+#include "Input.js.inc"
+};
 
 /// Makes the JSON of one timeline.
 class Data {
@@ -197,6 +205,9 @@ std::string inScript(const ordered_json &value) {
 }
 
 std::string page(const std::string &title, const ordered_json &data) {
+  std::string scripts;
+  for (const char *script : kScripts)
+    scripts += std::string("<script>\n") + script + "</script>\n";
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n"
          "<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width\">\n"
@@ -215,8 +226,7 @@ std::string page(const std::string &title, const ordered_json &data) {
          "<div id=\"tip\" hidden></div></div>\n<div id=\"notes\"></div>\n"
          "<noscript>This page needs JavaScript.</noscript>\n"
          "<script type=\"application/json\" id=\"data\">" +
-         inScript(data) + "</script>\n<script>\n" + kViewerJs +
-         "</script>\n</body>\n</html>\n";
+         inScript(data) + "</script>\n" + scripts + "</body>\n</html>\n";
 }
 
 /// The number of ticks of `timeline` in a unit of the axis, which has the unit

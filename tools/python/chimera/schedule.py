@@ -284,7 +284,7 @@ def framed(schedules: Sequence[Schedule]) -> str | None:
     if len(text) > _MOST_HTML_BYTES:
         return None
     rows = sum(schedule.workers for schedule in schedules)
-    height = min(120 + 34 * len(schedules) + 48 * rows, 720)  # of the rows of Viewer.js
+    height = min(120 + 34 * len(schedules) + 48 * rows, 720)  # of the rows (Rows.js)
     return (
         f'<iframe srcdoc="{html.escape(text)}" '
         f'style="width: 100%; height: {height}px; border: 0"></iframe>'
