@@ -9,6 +9,7 @@
 
 #include "compiler/schedule/simulate/ActionRules.h"
 #include "compiler/schedule/simulate/Memory.h"
+#include "compiler/schedule/text/Magnitude.h"
 #include "compiler/schedule/text/SvgText.h"
 #include "compiler/schedule/timeline/Differences.h"
 #include "compiler/schedule/timeline/SvgPalette.h"
@@ -229,44 +230,66 @@ std::string page(const std::string &title, const ordered_json &data) {
          inScript(data) + "</script>\n" + scripts + "</body>\n</html>\n";
 }
 
-/// The number of ticks of `timeline` in a unit of the axis, which has the unit
-/// of `first`.
-double ticksPerUnit(const Timeline &timeline, const Timeline &first) {
-  if (timeline.slots)
-    return 1;
-  const auto perUnit = static_cast<double>(timeline.scale.perUnit);
-  const TimeUnit &own = *timeline.scale.unit, &shown = *first.scale.unit;
-  return own.isDuration && shown.isDuration
-             ? perUnit * shown.microseconds / own.microseconds
-             : perUnit;
-}
+/// The time axis of a page.
+struct Axis {
+  std::string title, unit; ///< `unit` follows a time
+  double microseconds = 0; ///< in a unit; 0 if the axis counts bare numbers
 
-std::string unitOf(const Timeline &timeline) {
-  return timeline.scale.unit->isDuration && !timeline.slots
-             ? timeline.scale.unit->name
-             : "";
-}
+  /// An axis for times of the same unit up to `end` ticks.
+  Axis(const TimeScale &scale, int64_t end) {
+    const Magnitude magnitude =
+        magnitudeOf(scale.units(static_cast<double>(end)), *scale.unit);
+    unit = magnitude.name;
+    title = "time in " + unit;
+    microseconds = magnitude.units * scale.unit->microseconds;
+  }
+  explicit Axis(std::span<const Timeline> timelines) {
+    const Timeline &first = timelines.front();
+    title = first.axis();
+    double longest = 0; // in microseconds
+    for (const Timeline &timeline : timelines) {
+      if (timeline.slots || !timeline.scale.unit->isDuration)
+        return;
+      longest = std::max(
+          longest, timeline.scale.units(static_cast<double>(timeline.end())) *
+                       timeline.scale.unit->microseconds);
+    }
+    const TimeUnit &shown = *first.scale.unit;
+    *this =
+        Axis({&shown, 1}, static_cast<int64_t>(longest / shown.microseconds));
+  }
+
+  /// The number of ticks of `timeline` in a unit of the axis.
+  double ticksOf(const Timeline &timeline) const {
+    if (timeline.slots)
+      return 1;
+    const auto perUnit = static_cast<double>(timeline.scale.perUnit);
+    return microseconds > 0
+               ? perUnit * microseconds / timeline.scale.unit->microseconds
+               : perUnit;
+  }
+};
 
 } // namespace
 
 std::string renderHtml(std::span<const Timeline> timelines) {
-  const Timeline &first = timelines.front();
+  const Axis axis(timelines);
   ordered_json all = ordered_json::array();
   std::string title;
   for (const Timeline &timeline : timelines) {
-    all.push_back(Data(timeline).make(ticksPerUnit(timeline, first)));
+    all.push_back(Data(timeline).make(axis.ticksOf(timeline)));
     title += (title.empty() ? "" : " · ") + timeline.title;
   }
-  return page(title, {{"axis", first.axis()},
-                      {"unit", unitOf(first)},
+  return page(title, {{"axis", axis.title},
+                      {"unit", axis.unit},
                       {"isSideBySide", false},
                       {"notes", ordered_json::array()},
                       {"timelines", std::move(all)}});
 }
 
 std::string renderHtmlSideBySide(const SideBySide &both) {
-  constexpr size_t kMost = 3;          // of each kind of difference
-  constexpr double kNanoseconds = 1e6; // in a millisecond
+  constexpr size_t kMost = 3; // of each kind of difference
+  const Axis axis(both.predicted.scale, both.end());
   ordered_json notes = {both.describeStep() +
                         " · measured: " + both.nameOfRun()};
   if (std::string note = both.noteOfRun(); !note.empty())
@@ -275,8 +298,9 @@ std::string renderHtmlSideBySide(const SideBySide &both) {
     for (const Difference &difference :
          largestDifferences(kind, both.prediction, both.run, kMost))
       notes.push_back(describe(both.measured, kind, difference));
-  ordered_json predicted = Data(both.predicted).make(kNanoseconds);
-  ordered_json measured = Data(both.measured).make(kNanoseconds);
+  ordered_json predicted =
+      Data(both.predicted).make(axis.ticksOf(both.predicted));
+  ordered_json measured = Data(both.measured).make(axis.ticksOf(both.measured));
   predicted["title"] = both.timeline.title;
   measured["title"] = "measured: " + both.nameOfRun();
   predicted["end"] = measured["end"] = both.end();
@@ -285,8 +309,8 @@ std::string renderHtmlSideBySide(const SideBySide &both) {
       measured["workers"][w]["spans"].push_back(
           {other.begin, other.end, "other", other.name});
   return page(both.timeline.title,
-              {{"axis", "time in ms"},
-               {"unit", "ms"},
+              {{"axis", axis.title},
+               {"unit", axis.unit},
                {"isSideBySide", true},
                {"notes", std::move(notes)},
                {"timelines", {std::move(predicted), std::move(measured)}}});

@@ -158,6 +158,15 @@ TEST(Html, DurationsShareAnAxis) {
   EXPECT_EQ(data["unit"], "ms");
   EXPECT_EQ(data["timelines"][0]["ticks"], 1);
   EXPECT_EQ(data["timelines"][1]["ticks"], 1000);
+  // 100,000 us are easier to read in ms.
+  Case slow = makeCase("gpipe", 2, 2, {10000, 20000, 0, 0});
+  const Timing slowTiming = simulate(slow.problem, slow.schedule);
+  const Timeline large{
+      "p",        "title", slow.problem,           slow.schedule,
+      slowTiming, false,   {findTimeUnit("us"), 1}};
+  data = dataOf(renderHtml({&large, 1}));
+  EXPECT_EQ(data["axis"], "time in ms");
+  EXPECT_EQ(data["timelines"][0]["ticks"], 1000);
   const Timeline numbers[] = {timelineIn("none"), timelineIn("us")};
   data = dataOf(renderHtml(numbers));
   EXPECT_EQ(data["unit"], "");
