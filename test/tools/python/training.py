@@ -93,6 +93,59 @@ class Compile(Case):
             self.program()
 
 
+class Export(Case):
+    def module(self):
+        import torch
+
+        torch.manual_seed(5)
+        return torch.nn.Sequential(
+            torch.nn.Embedding(256, 16), torch.nn.Linear(16, 16), torch.nn.Linear(16, 256)
+        )
+
+    @staticmethod
+    def loss(logits, labels):
+        import torch
+
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+    def test_an_exported_module_trains(self):
+        import torch
+
+        module = self.module()
+        before = {name: value.clone() for name, value in module.state_dict().items()}
+        tokens = torch.randint(0, 256, (2, 12))
+        folder = self.folder / 'a "folder"'
+        package = chimera.export(
+            module, tokens, tokens, self.loss, folder, compute=["float32"], check=True
+        )
+        self.assertEqual((package.layers, package.types), (3, ["float32"]))
+        self.assertEqual(package.parameters, sum(p.numel() for p in module.parameters()))
+        for name, value in module.state_dict().items():
+            self.assertTrue(torch.equal(value, before[name]))
+        program = chimera.compile(
+            chimera.Pipeline(workers=3, micro_batches=2, schedule="gpipe"),
+            self.folder / "p.chimera", model=package, micro_batch_size=2,
+            training="optimizer(sgd) learning_rate(0.0)",
+        )  # fmt: skip
+        losses = [s.loss for s in chimera.train(program, DATA, steps=2, load=package.values)]
+        self.assertEqual(len(losses), 2)
+        # Random weights know nothing: the loss is close to that of a guess.
+        self.assertAlmostEqual(losses[0], 5.6, delta=0.5)
+
+    def test_errors(self):
+        import torch
+
+        tokens = torch.zeros(2, 12, dtype=torch.int64)
+        arguments = (self.module(), tokens, tokens, self.loss, self.folder / "p")
+        with self.assertRaisesRegex(ValueError, "got 'float16'"):
+            chimera.export(*arguments, compute=["float16"])
+        with self.assertRaisesRegex(chimera.Error, "expected a module of the model, got .nothere."):
+            chimera.export(*arguments, split_at="nothere")
+        with self.assertRaises(TypeError):
+            chimera.export(*arguments, wrong=1)
+        self.assertFalse((self.folder / "p").exists())
+
+
 class Train(Case):
     def test_the_steps_are_those_of_the_command(self):
         program, log = self.program(), self.folder / "log"

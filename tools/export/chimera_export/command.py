@@ -121,8 +121,8 @@ def make_model(options):
             f"{options.source}: expected it to return a chimera_export.Model, got a value "
             f"of type {type(model).__name__}"
         )
-    ties.tie_shared_memory(model)  # before the cast, which would separate them
     if dtype and not options.no_values:
+        ties.tie_shared_memory(model)  # before the cast, which would separate them
         model.module.to(dtype)
     if options.split_at is not None:
         model = dataclasses.replace(model, split_at=options.split_at)
@@ -134,13 +134,10 @@ def export(options):
     arguments.check(options)
     import torch
 
-    from . import check, data, files, initial, notices, package
+    from . import exporting, initial
 
-    # If the module uses torch.compile, running it once would take minutes.
+    # If the user's function runs what torch.compile has made, it would take minutes.
     torch.compiler.set_stance("force_eager")
-    # This logger warns of conditions on values. The exporter refuses these with one
-    # line.
-    logging.getLogger("torch.fx.experimental.symbolic_shapes").setLevel(logging.ERROR)
     if not options.verbose:
         # This logger prints PyTorch's frames of an error that is raised, too.
         logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
@@ -151,37 +148,23 @@ def export(options):
         compiler = native.Compiler()
     model = make_model(options)
     types = options.compute and [getattr(torch, name) for name in options.compute]
-    exporter = package.Exporter(model, types)
-    packages = exporter.export()
-    made = packages[0]
-    if options.check:
-        check.compare(made, model, exporter.narrowed)
-    if compiler:
-        exporter.compile(made, compiler)
-    archives = compiler.archives if compiler else {}
-    files.write(packages, model, options.output, exporter.has_values, archives)
-    if text := data.notice(model):
-        notices.note(text)
+    made = exporting.export(model, options.output, types, options.check, compiler)
     if not model.module.training:
         print(
             "exported in eval mode, so without dropout. Call the module's train() to "
             "export dropout"
         )
-    used = package.names_of(made)
-    unused = [n for n, _ in model.named_parameters() if n not in used]
-    if unused:
-        print(f"not exported, because the loss does not depend on it: {', '.join(unused)}")
+    if made.unused:
+        print(
+            f"not exported, because the loss does not depend on it: {', '.join(made.unused)}"
+        )
     if options.no_values and (text := initial.missing(
-        {n: p for n, p in model.named_parameters() if n in used}
+        {n: p for n, p in model.named_parameters() if n in made.used}
     )):  # fmt: skip
         print(text)
-    parameters = sum(
-        p.numel() for n, p in model.named_parameters() if n in used
-    )
     print(
-        f"{options.output}: {len(made['layers'])} layers of "
-        f"{len(made['kinds'])} kinds, {parameters:,} parameters, for "
-        f"{', '.join(each['type'].lower() for each in packages)}, "
+        f"{options.output}: {made.layers} layers of {made.kinds} kinds, "
+        f"{made.parameters:,} parameters, for {', '.join(made.types)}, "
         f"{time.monotonic() - started:.1f} s"
     )
     if compiler:

@@ -17,6 +17,7 @@ the project: see `tools.find`.
 
 from chimera.comparison import compare, page
 from chimera.costs import Costs, Link, Sizes, StageCosts
+from chimera.exporting import Package, export
 from chimera.planning import Plan, plan
 from chimera.program import Program, compile
 from chimera.results import Bound, Step, Violation
@@ -29,6 +30,7 @@ __all__ = [
     "Costs",
     "Error",
     "Link",
+    "Package",
     "Pipeline",
     "Plan",
     "Program",
@@ -42,6 +44,7 @@ __all__ = [
     "Violation",
     "compare",
     "compile",
+    "export",
     "page",
     "plan",
     "schedules",

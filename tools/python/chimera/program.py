@@ -8,6 +8,7 @@ import os
 import pathlib
 
 from chimera import tools
+from chimera.exporting import Package
 from chimera.schedule import Schedule
 
 
@@ -29,7 +30,7 @@ def compile(
     pipeline: Schedule | str | os.PathLike,
     output: str | os.PathLike,
     *,
-    model: str | None = None,
+    model: Package | str | None = None,
     micro_batch_size: int | None = None,
     training: str | None = None,
     more: str = "",
@@ -42,8 +43,8 @@ def compile(
             training="learning_rate(2.0e-3)")
 
     pipeline: a schedule, or a description: its file (a path object), or its text.
-    model: for a schedule: the clauses of a chimera.model, such as 'exported("package")'
-        with the folder that chimera-export wrote, or 'gpt2 layers(4) heads(2) width(64)
+    model: for a schedule: a package (`chimera.export`), or the clauses of a chimera.model,
+        such as 'exported("package")' with the folder that chimera-export wrote, or 'gpt2 layers(4) heads(2) width(64)
         context(64) vocabulary(256)'. dialect/Chimera.md has all clauses.
     micro_batch_size: for a schedule: samples in a micro-batch.
     training: for a schedule: the clauses of a chimera.training. Default: AdamW.
@@ -77,6 +78,8 @@ def _description(pipeline, model, micro_batch_size, training, more):
             "expected model= and micro_batch_size= with a schedule, such as "
             "model='exported(\"package\")', micro_batch_size=8"
         )
+    if isinstance(model, Package):
+        model = f'exported("{tools.quoted(model.path.resolve())}")'
     return (
         f"chimera.model @model {model}\n"
         + (f"chimera.training @training {training}\n" if training else "")

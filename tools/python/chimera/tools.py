@@ -32,6 +32,14 @@ def find(name: str) -> str:
     return found
 
 
+def quoted(path: os.PathLike) -> str:
+    """The path as the content of a string of a description."""
+    return "".join(
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\' else f"\\{byte:02x}"
+        for byte in os.fsencode(path)
+    )
+
+
 def options(given: dict[str, object]) -> list[str]:
     """The command line with these options: `learning_rate=0.1` becomes --learning-rate
     0.1, True an option without a value, a list one option for each of its elements. None
