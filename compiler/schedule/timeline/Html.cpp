@@ -112,8 +112,8 @@ private:
                    : 0;
   }
 
-  /// What the colour of an action depends on: its kind, whether its pipeline
-  /// goes up, and its chunk.
+  /// Actions with equal keys have the same colour. A key has the kind, whether
+  /// the pipeline goes up, and the chunk.
   using ColourKey = std::tuple<Kind, bool, int32_t>;
 
   ColourKey keyOf(const Action &action) const {
@@ -232,32 +232,8 @@ std::string page(const std::string &title, const ordered_json &data) {
 
 /// The time axis of a page.
 struct Axis {
-  std::string title, unit; ///< `unit` follows a time
+  std::string title, unit = {}; ///< `unit` follows a time
   double microseconds = 0; ///< in a unit; 0 if the axis counts bare numbers
-
-  /// An axis for times of the same unit up to `end` ticks.
-  Axis(const TimeScale &scale, int64_t end) {
-    const Magnitude magnitude =
-        magnitudeOf(scale.units(static_cast<double>(end)), *scale.unit);
-    unit = magnitude.name;
-    title = "time in " + unit;
-    microseconds = magnitude.units * scale.unit->microseconds;
-  }
-  explicit Axis(std::span<const Timeline> timelines) {
-    const Timeline &first = timelines.front();
-    title = first.axis();
-    double longest = 0; // in microseconds
-    for (const Timeline &timeline : timelines) {
-      if (timeline.slots || !timeline.scale.unit->isDuration)
-        return;
-      longest = std::max(
-          longest, timeline.scale.units(static_cast<double>(timeline.end())) *
-                       timeline.scale.unit->microseconds);
-    }
-    const TimeUnit &shown = *first.scale.unit;
-    *this =
-        Axis({&shown, 1}, static_cast<int64_t>(longest / shown.microseconds));
-  }
 
   /// The number of ticks of `timeline` in a unit of the axis.
   double ticksOf(const Timeline &timeline) const {
@@ -270,10 +246,34 @@ struct Axis {
   }
 };
 
+/// An axis for times of up to `longest` microseconds. It counts in `unit` or,
+/// if the times are long, in a larger one.
+Axis axisUpTo(double longest, const TimeUnit &unit) {
+  const Magnitude magnitude = magnitudeOf(longest / unit.microseconds, unit);
+  return {"time in " + magnitude.name, magnitude.name,
+          magnitude.units * unit.microseconds};
+}
+
+double endInMicroseconds(const Timeline &timeline) {
+  return timeline.scale.units(static_cast<double>(timeline.end())) *
+         timeline.scale.unit->microseconds;
+}
+
+Axis axisOf(std::span<const Timeline> timelines) {
+  const Timeline &first = timelines.front();
+  double longest = 0;
+  for (const Timeline &timeline : timelines) {
+    if (timeline.slots || !timeline.scale.unit->isDuration)
+      return {first.axis()};
+    longest = std::max(longest, endInMicroseconds(timeline));
+  }
+  return axisUpTo(longest, *first.scale.unit);
+}
+
 } // namespace
 
 std::string renderHtml(std::span<const Timeline> timelines) {
-  const Axis axis(timelines);
+  const Axis axis = axisOf(timelines);
   ordered_json all = ordered_json::array();
   std::string title;
   for (const Timeline &timeline : timelines) {
@@ -288,8 +288,10 @@ std::string renderHtml(std::span<const Timeline> timelines) {
 }
 
 std::string renderHtmlSideBySide(const SideBySide &both) {
-  constexpr size_t kMost = 3; // of each kind of difference
-  const Axis axis(both.predicted.scale, both.end());
+  constexpr size_t kMost = 3;          // of each kind of difference
+  constexpr double kNanosecond = 1e-3; // in microseconds
+  const Axis axis = axisUpTo(kNanosecond * static_cast<double>(both.end()),
+                             *both.predicted.scale.unit);
   ordered_json notes = {both.describeStep() +
                         " · measured: " + both.nameOfRun()};
   if (std::string note = both.noteOfRun(); !note.empty())

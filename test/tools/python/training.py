@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 
@@ -171,12 +172,20 @@ class Train(Case):
         self.assertFalse(run.was_stopped)
         self.assertEqual(list(run), [], "a run ends once")
 
-    def test_the_log_is_kept(self):
-        log = self.folder / "log"
-        log.write_text('{"step": 77, "loss": 1}\n')  # of an earlier run
-        numbers = [step.number for step in chimera.train(self.program(), DATA, steps=3, log=log)]
-        self.assertEqual(numbers, [1, 2, 3])
-        self.assertEqual(len(log.read_text().splitlines()), 5)
+    def test_a_run_that_resumes_counts_on(self):
+        program, kept = self.program(), self.folder / "kept"
+        list(chimera.train(program, DATA, steps=2, checkpoint=kept))
+        run = chimera.train(program, DATA, steps=5, checkpoint=kept, resume=kept)
+        self.assertEqual([step.number for step in run], [3, 4, 5])
+        (checkpoint,) = run.checkpoints
+        self.assertEqual(checkpoint["step"], 5)
+        self.assertTrue(pathlib.Path(checkpoint["checkpoint"]).is_dir())
+
+    def test_stopping_before_the_first_step(self):
+        for pause in (0, 0.01, 0.1):
+            with chimera.train(self.program(), DATA, steps=ENDLESS) as run:
+                time.sleep(pause)
+            self.assertTrue(run.was_stopped)
 
     def test_interrupting_keeps_the_results(self):
         saved = self.folder / "weights.safetensors"
@@ -218,8 +227,9 @@ class Train(Case):
             list(chimera.train(program, "nothere"))
         with self.assertRaisesRegex(chimera.Error, "--wrong-option"):
             list(chimera.train(program, DATA, wrong_option=3))
-        with self.assertRaisesRegex(TypeError, "quiet="):
-            chimera.train(program, DATA, quiet=True)
+        for name in ("quiet", "log"):
+            with self.assertRaisesRegex(TypeError, f"{name}="):
+                chimera.train(program, DATA, **{name: "x"})
 
 
 class Plan(Case):
@@ -240,6 +250,18 @@ class Plan(Case):
         self.assertEqual(len(list(chimera.train(program, DATA, steps=2))), 2)
         other = plans[-1].description()
         self.assertIn(f"micro_batches({plans[-1].micro_batches})", other)
+
+    def test_packages_of_a_file_are_in_its_folder(self):
+        import torch
+
+        tokens = torch.zeros(2, 12, dtype=torch.int64)
+        export = Export()
+        chimera.export(export.module(), tokens, tokens, Export.loss, self.folder / "package",
+                       compute=["float32"])  # fmt: skip
+        file = self.folder / "question.mlir"
+        file.write_text(f'chimera.model @g exported("package")\n{self.MACHINE}\n')
+        best = chimera.plan(file, batch=8)[0]
+        self.assertTrue(best.compile(self.folder / "p.chimera").path.exists())
 
     def test_a_file_and_options(self):
         file = self.folder / "question.mlir"

@@ -63,7 +63,7 @@ std::string renderReports(const std::vector<const TimedSchedule *> &all,
                               "'");
 }
 
-/// What a Timeline refers to.
+/// The results to which a Timeline refers.
 struct Drawn {
   schedule::Timing timing;
   schedule::Occupations occupations;

@@ -22,8 +22,8 @@
 
 namespace chimera::python {
 
-/// What a user states about a pipeline, apart from its schedule. Times are in
-/// ticks, sizes in bytes.
+/// The costs, the sizes and the limits that a user states for a pipeline. Times
+/// are in ticks, sizes in bytes.
 struct Statement {
   /// The costs of each stage. Empty: those of `times`.
   std::vector<schedule::StageCost> costs;

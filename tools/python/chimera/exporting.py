@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pathlib
 from collections.abc import Callable, Sequence
@@ -23,13 +24,16 @@ class Package(os.PathLike):
     layers, kinds: the number of layers, and of different ones.
     parameters: the number of values of all parameters.
     types: the types in which runs can compute.
+    unused: the names of parameters that are left out, because the loss does not depend on
+        them.
     """
 
     def __init__(self, path: str | os.PathLike, layers: int, kinds: int, parameters: int,
-                 types: Sequence[str]):  # fmt: skip
+                 types: Sequence[str], unused: Sequence[str] = ()):  # fmt: skip
         self.path = pathlib.Path(path)
         self.layers, self.kinds = layers, kinds
         self.parameters, self.types = parameters, list(types)
+        self.unused = list(unused)
 
     @property
     def values(self) -> pathlib.Path:
@@ -57,7 +61,8 @@ def export(
     check: bool = False,
     **more,
 ) -> Package:
-    """Exports a module to the folder `output`. The module stays as it is.
+    """Exports a module to the folder `output`. The module stays as it is. In eval mode it is
+    exported without dropout.
 
         package = chimera.export(model, tokens, labels, loss, "package")
         program = chimera.compile(
@@ -91,10 +96,10 @@ def export(
                 )
         types = [getattr(torch, name) for name in compute]
     try:
-        with contextlib.redirect_stdout(None):
+        with contextlib.redirect_stdout(io.StringIO()):
             made = exporting.export(
                 Model(module, inputs, labels, loss, **more), output, types, check
             )
     except Refused as refused:
         raise tools.Error(str(refused)) from None
-    return Package(output, made.layers, made.kinds, made.parameters, made.types)
+    return Package(output, made.layers, made.kinds, made.parameters, made.types, made.unused)

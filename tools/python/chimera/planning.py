@@ -21,7 +21,7 @@ class Plan:
     report: everything that chimera-plan says about the plan, as a dict.
     """
 
-    def __init__(self, report: dict, seconds: float, command: list[str], text: str):
+    def __init__(self, report: dict, seconds: float, command: list[str], text: str | None):
         self.report = report
         self.step = report["step"] * seconds
         for name in ("name", "schedule", "workers", "stages", "micro_batches",
@@ -59,7 +59,9 @@ def plan(
         best.compile("best.chimera")
 
     model, machine: descriptions of a chimera.model and of a chimera.machine: files (path
-        objects) or texts. `machine` may be left out if `model` has both.
+        objects) or texts. `machine` may be left out if `model` has both. Folders of
+        packages are relative to the folder of that file or, with two arguments or a text,
+        to the current folder.
     batch: samples in a step, over all copies.
     top: the most plans to return.
     options: other options of chimera-plan, such as devices=8, schedule="1f1b, zb-v",
@@ -68,8 +70,10 @@ def plan(
     Times are predictions from the machine's numbers. Raises `chimera.Error` with the text
     of chimera-plan if the question is wrong or if no plan is possible.
     """
-    text = _text(model) + "\n" + _text(machine)
-    command = ["-", *tools.options({"batch": batch, "top": top, **options})]
+    # In a file, names of packages are relative to its folder.
+    is_file = isinstance(model, os.PathLike) and machine == ""
+    text = None if is_file else _text(model) + "\n" + _text(machine)
+    command = [os.fspath(model) if is_file else "-", *tools.options({"batch": batch, "top": top, **options})]
     answer = json.loads(tools.run("chimera-plan", *command, "--json", "-", text=text))
     seconds = _SECONDS[answer["time_unit"]]
     return [

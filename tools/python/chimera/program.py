@@ -39,13 +39,14 @@ def compile(
 
         chimera.compile(
             chimera.Pipeline(workers=2, micro_batches=4, schedule="1f1b"), "own.chimera",
-            model='exported("package")', micro_batch_size=8,
+            model=package, micro_batch_size=8,
             training="learning_rate(2.0e-3)")
 
     pipeline: a schedule, or a description: its file (a path object), or its text.
     model: for a schedule: a package (`chimera.export`), or the clauses of a chimera.model,
-        such as 'exported("package")' with the folder that chimera-export wrote, or 'gpt2 layers(4) heads(2) width(64)
-        context(64) vocabulary(256)'. dialect/Chimera.md has all clauses.
+        such as 'exported("package")' with the folder that chimera-export wrote, or
+        'gpt2 layers(4) heads(2) width(64) context(64) vocabulary(256)'.
+        dialect/Chimera.md has all clauses.
     micro_batch_size: for a schedule: samples in a micro-batch.
     training: for a schedule: the clauses of a chimera.training. Default: AdamW.
     more: for a schedule: more clauses of its chimera.pipeline, such as "weight_type(f64)".

@@ -45,19 +45,19 @@ class Run(Iterator[TrainingStep]):
 
     Ctrl-C (in a notebook: interrupt) stops the run after its step. The run then writes
     its results, and the loop ends as usual. A second Ctrl-C kills it. `stop()` does the
-    same as the first. Leaving the loop early leaves the run: call `stop()`, or use the
-    run as a context manager, which stops it at the end of its block.
+    same as the first. After a loop that ends early, the run goes on: call `stop()`, or use
+    the run as a context manager, which stops it at the end of its block. A run to which no
+    variable refers is killed.
 
     evaluations: the numbers on held-out samples so far, each with its step.
+    checkpoints: the checkpoints so far, each with its step and its folder ("checkpoint").
     summary: the numbers of the whole run; None until the loop has ended.
     was_stopped: whether Ctrl-C or `stop` ended the run.
     """
 
-    def __init__(self, command: Sequence[str], log: str | os.PathLike | None, bar):
+    def __init__(self, command: Sequence[str], bar):
         self._folder = tempfile.TemporaryDirectory(prefix="chimera-")
-        self._log = pathlib.Path(log or pathlib.Path(self._folder.name) / "log")
-        # An old log of this name is not this run's.
-        self._log.unlink(missing_ok=True)
+        self._log = pathlib.Path(self._folder.name) / "log"
         self._errors = open(pathlib.Path(self._folder.name) / "errors", "w+")  # noqa: SIM115
         # In a session of its own, so that Ctrl-C reaches only this process, which decides.
         self._process = subprocess.Popen(
@@ -68,6 +68,7 @@ class Run(Iterator[TrainingStep]):
         self._has_ended = False  # and has been waited for
         self._bar = bar
         self.evaluations: list[dict[str, float]] = []
+        self.checkpoints: list[dict] = []
         self.summary: dict | None = None
         self.was_stopped = False
 
@@ -92,7 +93,9 @@ class Run(Iterator[TrainingStep]):
                 self.summary = numbers["summary"]
             elif "held_out_loss" in numbers:
                 self.evaluations.append(numbers)
-            elif "step" in numbers:
+            elif "checkpoint" in numbers:
+                self.checkpoints.append(numbers)
+            else:
                 return self._step(numbers)
 
     def _step(self, numbers):
@@ -138,7 +141,8 @@ class Run(Iterator[TrainingStep]):
         self._errors.seek(0)
         told = self._errors.read().strip()
         self._close()
-        if status != 0:
+        # A run that has not begun yet is ended by the signal of `stop`.
+        if status != 0 and not (self.was_stopped and status == -signal.SIGUSR1):
             raise tools.Error(told or f"chimera-run ended with {status}")
 
     def _close(self):
@@ -185,7 +189,6 @@ def train(
     data: str | os.PathLike | Sequence[str | os.PathLike] | None = None,
     *,
     steps: int | None = None,
-    log: str | os.PathLike | None = None,
     progress: bool | None = None,
     **options,
 ) -> Run:
@@ -197,7 +200,6 @@ def train(
     program: what `chimera.compile` returned, or the path of a program file.
     data: a file of tokens or a text, or a list of files (chimera-run --data).
     steps: number of steps.
-    log: a file for the log, one JSON object a line.
     progress: whether to show a bar (tqdm). Default: if tqdm is installed, and in a
         terminal or a notebook.
     options: other options of chimera-run, such as learning_rate=1e-3, epochs=2,
@@ -210,14 +212,17 @@ def train(
     Raises FileNotFoundError if chimera-run is not found. The loop raises `chimera.Error`,
     with the text of chimera-run, if the run fails.
     """
-    for name in ("quiet", "transport"):
+    for name in ("log", "quiet", "transport"):
         if name in options:
-            raise TypeError(f"expected no {name}= here: it belongs to the command chimera-run")
+            raise TypeError(
+                f"expected no {name}=, which chimera.train sets itself: `numbers` of a step "
+                "is its line of a log"
+            )
     command = [
         tools.find("chimera-run"), os.fspath(program), "--quiet", "--transport", "in-process",
         *tools.options({"data": data, "steps": steps, **options}),
     ]  # fmt: skip
-    return Run(command, log, _bar(progress, steps))
+    return Run(command, _bar(progress, steps))
 
 
 def _bar(progress, steps):
