@@ -40,7 +40,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime
 get_target_property(torch_library chimera::torch_cpu IMPORTED_LOCATION)
 cmake_path(GET torch_library PARENT_PATH torch_lib)
 cmake_path(GET torch_lib PARENT_PATH torch_dir)
-foreach(module torch cuda)
+foreach(module torch cuda mpi)
   if(TARGET chimera_${module})
     # CMake leaves out folders in the build tree, such as build/venv.
     set_property(TARGET chimera_${module} APPEND PROPERTY INSTALL_RPATH ${torch_lib})

@@ -59,7 +59,8 @@ void checkRanks(const program::ProgramT &program, uint32_t got,
 JoinOptions chimera::runtime::joinOptions(const JobOptions &use,
                                           bool allowProgressThread) {
   JoinOptions options{.transport = use.transport,
-                      .allowProgressThread = allowProgressThread};
+                      .allowProgressThread = allowProgressThread,
+                      .startMpi = use.startMpi};
   if (use.transport == JobTransport::Mpi)
     return options;
   if (!use.job || !use.job->master)

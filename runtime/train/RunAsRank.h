@@ -10,7 +10,7 @@
 // host among the ranks that are really on it, and runs this process's rank.
 //
 // runAsRank is in a separate library, chimera_train_job, because it needs
-// LibTorch's TCPStore and, if found, MPI.
+// LibTorch's TCPStore.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +34,8 @@ struct JobOptions {
   std::optional<Job> job = {};
   /// Whether a rank has a thread that moves messages. Only over MPI.
   ProgressMode progress = ProgressMode::Auto;
+  /// How MPI starts (JoinOptions). Only over MPI.
+  decltype(JoinOptions::startMpi) startMpi = loadMpi;
   /// If this rank fails and no report says why, this is called with the reason
   /// before the process ends. If it is not set, the reason is written to
   /// standard error.

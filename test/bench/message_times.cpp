@@ -42,7 +42,8 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
-  MpiSession session;
+  const std::unique_ptr<MpiSession> mpi = startMpi();
+  MpiSession &session = *mpi;
   if (session.ranks() < 2 || session.hostRanks().size() != session.ranks()) {
     // The ranks must share a clock, so they must be on one host.
     std::fprintf(stderr, "message_times: expected at least 2 ranks, all on one "

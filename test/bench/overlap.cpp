@@ -149,7 +149,8 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
-  MpiSession session(MpiThreads::Multiple);
+  const std::unique_ptr<MpiSession> mpi = startMpi(MpiThreads::Multiple);
+  MpiSession &session = *mpi;
   if (session.ranks() != 2) {
     std::fprintf(stderr, "overlap: expected 2 ranks, got %u\n",
                  session.ranks());

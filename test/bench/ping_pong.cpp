@@ -127,7 +127,9 @@ int main(int argc, char **argv) {
   app.add_flag("--progress", progress, "Give ranks a progress thread");
   CLI11_PARSE(app, argc, argv);
 
-  MpiSession session(progress ? MpiThreads::Multiple : MpiThreads::Funneled);
+  const std::unique_ptr<MpiSession> mpi =
+      startMpi(progress ? MpiThreads::Multiple : MpiThreads::Funneled);
+  MpiSession &session = *mpi;
   if (session.ranks() != 2) {
     std::fprintf(stderr, "ping_pong: expected 2 ranks, got %u\n",
                  session.ranks());

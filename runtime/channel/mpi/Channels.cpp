@@ -12,11 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/channel/mpi/Channels.h"
+
 #include "runtime/channel/mpi/AllReduce.h"
 #include "runtime/channel/mpi/Backoff.h"
 #include "runtime/channel/mpi/CallLock.h"
 #include "runtime/channel/mpi/ProgressThread.h"
-#include "runtime/channel/mpi/Session.h"
 #include "runtime/channel/mpi/TransportAllReduce.h"
 #include "runtime/system/Deadline.h"
 
@@ -454,10 +455,6 @@ void MpiChannels::wait(Queue &, std::unique_ptr<Request> request,
 }
 
 std::unique_ptr<Channels>
-MpiSession::makeChannels(const MpiOptions &options) const {
-  if (options.progressThread && !allowsProgressThread())
-    throw std::runtime_error(
-        "a progress thread needs an MPI with MPI_THREAD_SERIALIZED or "
-        "MPI_THREAD_MULTIPLE: run with --progress off");
+chimera::runtime::makeMpiChannels(const MpiOptions &options) {
   return std::make_unique<MpiChannels>(options);
 }

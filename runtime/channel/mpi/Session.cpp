@@ -10,6 +10,7 @@
 #include "runtime/channel/mpi/Backoff.h"
 #include "runtime/channel/mpi/CallLock.h"
 #include "runtime/channel/mpi/Calls.h"
+#include "runtime/channel/mpi/Channels.h"
 #include "runtime/system/Cores.h"
 
 #include <algorithm>
@@ -17,7 +18,30 @@
 
 using namespace chimera::runtime;
 
-MpiSession::MpiSession(MpiThreads threads) {
+namespace {
+class RankSession final : public MpiSession {
+public:
+  explicit RankSession(MpiThreads threads);
+  ~RankSession() override;
+  RankSession(const RankSession &) = delete;
+  RankSession &operator=(const RankSession &) = delete;
+
+  uint32_t rank() const override { return self; }
+  uint32_t ranks() const override { return size; }
+  bool allowsProgressThread() const override { return severalThreads; }
+  std::vector<uint32_t> hostRanks() const override;
+  std::vector<std::string>
+  allGatherTexts(const std::string &text) const override;
+  std::unique_ptr<Channels>
+  makeChannels(const MpiOptions &options) const override;
+
+private:
+  uint32_t self = 0, size = 0;
+  bool severalThreads = false;
+};
+} // namespace
+
+RankSession::RankSession(MpiThreads threads) {
   int wanted = threads == MpiThreads::Funneled     ? MPI_THREAD_FUNNELED
                : threads == MpiThreads::Serialized ? MPI_THREAD_SERIALIZED
                                                    : MPI_THREAD_MULTIPLE;
@@ -41,7 +65,7 @@ MpiSession::MpiSession(MpiThreads threads) {
   prctl(PR_SET_TIMERSLACK, 1000);
 }
 
-MpiSession::~MpiSession() {
+RankSession::~RankSession() {
   // Wait for all ranks without spinning. MPI_Finalize would spin until all
   // ranks call it.
   MPI_Request barrier;
@@ -55,7 +79,7 @@ MpiSession::~MpiSession() {
 }
 
 std::vector<std::string>
-MpiSession::allGatherTexts(const std::string &text) const {
+RankSession::allGatherTexts(const std::string &text) const {
   if (text.size() > kText)
     throw std::invalid_argument("expected a text of at most " +
                                 std::to_string(kText) + " bytes, got " +
@@ -72,7 +96,7 @@ MpiSession::allGatherTexts(const std::string &text) const {
   return texts;
 }
 
-std::vector<uint32_t> MpiSession::hostRanks() const {
+std::vector<uint32_t> RankSession::hostRanks() const {
   auto call = mpi::enter("MPI_Comm_split_type");
   MPI_Comm host;
   mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
@@ -87,4 +111,17 @@ std::vector<uint32_t> MpiSession::hostRanks() const {
   MPI_Comm_free(&host);
   std::sort(ranks.begin(), ranks.end());
   return ranks;
+}
+
+std::unique_ptr<Channels>
+RankSession::makeChannels(const MpiOptions &options) const {
+  if (options.progressThread && !allowsProgressThread())
+    throw std::runtime_error(
+        "a progress thread needs an MPI with MPI_THREAD_SERIALIZED or "
+        "MPI_THREAD_MULTIPLE: run with --progress off");
+  return makeMpiChannels(options);
+}
+
+std::unique_ptr<MpiSession> chimera::runtime::startMpi(MpiThreads threads) {
+  return std::make_unique<RankSession>(threads);
 }

@@ -9,9 +9,6 @@
 
 #include "runtime/channel/tcp/Channels.h"
 #include "runtime/system/Deadline.h"
-#ifdef CHIMERA_HAVE_MPI
-#include "runtime/channel/mpi/Session.h"
-#endif
 
 #include <stdexcept>
 
@@ -21,34 +18,25 @@ struct JoinedJob::State {
   explicit State(const JoinOptions &options) : options(options) {
     if (options.transport == JobTransport::Tcp)
       return;
-#ifdef CHIMERA_HAVE_MPI
-    session.emplace(options.allowProgressThread ? MpiThreads::Multiple
-                                                : MpiThreads::Funneled);
+    session =
+        options.startMpi(options.allowProgressThread ? MpiThreads::Multiple
+                                                     : MpiThreads::Funneled);
     this->options.rank = session->rank();
     this->options.ranks = session->ranks();
-#else
-    throw std::runtime_error("this chimera-run was built without MPI: install "
-                             "it and build again, or run with --transport tcp "
-                             "or in one process");
-#endif
   }
 
   std::vector<std::string> exchange(const std::string &own,
                                     std::chrono::milliseconds timeout,
                                     const LongWaitHandler &onLongWait) {
-#ifdef CHIMERA_HAVE_MPI
     if (session)
       return session->allGatherTexts(own);
-#endif
     return exchangeAtStore(options.store, options.rank, options.ranks, own,
                            timeout, onLongWait);
   }
 
   JoinOptions options;
   std::optional<PeerInfo> peerInfo;
-#ifdef CHIMERA_HAVE_MPI
-  std::optional<MpiSession> session; // destroyed after the control
-#endif
+  std::unique_ptr<MpiSession> session; // destroyed after the control
   std::optional<TcpControl> control;
 };
 
@@ -61,11 +49,7 @@ uint32_t JoinedJob::rank() const { return state->options.rank; }
 uint32_t JoinedJob::ranks() const { return state->options.ranks; }
 
 bool JoinedJob::allowsProgressThread() const {
-#ifdef CHIMERA_HAVE_MPI
-  if (state->session)
-    return state->session->allowsProgressThread();
-#endif
-  return true;
+  return !state->session || state->session->allowsProgressThread();
 }
 
 void JoinedJob::connect(std::chrono::milliseconds timeout,
@@ -111,12 +95,9 @@ Control &JoinedJob::control() { return *state->control; }
 
 std::unique_ptr<Channels> JoinedJob::makeChannels(bool progressThread,
                                                   bool transportAllReduce) {
-#ifdef CHIMERA_HAVE_MPI
   if (state->session)
     return state->session->makeChannels(
         {.progressThread = progressThread,
          .transportAllReduce = transportAllReduce});
-#endif
-  (void)progressThread, (void)transportAllReduce;
   return makeTcpChannels(state->control->mesh());
 }

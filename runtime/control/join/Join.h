@@ -8,7 +8,7 @@
 #ifndef CHIMERA_RUNTIME_CONTROL_JOIN_JOIN_H
 #define CHIMERA_RUNTIME_CONTROL_JOIN_JOIN_H
 
-#include "runtime/channel/Channels.h"
+#include "runtime/channel/mpi/Session.h"
 #include "runtime/control/tcp/Control.h"
 #include "runtime/control/tcp/PeerExchange.h"
 
@@ -25,14 +25,16 @@ struct JoinOptions {
   uint32_t rank = 0, ranks = 1;
   /// Used with MPI only: allows that a second thread moves messages.
   bool allowProgressThread = false;
+  /// Used with MPI only: startMpi, for programs that link MPI, or loadMpi.
+  std::function<std::unique_ptr<MpiSession>(MpiThreads)> startMpi = loadMpi;
 };
 
 /// This process as a rank of a job, with any launcher. Create only one object
 /// in a process.
 class JoinedJob {
 public:
-  /// Starts MPI if `options.transport` is Mpi. Throws std::runtime_error if MPI
-  /// does not start or is not part of this build.
+  /// Starts MPI if `options.transport` is Mpi. Throws what
+  /// `options.startMpi` throws.
   explicit JoinedJob(const JoinOptions &options);
   /// With MPI, waits until all ranks destroy their objects. After a failure,
   /// end the process with _exit instead, because the other ranks may never do

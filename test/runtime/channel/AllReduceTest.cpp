@@ -21,8 +21,9 @@ namespace {
 constexpr std::chrono::seconds kTimeout(100);
 
 MpiSession &session() {
-  static MpiSession session(MpiThreads::Multiple);
-  return session;
+  static const std::unique_ptr<MpiSession> session =
+      startMpi(MpiThreads::Multiple);
+  return *session;
 }
 
 std::vector<uint32_t> allRanks() {

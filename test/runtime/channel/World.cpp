@@ -38,8 +38,8 @@ MpiOptions options() {
 }
 
 MpiSession &session() {
-  static MpiSession session(threads());
-  return session;
+  static const std::unique_ptr<MpiSession> session = startMpi(threads());
+  return *session;
 }
 #endif
 } // namespace
