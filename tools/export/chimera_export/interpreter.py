@@ -20,7 +20,9 @@ def run_with(*modules):
     python = ROOT / "build/venv/bin/python"
     if python.exists() and pathlib.Path(sys.prefix).resolve() != (ROOT / "build/venv").resolve():
         os.execv(python, [str(python), *sys.argv])
+    is_source = (ROOT / "tools/setup.sh").exists()
+    advice = "run tools/setup.sh --export" if is_source else f"pip install {' '.join(missing)}"
     sys.exit(
-        f"{pathlib.Path(sys.argv[0]).name}: expected Python's {', '.join(modules)}, "
-        f"missing: {', '.join(missing)}: run tools/setup.sh --export"
+        f"{pathlib.Path(sys.argv[0]).stem}: expected Python's {', '.join(modules)}, "
+        f"missing: {', '.join(missing)}: {advice}"
     )

@@ -57,7 +57,7 @@ def export(
     loss: Callable,
     output: str | os.PathLike,
     *,
-    compute: Sequence[str] | None = None,
+    compute: str | Sequence[str] | None = None,
     check: bool = False,
     **more,
 ) -> Package:
@@ -76,8 +76,8 @@ def export(
         loss. For a text, the labels are the next tokens already.
     loss: takes the module's result and the labels. Returns their mean, or a pair: the sum
         of the losses and the number of labels that count.
-    compute: the types in which runs can compute, such as ["float32", "bfloat16"]. Default:
-        all that the module can. Each type takes as long as the first one.
+    compute: the type in which runs can compute, or several, such as ["float32", "bfloat16"].
+        Default: all that the module can. Each type takes as long as the first one.
     check: also compare the graphs with PyTorch's autograd.
     more: other fields of chimera_export.Model, such as split_at="transformer.h".
 
@@ -89,6 +89,7 @@ def export(
 
     types = None
     if compute is not None:
+        compute = [compute] if isinstance(compute, str) else compute
         for name in compute:
             if name not in ("float32", "bfloat16", "float64"):
                 raise ValueError(

@@ -9,6 +9,8 @@ import pathlib
 import shutil
 import subprocess
 
+import chimera_launch
+
 
 class Error(RuntimeError):
     """A tool has failed. The text is what the tool says."""
@@ -27,7 +29,8 @@ def find(name: str) -> str:
         raise FileNotFoundError(
             f"expected {name} "
             + (f"in {given} (CHIMERA_TOOLS)" if given else "on PATH")
-            + ": build the project, and set CHIMERA_TOOLS to its build/release/bin"
+            + ": install a wheel with the tools, or build the project and set CHIMERA_TOOLS "
+            "to its build/release/bin"
         )
     return found
 
@@ -59,7 +62,10 @@ def run(name: str, *arguments: object, text: str | None = None) -> str:
     """Runs a tool and returns its output. `text` is its standard input. Raises Error if it
     fails."""
     command = [find(name), *map(str, arguments)]
-    result = subprocess.run(command, input=text, capture_output=True, text=True)
+    result = subprocess.run(
+        command, input=text, capture_output=True, text=True,
+        env=chimera_launch.environment(command[0]),
+    )  # fmt: skip
     if result.returncode != 0:
         raise Error(result.stderr.strip() or f"{name} ended with {result.returncode}")
     return result.stdout

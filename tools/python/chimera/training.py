@@ -15,6 +15,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 
+import chimera_launch
+
 from chimera import tools
 
 _PAUSE = 0.01  # seconds between two looks at the log
@@ -62,6 +64,7 @@ class Run(Iterator[TrainingStep]):
         # In a session of its own, so that Ctrl-C reaches only this process, which decides.
         self._process = subprocess.Popen(
             [*command, "--log", str(self._log)], stdin=subprocess.DEVNULL,
+            env=chimera_launch.environment(command[0]),
             stdout=subprocess.DEVNULL, stderr=self._errors, start_new_session=True,
         )  # fmt: skip
         self._lines, self._file, self._rest = [], None, ""
