@@ -103,6 +103,21 @@ class Pages(unittest.TestCase):
             self.end(page, f"two-{scheme}")
         self.assertNotEqual(*papers)
 
+    def test_all_reduces_have_rows(self):
+        page = self.open(
+            self.write("-e", "workers=4 micro_batches=4 schedule=chimera link=<latency=1>")
+        )
+        self.assertEqual(page.evaluate("rows.length"), 4 + 2)
+        x, y = page.evaluate(
+            "(() => { const box = place.getBoundingClientRect(), row = rows[4],"
+            " span = row.spans[0]; return [box.left + xOf((span.begin + span.end) / 2),"
+            " box.top + row.top + 10]; })()"
+        )
+        page.mouse.move(x, y)
+        tip = page.locator("#tip").inner_text()
+        self.assertRegex(tip, r"^all-reduce of stage \d on P\d, P\d\n\d+ to \d+: \d+$")
+        self.end(page, "all-reduces")
+
     def test_moving_and_zooming(self):
         page = self.open(self.write("-e", "workers=32 micro_batches=64 schedule=1f1b"))
         whole = self.range(page)

@@ -64,10 +64,10 @@ public:
     for (size_t w = 0; w < timeline.schedule.workers.size(); ++w)
       workers.push_back(workerAt(w));
     addMemory(workers);
-    return {{"title", timeline.title},      {"ticks", ticks},
-            {"end", timeline.end()},        {"colours", std::move(colours)},
-            {"isInBytes", isInBytes()},     {"most", most},
-            {"workers", std::move(workers)}};
+    return {{"title", timeline.title},       {"ticks", ticks},
+            {"end", timeline.end()},         {"colours", std::move(colours)},
+            {"isInBytes", isInBytes()},      {"most", most},
+            {"workers", std::move(workers)}, {"allReduces", allReduces()}};
   }
 
 private:
@@ -157,6 +157,38 @@ private:
               "wait for " + nameOfAllReduce(work.stage, work.isNorm));
     }
     return spans;
+  }
+
+  /// Each all-reduce is in the first row that is free when it begins.
+  ordered_json allReduces() const {
+    ordered_json rows = ordered_json::array();
+    if (!timeline.syncAndUpdate || timeline.isPart)
+      return rows;
+    std::vector<SyncAndUpdate::AllReduce> all;
+    std::ranges::copy_if(
+        timeline.syncAndUpdate->allReduces, std::back_inserter(all),
+        [](const Span &span) { return span.begin < span.end; });
+    std::ranges::stable_sort(all, {}, &Span::begin);
+    std::vector<int64_t> ends; // of the rows
+    for (const SyncAndUpdate::AllReduce &allReduce : all) {
+      const auto row = std::ranges::find_if(
+          ends, [&](int64_t end) { return end <= allReduce.begin; });
+      const size_t number = row - ends.begin();
+      if (row == ends.end()) {
+        ends.push_back(0);
+        rows.push_back(ordered_json::array());
+      }
+      ends[number] = allReduce.end;
+      std::string name = nameOfAllReduce(allReduce.stage, allReduce.isNorm);
+      const char *separator = " on ";
+      for (int32_t worker : allReduce.workers) {
+        name += separator + ("P" + std::to_string(worker));
+        separator = ", ";
+      }
+      rows[number].push_back(
+          {allReduce.begin, allReduce.end, "allReduce", name});
+    }
+    return rows;
   }
 
   /// Adds the bytes over time or, if the sizes of stages are not known, the

@@ -16,8 +16,8 @@ namespace chimera::schedule {
 /// page needs no other file and no network. Its reader zooms and pans. Under
 /// the pointer, an action shows its times, its wait, the bytes that it sends,
 /// and the actions that it needs and that need it. Below each worker is a curve
-/// of its bytes or, if the problem states none, of its activations. The page is
-/// dark if the reader's system is.
+/// of its bytes or, if the problem states none, of its activations. Below all
+/// workers are the all-reduces. The page is dark if the reader's system is.
 ///
 /// Times of different units share the axis only if all units are durations.
 /// Otherwise the numbers do. Equal timelines give equal text.
@@ -38,6 +38,7 @@ namespace chimera::schedule {
 ///                   all workers; and `sends`, in bytes, if known. Also spans,
 ///                   [begin, end, style, name] of what is no action, and
 ///                   memory: time and value of each step, in turn.
+///     allReduces    rows of spans, in which no two overlap
 std::string renderHtml(std::span<const Timeline> timelines);
 
 } // namespace chimera::schedule

@@ -17,7 +17,7 @@ function boxOf({row, index}) {
 
 function neighborsOf({row, index}) {
   const {timeline, worker} = row;
-  const own = timeline.firsts[row.number] + index;
+  const own = timeline.firsts[timeline.rows.indexOf(row)] + index;
   const all = (numbers) =>
       numbers.filter((n) => n >= 0).map((n) => find(timeline, n));
   return {
@@ -77,7 +77,7 @@ function describe(action) {
   const {needs, users} = neighborsOf(action);
   const begin = row.begins[index], end = row.ends[index];
   const lines = [
-    `${nameOf(action)} on P${row.number}`,
+    `${nameOf(action)} on ${row.where}`,
     `${time(begin)} to ${time(end)}: ${time(end - begin)}`
   ];
   const wait = begin - row.endBefore(index);
@@ -86,13 +86,13 @@ function describe(action) {
     const last =
         needs.filter((need) => need.row !== row)
             .sort((a, b) => b.row.ends[b.index] - a.row.ends[a.index])[0];
-    const reason = last ? ` for ${nameOf(last)} on P${last.row.number}` : '';
-    lines.push(`P${row.number} waits ${time(wait)} before it${reason}`);
+    const reason = last ? ` for ${nameOf(last)} on ${last.row.where}` : '';
+    lines.push(`${row.where} waits ${time(wait)} before it${reason}`);
   }
   if (row.worker.sends?.[index])
     lines.push(`sends ${bytes(row.worker.sends[index])}`);
   const list = (all) =>
-      all.map((each) => `${nameOf(each)} (P${each.row.number})`).join(', ');
+      all.map((each) => `${nameOf(each)} (${each.row.where})`).join(', ');
   if (needs.length) lines.push(`needs ${list(needs)}`);
   if (users.length) lines.push(`is needed by ${list(users)}`);
   return lines;
@@ -124,8 +124,8 @@ function linesAt(x, y) {
     if (at < 0 || at > row.timeline.end / row.timeline.ticks) return [];
     const value = memoryAt(row, at);
     return [
-      row.timeline.isInBytes ? `P${row.number} has ${bytes(value)}` :
-                               `P${row.number} has ${value} activations`
+      row.timeline.isInBytes ? `${row.where} has ${bytes(value)}` :
+                               `${row.where} has ${value} activations`
     ];
   }
   const index = row.indexAfter(at);
@@ -136,7 +136,7 @@ function linesAt(x, y) {
   const span = row.spanAt(at);
   return span ?
       [
-        `${span.name} on P${row.number}`,
+        row.where ? `${span.name} on ${row.where}` : span.name,
         `${time(span.begin)} to ${time(span.end)}: ${
             time(span.end - span.begin)}`
       ] :

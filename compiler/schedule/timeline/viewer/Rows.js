@@ -16,14 +16,18 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 
 // Lengths in pixels.
-const kLabels = data.isSideBySide ? 118 : 58;  // left of the rows
+const hasAllReduces = data.timelines.some((each) => each.allReduces.length);
+const kLabels =  // left of the rows
+    data.isSideBySide ? 118 :
+    hasAllReduces     ? 82 :
+                        58;
 const kAxis = 26, kTitle = 26, kRow = 22, kMemory = 20, kGap = 6;
 
-// A row shows a worker of a timeline. Times are in the unit of the axis.
+// A row shows a worker of a timeline, or all-reduces. Times are in the unit of
+// the axis.
 class Row {
-  constructor(timeline, number, top, label) {
-    const worker = timeline.workers[number];
-    Object.assign(this, {timeline, number, top, label});
+  constructor(timeline, worker, where, top, label) {
+    Object.assign(this, {timeline, where, top, label});
     this.colours = worker.colour;
     this.begins = Float64Array.from(worker.start, (t) => t / timeline.ticks);
     this.ends = Float64Array.from(
@@ -71,9 +75,16 @@ let height = kAxis;
 let axisEnd = 0;
 
 function addRow(timeline, number, label) {
-  rows.push(new Row(timeline, number, height, label));
+  const worker = timeline.workers[number];
+  rows.push(new Row(timeline, worker, `P${number}`, height, label));
   timeline.rows.push(rows.at(-1));
-  height += kRow + (timeline.workers[number].memory ? kMemory : 0) + kGap;
+  height += kRow + (worker.memory ? kMemory : 0) + kGap;
+}
+
+function addAllReduces(timeline, spans) {
+  const nothing = {colour: [], label: [], stage: [], start: [], length: []};
+  rows.push(new Row(timeline, {...nothing, spans}, '', height, 'all-reduces'));
+  height += kRow + kGap;
 }
 
 for (const timeline of data.timelines) {
@@ -106,6 +117,7 @@ if (data.isSideBySide) {
     height += kTitle;
     timeline.workers.forEach(
         (_, number) => addRow(timeline, number, `P${number}`));
+    timeline.allReduces.forEach((spans) => addAllReduces(timeline, spans));
     height += kGap;
   }
 }

@@ -17,7 +17,7 @@ function readColours() {
   const style = getComputedStyle(document.documentElement);
   for (const name
            of ['paper', 'ink', 'faint', 'bubble', 'memory', 'mark', 'message',
-               'update', 'wait', 'other'])
+               'update', 'wait', 'allReduce', 'other'])
     colour[name] = style.getPropertyValue(`--${name}`).trim();
 }
 

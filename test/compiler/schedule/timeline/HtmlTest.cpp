@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace chimera::schedule {
 namespace {
@@ -138,6 +139,40 @@ TEST(Html, NoTextEndsTheData) {
   const std::string title = "</script><!-- & \xff";
   EXPECT_EQ(onlyTimeline(makeCase("gpipe", 2, 2), title)["title"],
             "</script><!-- & \ufffd");
+}
+
+TEST(Html, AllReducesHaveRowsInWhichNoTwoOverlap) {
+  size_t most = 0;
+  for (Case c : manyCases()) {
+    c.problem.allReduceMessage = {7, 0, 1};
+    for (AllReducePolicy policy :
+         {AllReducePolicy::Lazy, AllReducePolicy::Eager}) {
+      c.problem.policy = policy;
+      const Timing timing = simulate(c.problem, c.schedule);
+      const SyncAndUpdate syncAndUpdate =
+          syncAndUpdateOf(c.problem, c.schedule, timing);
+      Timeline timeline{"p", "title", c.problem, c.schedule, timing};
+      EXPECT_TRUE(onlyTimeline(c)["allReduces"].empty());
+      timeline.syncAndUpdate = &syncAndUpdate;
+      std::multiset<std::pair<int64_t, int64_t>> wanted, shown;
+      for (const SyncAndUpdate::AllReduce &of : syncAndUpdate.allReduces)
+        if (of.begin < of.end)
+          wanted.emplace(of.begin, of.end);
+      const json rows =
+          dataOf(renderHtml({&timeline, 1}))["timelines"][0]["allReduces"];
+      for (const json &row : rows) {
+        int64_t end = 0;
+        for (const json &span : row) {
+          EXPECT_GE(span[0], end);
+          end = span[1];
+          shown.emplace(span[0], span[1]);
+        }
+      }
+      EXPECT_EQ(shown, wanted) << c.scheme->name;
+      most = std::max(most, rows.size());
+    }
+  }
+  EXPECT_GT(most, 1u);
 }
 
 TEST(Html, DurationsShareAnAxis) {
