@@ -34,7 +34,9 @@ function drawSpans(pen, row, top) {
     if (end < view.from || begin > view.to) continue;
     const x = xOf(begin);
     pen.fillStyle = colour[style] || colour.other;
-    pen.fillRect(x, top + kRow / 4, Math.max(xOf(end) - x, 1), kRow / 2);
+    const width = xOf(end) - x;
+    const gap = width > 4 ? 1 : 0;
+    pen.fillRect(x, top + kRow / 4, Math.max(width - gap, 1), kRow / 2);
   }
 }
 
